@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -150,7 +151,12 @@ def _still(tree: str) -> str:
 
 def _digest(tree: Path) -> str:
     """Return a hash of the names and bytes of what lies below a folder."""
-    return _hash(f"{path.relative_to(tree)} {hashlib.sha256(path.read_bytes()).hexdigest()}" for path in _files(tree))
+    lines = []
+    for path in _files(tree):
+        # What other compilers, which run beside, take away again is nothing that this one reads.
+        with suppress(FileNotFoundError):
+            lines.append(f"{path.relative_to(tree)} {hashlib.sha256(path.read_bytes()).hexdigest()}")
+    return _hash(lines)
 
 
 def _files(tree: Path) -> list[Path]:

@@ -505,8 +505,9 @@ def _passed(source: Cpp, before: int, name: bytes, behind: bytes) -> bytes:
     """Return the last argument of the last call of `name` with `behind` in front, if it means the same at `before`."""
     code = source.code
     for call in reversed([*re.finditer(rb"\b" + name + rb"\s*\(", code[:before])]):
-        arguments = [code[each.start : each.end].strip() for each in source.arguments(call.end() - 1) or ()]
-        if len(arguments) < 2 or arguments[-2] != behind:
+        spans = source.arguments(call.end() - 1) or ()
+        arguments = [b"".join(code[each.start : each.end].split()) for each in spans]
+        if len(arguments) < 2 or arguments[-2] != b"".join(behind.split()):
             continue
         between = code[call.end() : before]
         # Blocks that end in between may have declared it; what is written to has another value.

@@ -298,7 +298,7 @@ def _given(source: Cpp, project: Project, directive: Span, part: bytes) -> Itera
     first = len(parameters) - 1 if part == named else parameters.index(part)
     for other in (each for each in project.component(source) if isinstance(each, Cpp)):
         for span, _ in other.names({head["name"]}):
-            given = other.arguments(span.end) if other.code[span.end : span.end + 1] == b"(" else None
+            given = other.given(span.end)
             if given is not None and other.directive(span.start) != directive:
                 yield tuple(other[each] for each in (given[first:] if part == named else given[first : first + 1]))
 

@@ -31,7 +31,7 @@ _NAME = re.compile(rb"&?\s*(?:::\s*)?[A-Za-z_]\w*(?:\s*::\s*(?:template\s+)?[A-Z
 _VOID = re.compile(rb"\(\s*void\s*\*\s*\*\s*\)|(?:reinterpret|static)_cast\b")
 # ONLY_FOR_HIP((void *)) kernel: a macro of the program's that gives the cast where it is wanted.
 _MACRO_CASTS = re.compile(rb"\w+\s*\(\s*\(\s*(?:const\s+)?void\s*(?:const\s*)?\*\s*\)\s*\)\s*&?\s*[A-Za-z_]")
-_PLACE = re.compile(rb"&?\s*[A-Za-z_][\w.]*(?:(?:->|::)\w+|\[[^\[\]]*\])*")
+_PLACE = re.compile(rb"&?\s*[A-Za-z_]\w*(?:\s*(?:\.|->|::)\s*\w+|\s*\[[^\[\]]*\])*")
 # cudaLaunchKernel<void(int*)>(kernel, …)
 _TYPED = re.compile(rb"\s*<(?!<)[^;{}]*>\s*\(")
 # const T *p, T const *p, and pointers to such.
@@ -39,7 +39,7 @@ _CONST_POINTER = (
     rb"(?:\bconst\s+(?:struct\s+)?[\w:]+(?:\s*<[^<>;(){}]*>)?|[\w:>]\s+const)"
     rb"\s*\*(?:\s*(?:\*|const\b|__restrict__\b))*\s*%s\b"
 )
-_HELD = re.compile(rb"(?P<of>.*)\.(?P<what>c_str|data)\(\s*\)", re.DOTALL)
+_HELD = re.compile(rb"(?P<of>.*[^\s])\s*\.\s*(?P<what>c_str|data)\s*\(\s*\)", re.DOTALL)
 _CONST_CONTAINER = rb"\bconst\s+[\w:]+(?:\s*<[\w:\s,*]*(?:<[\w:\s,*]*>)?[\w:\s,*]*>)?\s*&?\s*%s\b"
 _SYMBOL = re.compile(rb"(?:::\s*)?[A-Za-z_]\w*(?:\s*::\s*[A-Za-z_]\w*)*")
 
@@ -197,7 +197,9 @@ def _constant(source: Cpp, name: bytes, arguments: tuple[Span, ...], index: int,
 
 def _typed(source: Cpp, name: bytes, arguments: tuple[Span, ...], index: int, wanted: str) -> Iterator[Finding]:
     argument = arguments[index]
-    if source.code[argument.start : argument.end].startswith(f"({wanted})".encode()):
+    if b"".join(source.code[argument.start : argument.end].split()).startswith(
+        b"(%b)" % b"".join(wanted.encode().split())
+    ):
         return
     message = f"{name.decode()} takes {wanted}, with the same values: cast the argument"
     yield Finding(argument, "type", message, _cast(source, argument, wanted))

@@ -129,7 +129,7 @@ def _full(source: Cpp, project: Project) -> Iterator[Finding]:
     defined = project.together(source, _full_masks)
     only_masks = {name for name in defined if not project.together(source, _other_uses) & {name}}
     for span, _ in _MASKED_NAMES.uses(source, project):
-        given = source.arguments(span.end) if source.code[span.end : span.end + 1] == b"(" else None
+        given = source.given(span.end)
         if given and (_FULL_64.fullmatch(source[given[0]]) or source[given[0]] in defined - only_masks):
             yield _full_mask(given[0], source[given[0]])
     for match in _FULL_DEFINED.finditer(source.code) if only_masks else ():
@@ -160,7 +160,7 @@ def _mask_arguments(source: Cpp) -> frozenset[bytes]:
 
 def _first_arguments(source: Cpp) -> Iterator[tuple[bytes, int]]:
     for span, _ in source.names(MASKED):
-        given = source.arguments(span.end) if source.code[span.end : span.end + 1] == b"(" else None
+        given = source.given(span.end)
         if given:
             yield source[given[0]], given[0].start
 
@@ -257,7 +257,7 @@ def _widths(source: Cpp, project: Project) -> Iterator[Finding]:
             continue
         if not (name.startswith(b"WARP") or hip or within(span.start, source.hip_only)):
             continue
-        given = source.arguments(span.end) if source.code[span.end : span.end + 1] == b"(" else None
+        given = source.given(span.end)
         function = function_at(source, span.start)
         if given is None or len(given) != 2 or function is None or member_or_qualified(source.code, span.start):
             continue
@@ -377,7 +377,7 @@ def _narrowed(source: Cpp, project: Project, span: Span, name: bytes, cut: _Cut,
     need, header = include(source, project, "warp.h")
     edits = [Edit(span, helper), *((need,) if need else ())]
     if name == b"WARP_BALLOT":
-        given = source.arguments(span.end) or ()
+        given = source.given(span.end) or ()
         if len(given) == 2:
             swapped = source[given[1]] + b", " + source[given[0]]
             edits[0] = Edit(span, helper + b"_sync")

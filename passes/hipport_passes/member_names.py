@@ -25,7 +25,7 @@ from hipport_passes import api_names
 
 # What a member is taken of: `prop`, `props[i]`, `this->prop`, `desc.handle`, `f().prop`.
 _OF = re.compile(rb"(?:([A-Za-z_]\w*)\s*(?:\[[^\[\]]*\]\s*)*)(?:\.|->)\s*\Z")
-_INITIALIZED = re.compile(rb"(?<![\w)\]])\s*\.\s*\Z")
+_INITIALIZED = re.compile(rb"(?:\A|[^\s\w)\]])\s*\.\s*\Z")
 _SET = re.compile(rb"\s*(?:=(?!=)|\{)")
 
 
@@ -87,7 +87,9 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         if name in structure.lacks:
             message = f"{name.decode()}: {structure.name} of HIP has no such member; do without what it asks for"
             yield Finding(span, "lacking", message, certainty=Certainty.MANUAL)
-        elif new is not None and (b"." not in new or not _INITIALIZED.search(source.code, 0, span.start)):
+        elif new is not None and (
+            b"." not in new or not _INITIALIZED.search(source.code[max(0, span.start - 200) : span.start])
+        ):
             message = f"{name.decode()} → {new.decode()}, as {structure.name} of HIP has it"
             certainty = Certainty.SAFE
             if not _is_seen(source, span):

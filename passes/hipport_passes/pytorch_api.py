@@ -52,7 +52,7 @@ _MEMBER = re.compile(
 )
 _TO_TYPE = re.compile(
     rb"(?:\.|->)\s*(toType)\s*\(\s*"
-    rb"(?:(?:at|torch)\s*::\s*(?:CPU|CUDA)\s*\(|[\w.:\[\]>-]+?(?:\.|->)\s*type\s*\(\s*\)\s*\))"
+    rb"(?:(?:at|torch)\s*::\s*(?:CPU|CUDA)\s*\(|[\w.:\[\]>-]+?\s*(?:\.|->)\s*type\s*\(\s*\)\s*\))"
 )
 _IS_VARIABLE = re.compile(rb"\s*\.\s*is_variable\s*\(\s*(?:true|false)\s*\)")
 _TH = re.compile(rb"TH[A-Z]\w*")

@@ -114,7 +114,7 @@ def _is_of_host(name: bytes, source: Cpp, project: Project, macros: dict[bytes, 
             words = set(re.findall(rb"\w+", before))
             if other.directive(span.start) is not None or words & _NO_FUNCTION:
                 return False
-            if other.code[span.end : span.end + 1] != b"(" or not _DECLARES.fullmatch(before):
+            if other.given(span.end) is None or not _DECLARES.fullmatch(before):
                 continue
             if DEVICE.search(before) or any(DEVICE.search(macros[word]) for word in words & macros.keys()):
                 return False

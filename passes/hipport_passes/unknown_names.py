@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path, PurePath
 from typing import NamedTuple
@@ -251,20 +251,28 @@ def _declared(source: Cpp) -> frozenset[bytes]:
     return frozenset(found)
 
 
+@cache
 def _near(name: bytes) -> str:
     """Return what to say of the name that is most like it; "" if none is."""
     known = api_names.table()
     base = _VERSION.sub(b"", name)
     if base not in known:
-        like = [
-            each.decode() for each in known if abs(len(each) - len(name)) < 8 and each[:4].lower() == name[:4].lower()
-        ]
+        like = [each for each in _beginning().get(name[:4].lower(), ()) if abs(len(each) - len(name)) < 8]
         close = difflib.get_close_matches(name.decode(), like, 1, 0.85)
         if not close:
             return ""
         base = close[0].encode()
     row = known[base]
     return f" (nearest: {base.decode()}, {f'{row.hip} in HIP' if row.hip else 'which HIP has no equal of'})"
+
+
+@cache
+def _beginning() -> Mapping[bytes, Sequence[str]]:
+    """The known names by their first four letters."""
+    found: dict[bytes, list[str]] = {}
+    for each in api_names.table():
+        found.setdefault(each[:4].lower(), []).append(each.decode())
+    return found
 
 
 PASS = Pass(Cpp, find)

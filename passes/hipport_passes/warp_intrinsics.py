@@ -104,11 +104,7 @@ def _reads_outside(source: Cpp, project: Project, span: Span, name: bytes) -> st
 
     Such a mask is a slip of the pen at times, `0xfffffff`, and distances that are halved lead out of it.
     """
-    given = (
-        source.arguments(span.end)
-        if _BY_DISTANCE.fullmatch(name) and source.code[span.end : span.end + 1] == b"("
-        else None
-    )
+    given = source.given(span.end) if _BY_DISTANCE.fullmatch(name) else None
     mask = constants.value(source, project, source.code[given[0].start : given[0].end]) if given else None
     lanes = mask.bit_count() if mask is not None and mask > 0 else 0
     if lanes & (lanes - 1) == 0 or lanes > LANES:

@@ -18,21 +18,20 @@ from collections.abc import Iterator
 from hipport.finding import Certainty, Finding
 from hipport.headers import include
 from hipport.languages.cpp import Cpp
+from hipport.languages.declarations import member_of
 from hipport.languages.functions import function_at
 from hipport.names import Names
 from hipport.pipeline import Pass
 from hipport.project import Project
-from hipport.source import Edit, Source, Span
+from hipport.source import Edit, NewFile, Source, Span
 from hipport_passes.helper_includes import USE, declaring
 from hipport_passes.waves.kinds import Wavefronts
 from hipport_passes.waves.marks import asked
 
 _WARP_SIZE = Names(frozenset((b"warpSize",)))
-# Names, calls and subscripts, joined by dots and arrows.
-_MEMBER = re.compile(
-    rb"(?P<object>(?<![\w:])(?:::)?(?:[A-Za-z_]\w*::)*[A-Za-z_]\w*(?:\[[^\[\]]*\]|\([^()]*\))*\s*(?:(?:\.|->)\s*[A-Za-z_]\w*(?:\[[^\[\]]*\]|\([^()]*\))*\s*)*)"
-    rb"(?:\.|->)\s*warpSize\b"
-)
+_WORD = re.compile(rb"\w")
+# In front of the name of a member.
+_MEMBER = re.compile(rb"(?:\.|->)\s*\Z")
 # A question for the attribute. The device is dropped, so what names it must be without effects.
 _SIMPLE = rb"(?:[^(),;{}=+-]|->)*"
 _ATTRIBUTE = re.compile(
@@ -81,6 +80,10 @@ _ASKED_FOR_BOTH = (
     "the wavefront's size, in a program with functions of the whole wavefront (PyTorch's WARP_SHFL and its like, or "
     "branches of its own for AMD) and others of 32 lanes: give each kind the size that it counts on "
     "(hipport::warp_size is 32)"
+)
+_NOT_SEEN = (
+    "of what it is the size is not seen: where the program's warps are meant, which have 32 lanes, write "
+    "hipport::warp_size"
 )
 _USED_BY_BOTH = (
     "warpSize is the wavefront's for some functions that use this one, and 32 for others: take the number of lanes as "
@@ -167,28 +170,38 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             Certainty.REVIEW,
             (header,),
         )
-    for match in _MEMBER.finditer(code):
-        span = Span(match.start("object"), match.end())
-        if source.ported(span.start):
-            continue
-        statement = re.split(rb"[;{}]", code[max(0, span.start - 200) : span.start])[-1]
-        printed = _PRINTS.search(statement) and _ALONE_BEFORE.search(statement) and _ALONE_AFTER.match(code, span.end)
-        if printed or _ASSIGNED.match(code, span.end):
-            continue
-        if project.together(source, _members) and not _is_of_device(source, project, Span(*match.span("object"))):
-            continue
-        name = source[span].decode("utf-8", "replace")
-        if both:
-            yield Finding(span, "shared", f"{name}: {_ASKED_FOR_BOTH}", (), Certainty.MANUAL)
-            continue
-        yield Finding(
-            span,
-            "property",
-            f"{name} → hipport::warp_size: assumes that the program's warps are meant, which have 32 lanes",
-            (Edit(span, b"hipport::warp_size"), *makes),
-            Certainty.REVIEW,
-            (header,),
-        )
+    for span, _ in source.names(frozenset((b"warpSize",))):
+        if _MEMBER.search(code, max(0, span.start - 40), span.start):
+            yield from _property(source, project, span, both, (makes, header))
+
+
+def _property(
+    source: Cpp, project: Project, name: Span, both: bool, helper: tuple[tuple[Edit, ...], NewFile]
+) -> Iterator[Finding]:
+    """Yield what is to be said of a member of that name, if it is a device's property."""
+    code, makes, header = source.code, *helper
+    of = member_of(code, name.start)
+    span = Span(of.start if of is not None else name.start, name.end)
+    if source.ported(span.start):
+        return
+    statement = re.split(rb"[;{}]", code[max(0, span.start - 200) : span.start])[-1]
+    printed = _PRINTS.search(statement) and _ALONE_BEFORE.search(statement) and _ALONE_AFTER.match(code, span.end)
+    if printed or _ASSIGNED.match(code, span.end):
+        return
+    if project.together(source, _members) and (of is None or not _is_of_device(source, project, of)):
+        return
+    said = source[span].decode("utf-8", "replace")
+    if both:
+        yield Finding(span, "shared", f"{said}: {_ASKED_FOR_BOTH}", (), Certainty.MANUAL)
+    elif of is None:
+        message = f"{said}: {_NOT_SEEN}"
+        yield Finding(span, "property", message, (), Certainty.MANUAL)
+    else:
+        message = f"{said} → hipport::warp_size: assumes that the program's warps are meant, which have 32 lanes"
+        # `return(*p).warpSize`
+        gap = b" " if _WORD.fullmatch(code, span.start - 1, span.start) else b""
+        edits = (Edit(span, gap + b"hipport::warp_size"), *makes)
+        yield Finding(span, "property", message, edits, Certainty.REVIEW, (header,))
 
 
 def _of_logical_warps(source: Cpp) -> bool:
@@ -204,6 +217,9 @@ def _is_of_device(source: Cpp, project: Project, of: Span) -> bool:
     """Say whether an object is the properties of a device, by its declaration or by the function that returns them."""
     if _RETURNED.search(source.code, of.start, of.end):
         return True
+    # `(*props)`
+    while source.code.startswith(b"(", of.start) and source.closing(of.start) == of.end - 1:
+        of = source.trimmed(Span(of.start + 1, of.end - 1))
     last = _LAST_NAME.search(source.code, of.start, of.end)
     if last is None or last[1] not in project.together(source, _properties):
         return False

@@ -17,7 +17,7 @@ from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from enum import Enum
-from functools import partial
+from functools import cached_property, partial
 from itertools import groupby
 from pathlib import PurePath
 from types import MappingProxyType
@@ -67,7 +67,7 @@ class Pass(Generic[L]):
     #: Whether it looks at what a program has for HIP already, too: to report, and never to change.
     at_backends: bool = False
 
-    @property
+    @cached_property
     def name(self) -> str:
         """The name of the module that defines the pass: a pass is a file."""
         return self.find.__module__.rpartition(".")[2]
@@ -429,7 +429,7 @@ def _again(
 
 def _is_guessed(before: Source, after: Source) -> bool:
     """Whether the parser is, or was, lost in a file."""
-    return any(isinstance(each, Cpp) and (each.errors > 0 or not each.balanced) for each in (after, before))
+    return any(isinstance(each, Cpp) and each.guessed for each in (after, before))
 
 
 def _in_own_language(project: Project, changed: AbstractSet[PurePath]) -> tuple[Project, set[PurePath]]:

@@ -354,7 +354,7 @@ class Project:
             for source in files
         }
         included = {other for others in edges.values() for other in others}
-        mains = {source.path for source in files if source.path not in included and _MAIN.search(source.text)}
+        mains = {source.path for source in files if source.path not in included and _has_main(source.text)}
         return Linked(
             edges,
             {source.path: self.includes.program(source.path) for source in files},
@@ -492,6 +492,11 @@ class Project:
 def _unions(component: Component) -> dict[object, frozenset[Any]]:
     """The facts that were asked of the component together."""
     return {}
+
+
+def _has_main(text: bytes) -> bool:
+    # Few texts have the word, and to look for it takes a hundredth of the time.
+    return b"main" in text and _MAIN.search(text) is not None
 
 
 def _reached(start: Iterable[PurePath], following: Mapping[PurePath, Iterable[PurePath]]) -> frozenset[PurePath]:

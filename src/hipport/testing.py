@@ -90,6 +90,11 @@ _COMPILED = "__pycache__"
 
 # Between two tokens, where a comment may stand; and one.
 _GAP = re.compile(rb"(?<=[(,])(?=\S)|(?<=\w)(?=\()|(?<=[\w,;)])[ ](?=\S)")
+# Where a blank may stand as well as not.
+_TIGHT = re.compile(rb"(?<=[(,])(?=\w)|(?<=\w)(?=[(),\[;])|(?<=[A-Za-z_])(?=\.|->)")
+#: Passes about what other tools do with text: to PyTorch's hipify, `max (a, b)` is no call, and comments are code. And
+#: one that does not write again what has comments in it.
+_BY_LETTERS = frozenset(("hipify_launches", "shared_min_max", "miscompiled"))
 _COMMENT = b"/* kept */"
 #: So many places of a fixture get one in turn.
 _MOST_COMMENTS = 3
@@ -261,6 +266,25 @@ def comments(each: Pass[Any], fixture: Fixture) -> None:
         assert _text(ported).count(_COMMENT) >= 1, before.text[edit.span.start : edit.span.end]
 
 
+def blanks(each: Pass[Any], fixture: Fixture) -> None:
+    """C++ with blanks and comments in front of brackets, and within them, means the same: the same is found."""
+    before = fixture.before
+    if not isinstance(before, Cpp) or before.errors or each.name in _BY_LETTERS:
+        return
+    places = [
+        match.start()
+        for match in _TIGHT.finditer(before.code)
+        if before.text[match.start() - 1 : match.start() + 1] == before.code[match.start() - 1 : match.start() + 1]
+        and not before.quoted(match.start())
+        and not before.directive(match.start())
+    ]
+    pieces = [before.text[i:j] for i, j in itertools.pairwise((0, *places, len(before.text)))]
+    text = (b" " + _COMMENT + b" ").join(pieces)
+    ported = port(each, type(before)(before.path, text), skipped=fixture.skipped, beside=fixture.beside)
+    plain = _ported(each, fixture)
+    assert [(r.rule, r.certainty) for r in ported.reported] == [(r.rule, r.certainty) for r in plain.reported]
+
+
 def byte_order_mark(each: Pass[Any], fixture: Fixture) -> None:
     """A file that begins with a byte-order mark comes out the same, behind its mark, with the findings behind it."""
     if fixture.before.text.startswith(MARK):
@@ -281,6 +305,7 @@ LAWS: tuple[Callable[[Pass[Any], Fixture], None], ...] = (
     line_endings,
     byte_order_mark,
     comments,
+    blanks,
 )
 
 

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from hipport import Target, rewrite
 from hipport.byte_order import MARK
 from hipport.discover import source
+from hipport.languages import asked
 from hipport.languages.cmake import CMake
 from hipport.languages.cpp import Cpp
 from hipport.languages.json import Json
@@ -21,7 +22,7 @@ from hipport.languages.notebook import Notebook
 from hipport.languages.python import Python
 from hipport.languages.shell import Markdown
 from hipport.pipeline import Outcome, Ported
-from hipport.source import Conflict, Source
+from hipport.source import Conflict, Source, Span
 
 #: A tree: the bytes of its files by their paths.
 Tree = Mapping[str, bytes]
@@ -122,10 +123,7 @@ def _adds_no_errors(before: Source, after: Source) -> Iterator[Broken]:
     In C++ with errors, what a parser makes of a place depends on all others, and their number says nothing. Nor is it
     one of C++'s that the parser finds behind a comment alone, as in `DE half t;` behind an `#include` with one.
     """
-    unmarked = _fresh(
-        replace(after, text=after.text.replace(b" /* hipport */", b"")) if isinstance(after, Cpp) else after
-    )
-    if _is_sound(_fresh(before)) and unmarked.errors:
+    if _fresh(_unmarked(after)).errors and _is_sound(_fresh(before), after):
         yield Broken(f"syntax: {before.path}", before.path)
     if _is_text(before.text) and not _is_text(after.text):
         yield Broken(f"undecodable: {before.path}", before.path)
@@ -195,7 +193,10 @@ _DIRECTIVE = re.compile(
     rb"|include(?=[ \t]*[\w\"<])|pragma|error|warning|line)"
 )
 _BLANKS = re.compile(rb"[ \t]+(?=\r?\n|\Z)")
+_CONDITION = re.compile(rb"#[ \t]*(?:el)?if\b")
 _PARAMETERS = re.compile(rb"#[ \t]*define[ \t]+\w+\(")
+_NAME = re.compile(rb"\b[A-Za-z_]\w*")
+_REMARK = re.compile(rb"//(?:[^\\\r\n]|\\[ \t\f\v]*(?:\r\n?|\n)|\\)*|/\*(?:[^*]|\*(?!/))*\*/")
 _REMARKS = re.compile(rb"(?:^|[ \t])#[^\r\n]*", re.MULTILINE)
 
 
@@ -236,26 +237,75 @@ def _fresh(each: Source) -> Source:
     return source(PurePosixPath(each.path), each.text)
 
 
-def _is_sound(each: Source) -> bool:
-    """Whether a file has no errors of syntax.
+def _is_sound(each: Source, after: Source) -> bool:
+    """Whether a file has no errors of syntax, which became `after`.
 
-    What every compiler refuses may be none to the parser: brackets, or an `#if`, without an end, and a directive
-    without what belongs to it, as an `#include` of nothing, which then is one of what stands in the next line.
+    What every compiler refuses may be none to the parser: brackets, or an `#if`, without an end, a number sign in the
+    midst of code, and a directive without what belongs to it, as an `#include` of nothing, which then is one of what
+    stands in the next line. And what it takes for no error, but finds one in as soon as the same is spelled otherwise,
+    it has guessed.
     """
     if isinstance(each, Cpp):
         directives = [_DIRECTIVE.match(each.code, span.start) for span in each.directives]
         opened = sum(match is not None and match[1].startswith(b"if") for match in directives)
-        whole = all(directives) and not any(_cut_short(each[span]) for span in each.directives)
-        if not each.balanced or not whole or _NOTHING.search(each.code) or opened != len(each.conditionals):
+        whole = all(directives) and not any(_cut_short(each.code[span.start : span.end]) for span in each.directives)
+        if each.guessed or not whole or _NOTHING.search(each.code) or opened != len(each.conditionals):
             return False
-        # Nor a value of a macro that is none: a blank behind the name, and the next line goes for it.
-        if _fresh(replace(each, text=_BLANKS.sub(b"", each.text))).errors:
+        if any(_fresh(replace(each, text=text)).errors for text in _spelled_otherwise(each, after)):
             return False
     return not each.errors
 
 
+def _spelled_otherwise(each: Cpp, after: Source) -> Iterator[bytes]:
+    """Yield the same text, to a compiler: each of these changes is none to the syntax of a program."""
+    # A blank behind a macro's name, and the parser takes the next line for its value.
+    yield _BLANKS.sub(b"", each.text)
+    yield _replaced(each, dict.fromkeys(_remarks(each), b" "))
+    mark = MARK if each.text.startswith(MARK) else b""
+    yield mark + b'#include "a.h"\n' + each.text[len(mark) :]
+    # By the names that they have in the end: to the parser, MACRO TYPE name is one, but not TYPE TYPE name.
+    names = dict(_renamed(after))
+    yield _NAME.sub(lambda match: names.get(match.group(), match.group()), each.text)
+
+
+def _renamed(step: Source) -> Iterator[tuple[bytes, bytes]]:
+    """Yield the names that edits put other names for."""
+    while step.before is not None:
+        for edit in step.edits:
+            old = step.before[edit.span]
+            if _NAME.fullmatch(old) and _NAME.fullmatch(edit.new):
+                yield old, edit.new
+        step = step.before
+
+
+def _unmarked(each: Source) -> Source:
+    """The text without the comments by which hipport knows what it has written."""
+    if not isinstance(each, Cpp):
+        return each
+    marks = [span for span in _remarks(each) if each[span] == asked.MARK.strip()]
+    blank = {Span(span.start - each.text.endswith(b" ", 0, span.start), span.end): b"" for span in marks}
+    return replace(each, text=_replaced(each, blank))
+
+
+def _replaced(each: Source, news: Mapping[Span, bytes]) -> bytes:
+    pieces, done = [], 0
+    for span, new in news.items():
+        pieces += [each.text[done : span.start], new]
+        done = span.end
+    return b"".join([*pieces, each.text[done:]])
+
+
+def _remarks(each: Cpp) -> Iterator[Span]:
+    """Yield the comments of C++."""
+    for match in _REMARK.finditer(each.text):
+        if not each.code[match.start() : match.end()].strip() and not each.quoted(match.start()):
+            yield Span(*match.span())
+
+
 def _cut_short(directive: bytes) -> bool:
-    """Whether the parameters of a macro do not end with its line."""
+    """Whether the parameters of a macro, or the brackets of a condition, do not end with its line."""
+    if _CONDITION.match(directive):
+        return directive.count(b"(") != directive.count(b")")
     return _PARAMETERS.match(directive) is not None and b")" not in directive
 
 

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 _VOTES = Names(VOTES)
 # Barriers with a number, and what a kernel with such begins with.
 _NUMBERED = frozenset((b"numbered_sync", b"numbered_arrive"))
-_BEGINS = re.compile(rb"\{\s*hipport::begin_numbered_barriers\(\)")
+_BEGINS = re.compile(rb"\{\s*hipport::begin_numbered_barriers\s*\(\s*\)")
 _WORDS = re.compile(rb"[A-Za-z_]\w*")
 _GOTO = re.compile(rb"\bgoto\b")
 _IF = re.compile(rb"\bif\s*\(")

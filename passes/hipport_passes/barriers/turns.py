@@ -199,7 +199,7 @@ def _counted_by_macro(function: Function, kernels: Kernels, loop: Node, widest: 
     """Yield a loop that a macro begins if threads go round it as often as something says that differs by thread."""
     declarator = loop.child_by_field_name("declarator") if loop.type == "function_definition" else None
     name = declarator.child_by_field_name("declarator") if declarator is not None else None
-    spans = function.source.arguments(name.end_byte) if name is not None else None
+    spans = function.source.given(name.end_byte) if name is not None else None
     if declarator is None or name is None or spans is None:
         return
     given = [function.source[each] for each in spans]

@@ -155,7 +155,7 @@ def _joined(source: CMake, region: Span, kept: Sequence[str], gap: bytes) -> byt
 def leaves(source: CMake, expression: Expression) -> list[Span]:
     """Return the parts of an expression's content that are no expressions themselves, and those of the ones inside.
 
-    `$<COMMA>` is text.
+    `$<COMMA>` is text; comments between arguments are not.
     """
     if expression.content is None:
         return []
@@ -168,7 +168,20 @@ def leaves(source: CMake, expression: Expression) -> list[Span]:
         found += leaves(source, inside)
         start = inside.span.end
     found.append(Span(start, expression.content.end))
-    return [span for span in found if len(span)]
+    return [part for span in found for part in source.without_comments(span)]
+
+
+def stands_alone(source: CMake, expression: Expression) -> bool:
+    """Whether an expression may stand once more beside itself: it ends in the argument, or the list, it begins in."""
+    start, end = expression.span.start, expression.span.end
+    depth = 0
+    for token in source.tokens_around(expression.span):
+        if token.kind in ("quoted", "bracket") and (token.span.start < start) != (end < token.span.end):
+            return False
+        depth += (token.kind == "open") - (token.kind == "close")
+        if depth < 0:
+            return False
+    return depth == 0
 
 
 def values(source: CMake, command: Command, first: int) -> list[Argument]:

@@ -8,14 +8,14 @@ They stand in generator expressions that ask for the language CUDA, in variables
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from hipport.finding import Certainty
 from hipport.languages.cmake import Argument, CMake, Command, Expression
 from hipport.source import Edit, Span
 from hipport_passes.build_scripts.cmake_branches import Said, split
-from hipport_passes.build_scripts.cmake_flags import LANGUAGE, Copy, copied, leaves, tells, values
+from hipport_passes.build_scripts.cmake_flags import LANGUAGE, Copy, copied, leaves, stands_alone, tells, values
 from hipport_passes.build_scripts.cmake_trees import Tree, text
 from hipport_passes.nvcc_flags import worded
 
@@ -153,22 +153,26 @@ class Options:
         source = self.source
         more: dict[Span, bytes] = {}
         for expression in source.expressions(command.inner):
-            tests = LANGUAGE.finditer(source.code, expression.span.start, expression.span.end)
-            if of_cuda := [Span(*match.span()) for match in tests if _for_cuda(match)]:
+            if self._asks(expression):
                 more |= copied(source, leaves(source, expression), self.tree, self.rocm, gap=b";").puts
-                more |= dict.fromkeys(of_cuda, b"$<COMPILE_LANGUAGE:HIP>")
         apart = [
             (span, new)
             for span, new in more.items()
             if all(span.end <= place.start or place.end <= span.start for place in copy.puts)
         ]
-        text = copy.text(source, command.span, apart).replace(b"CMAKE_CUDA_", b"CMAKE_HIP_")
-        return text.replace(b"ENV{CUDAFLAGS}", b"ENV{HIPFLAGS}")
+        text = _of_hip(copy.text(source, command.span, apart))
+        # In what was put, too, as the words of an argument are one text.
+        return LANGUAGE.sub(lambda match: b"$<COMPILE_LANGUAGE:HIP>" if _for_cuda(match) else match.group(), text)
+
+    def _asks(self, expression: Expression) -> bool:
+        """Whether a generator expression asks for CUDA's language."""
+        tests = LANGUAGE.finditer(self.source.code, expression.span.start, expression.span.end)
+        return any(_for_cuda(match) for match in tests)
 
     def of_result(self, command: Command, following: Command | None, variable: str) -> Iterator[Said]:
         """CMAKE_CUDA_FLAGS as what a command makes of others: list(JOIN …), string(REPLACE …)."""
         source = self.source
-        ours = variable.replace("CUDA", "HIP", 1).encode()
+        ours = _of_hip(variable.encode())
         if following and re.search(rb"(?<!\w)" + re.escape(ours) + rb"(?!\w)", source[following.inner]):
             return
         copy = copied(source, self._made_of(command), self.tree, self.rocm)
@@ -198,10 +202,13 @@ class Options:
             return
         if command.name == "string" and text(source, command, 0) not in ("APPEND", "PREPEND", "CONCAT"):
             return
-        if following and any(text(source, following, i) == variable.replace("CUDA", "HIP", 1) for i in (0, 1)):
+        if following and any(text(source, following, i).encode() == _of_hip(variable.encode()) for i in (0, 1)):
             return
         given = values(source, command, 1 if command.name == "set" else 2)
-        copy = copied(source, [argument.content for argument in given], self.tree, self.rocm)
+        # What is asked for CUDA's language within them is a list of its own.
+        asked = [each for argument in given for each in source.expressions(argument.content) if self._asks(each)]
+        copy = copied(source, [part for argument in given for part in _but(argument, asked)], self.tree, self.rocm)
+        copy.kept += len(asked)
         yield from self._left(command, copy)
         if self._looped(command, copy.references):
             return
@@ -275,7 +282,7 @@ class Options:
                 certainty = Certainty.REVIEW
             yield Said(first, "expression", message, certainty, edits)
             return
-        if copy.manual or not head or b"NOT:" in source[expression.head]:
+        if copy.manual or not head or b"NOT:" in source[expression.head] or not stands_alone(source, expression):
             changes = copy.manual or copy.changes
             why = _changed(Copy(changes=changes)) if changes else "say what the same is for HIP"
             yield Said(first, changes[0].kind if changes else "expression", why, Certainty.MANUAL)
@@ -426,6 +433,21 @@ class Options:
             for token in self.source.tokens_in(command.inner)
         )
         return argument.span if commented else Span(start, argument.span.end)
+
+
+def _of_hip(text: bytes) -> bytes:
+    """Return text with HIP's variables for CUDA's."""
+    return text.replace(b"CMAKE_CUDA_", b"CMAKE_HIP_").replace(b"ENV{CUDAFLAGS}", b"ENV{HIPFLAGS}")
+
+
+def _but(argument: Argument, expressions: Iterable[Expression]) -> Iterator[Span]:
+    """Yield the parts of an argument that are in none of some expressions, which are in order."""
+    start = argument.content.start
+    for each in expressions:
+        if argument.content.start <= each.span.start < argument.content.end:
+            yield Span(start, each.span.start)
+            start = each.span.end
+    yield Span(start, argument.content.end)
 
 
 def _for_cuda(match: re.Match[bytes]) -> bool:

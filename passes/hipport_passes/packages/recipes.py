@@ -135,18 +135,22 @@ class Recipes:
     def _found(self, name: str, where: str) -> Family | None:
         if where != "repositories" and normalised(name) in self.own:
             return None
-        for pattern, family in self._patterns[where]:
-            if fnmatchcase(name, pattern):
-                return family
-        return None
+        named, patterns = self._patterns[where]
+        # What is named in full wins over what a `*` stands for.
+        found = named.get(name)
+        return found or next((family for pattern, family in patterns if fnmatchcase(name, pattern)), None)
 
     @cached_property
-    def _patterns(self) -> dict[str, list[tuple[str, Family]]]:
-        found: dict[str, list[tuple[str, Family]]] = {}
+    def _patterns(self) -> dict[str, tuple[dict[str, Family], list[tuple[str, Family]]]]:
+        found: dict[str, tuple[dict[str, Family], list[tuple[str, Family]]]] = {}
         for where in ("distributions", "conda", "repositories"):
-            rows = [(pattern.lower(), family) for family in self.families for pattern in getattr(family, where)]
-            # What is named in full wins over what a `*` stands for.
-            found[where] = sorted(rows, key=lambda row: "*" in row[0])
+            named, patterns = found[where] = ({}, [])
+            for family in self.families:
+                for pattern in getattr(family, where):
+                    if re.search(r"[*?\[]", pattern):
+                        patterns.append((pattern.lower(), family))
+                    else:
+                        named.setdefault(pattern.lower(), family)
         return found
 
     def index(self, rocm: tuple[int, int]) -> Index:

@@ -196,7 +196,7 @@ def _turn(function: Function, loop: Node, acquire: Acquire, result: bytes) -> bo
                     raise _Unknown
                 known[function.text(name)] = value(given)
             return None
-        if node.type != "comment" and not WAITS.fullmatch(function.text(node)):
+        if not WAITS.fullmatch(function.text(node)):
             if node.type != "expression_statement" or not node.named_children:
                 raise _Unknown
             value(node.named_children[0])

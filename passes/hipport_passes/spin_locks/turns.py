@@ -189,7 +189,7 @@ def fixed(
             return "there are preprocessor conditions in the critical section"
         if _leaves(node, returns):
             return f"line {line} leaves the critical section"
-        for call in calls_in(node) if node.type != "comment" else ():
+        for call in calls_in(node):
             name = called_name(call, source.code)
             if together.fullmatch(name) or any(
                 kernels.reaches(definition, together)
@@ -226,14 +226,13 @@ def kept_around(
     taken = when_taken(function, condition, acquire)
     if taken is None:
         return "what the loop compares is not understood", ()
-    critical: list[Node] = []
+    statements: list[Node] = []
     following = loop.next_named_sibling
     while following is not None and not releases(function, following, acquire):
-        critical.append(following)
+        statements.append(following)
         following = following.next_named_sibling
     if following is None:
         return "it is given back elsewhere", ()
-    statements = [node for node in critical if node.type != "comment"]
     why = fixed(function, statements, kernels) or used_behind(
         function, Span(loop.end_byte, following.start_byte), following
     )

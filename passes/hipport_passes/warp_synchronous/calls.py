@@ -28,13 +28,10 @@ def at(source: Cpp, start: int) -> tuple[Edit, ...]:
 
 def in_front(source: Cpp, node: Node) -> tuple[Edit, ...]:
     """Put the call in front of a statement, and of the `#pragma` and the comment that are for it."""
-    start = node.start_byte
+    start = _commented(source, node.start_byte)
     previous = node.prev_named_sibling
-    while previous is not None and previous.type in ("preproc_call", "comment"):
-        # A comment behind the statement before is that one's.
-        if source.indent(previous.start_byte) is None:
-            break
-        start, previous = previous.start_byte, previous.prev_named_sibling
+    while previous is not None and previous.type == "preproc_call" and source.indent(previous.start_byte) is not None:
+        start, previous = _commented(source, previous.start_byte), previous.prev_named_sibling
     indent, ahead = source.indent(node.start_byte), source.indent(start)
     if indent is None or ahead is None:
         return (Edit(Span(start, start), SYNCWARP + b" "),)
@@ -42,12 +39,24 @@ def in_front(source: Cpp, node: Node) -> tuple[Edit, ...]:
     return (Edit(Span(line, line), indent + SYNCWARP + source.newline),)
 
 
+def _commented(source: Cpp, start: int) -> int:
+    """Return where the comments begin that have the lines above what begins a line; itself where there are none."""
+    line = source.line_start(start)
+    while source.indent(start) is not None and line > 0:
+        end = line - 1 - source.text.endswith(b"\r\n", 0, line)
+        above = source.line_start(end)
+        if source.code[above:line].strip() or not source.text[above:line].strip():
+            break
+        line, start = above, above + len(source.text[above:line]) - len(source.text[above:line].lstrip())
+    return start
+
+
 def at_the_end(source: Cpp, body: Node, least: int = 0) -> tuple[Edit, ...]:
     """Put the call at the end of a loop's body, which reaches to `least`: a macro need not have a semicolon."""
     if body.type != "compound_statement":
         start, end = body.start_byte, max(body.end_byte, least)
         return Edit(Span(start, start), b"{ "), Edit(Span(end, end), _END)
-    last = [child for child in body.named_children if child.type != "comment"][-1]
+    last = body.named_children[-1]
     indent = source.indent(last.start_byte)
     line = source.text.find(source.newline, last.end_byte)
     # What follows on the line is a comment on the statement, or the brace.

@@ -68,7 +68,7 @@ class Steps:
         kind = node.type
         if kind in _BLOCKS:
             for child in node.named_children:
-                if child.type not in ("comment", "preproc_call", "preproc_def"):
+                if child.type not in ("preproc_call", "preproc_def"):
                     stored = self.follow(child, stored)
             return stored
         if stored and self.meets(self.exposed(node), stored):

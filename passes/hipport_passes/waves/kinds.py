@@ -141,7 +141,7 @@ def _of_64_lanes(source: Cpp) -> frozenset[bool]:
 
 def narrow_mask(source: Cpp, span: Span) -> bool:
     """Say whether the intrinsic at a place is given a mask that is written with 32 bits, as CUDA's are."""
-    given = source.arguments(span.end) if source.code[span.end : span.end + 1] == b"(" else None
+    given = source.given(span.end)
     return (
         given is not None and given != () and _NARROW.fullmatch(source.code, given[0].start, given[0].end) is not None
     )

@@ -29,7 +29,7 @@ OF_PYTORCH = re.compile(
 _PYTORCH = (b"WARP_SHFL", b"WARP_SHFL_UP", b"WARP_SHFL_DOWN", b"WARP_SHFL_XOR", b"WARP_BALLOT", b"C10_WARP_SIZE")
 #: Lanes, threads or ranks, and what they are divided by.
 COUNTED = re.compile(
-    rb"(?:\bthreadIdx\.[xyz]|\b(?i:\w*(?:lane|thread|tid)\w*)(?:\(\))?|\bthread_rank\(\))\s*\)?\s*"
+    rb"(?:\bthreadIdx\s*\.\s*[xyz]|\b(?i:\w*(?:lane|thread|tid)\w*)(?:\s*\(\s*\))?|\bthread_rank\s*\(\s*\))\s*\)?\s*"
     rb"(?:[%/](?!=)\s*(?P<size>[\w:]+\b(?!\s*\()|\([^()]*\))|&\s*(?P<mask>[\w:]+\b(?!\s*\()|\([^()]*\))|"
     rb">>(?!=)\s*(?P<shift>[\w:]+\b(?!\s*\()))"
 )

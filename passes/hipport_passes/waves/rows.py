@@ -16,10 +16,10 @@ from hipport_passes.waves.marks import Mark, may_be_native, native_marks, own_na
 
 #: The first of a row, a bit for each of it, and a variable that is called a lane.
 _AS_LANE = re.compile(
-    rb"\bthreadIdx\.x\s*==\s*0\b|\b0\s*==\s*threadIdx\.x\b|!\s*threadIdx\.x\b|(?:<<|>>)\s*threadIdx\.x\b"
-    rb"|\b(?i:\w*lane\w*)\s*=\s*threadIdx\.x\s*(?=[;,)])"
+    rb"\b%(x)b\s*==\s*0\b|\b0\s*==\s*%(x)b\b|!\s*%(x)b\b|(?:<<|>>)\s*%(x)b\b"
+    rb"|\b(?i:\w*lane\w*)\s*=\s*%(x)b\s*(?=[;,)])" % {b"x": rb"threadIdx\s*\.\s*x"}
 )
-_OTHER_ROW = re.compile(rb"\bthreadIdx\.[yz]\b")
+_OTHER_ROW = re.compile(rb"\bthreadIdx\s*\.\s*[yz]\b")
 
 
 def taken_for_lanes(source: Cpp, project: Project) -> Iterator[tuple[Mark, Mark]]:

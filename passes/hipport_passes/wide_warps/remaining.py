@@ -23,8 +23,8 @@ from hipport_passes.wide_warps.masks import SHUFFLE, Masks, inner_nodes, returne
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-_THREAD = re.compile(rb"threadIdx\.[xyz]")
-_BLOCK = re.compile(rb"blockIdx\.[xyz]")
+_THREAD = re.compile(rb"threadIdx\s*\.\s*[xyz]")
+_BLOCK = re.compile(rb"blockIdx\s*\.\s*[xyz]")
 _GRID = re.compile(rb"gridDim\.[xyz]")
 _MEMORY = re.compile(rb"atomic|__ld|tex[123]D|surf[123]D")
 _DIVIDED = re.compile(rb"/\s*\(?\s*(\w+)|>>\s*(5)\b")

@@ -47,7 +47,7 @@ _BY_FIVE = re.compile(rb"(?:<<|>>)\s*5\b")
 _COMPARES = ("<", ">=", "==", "!=", ">", "<=")
 #: Threads of other rows, unless it is to number all threads of a block.
 _ROWS = re.compile(
-    rb"(?<!blockDim\.x \* )(?<!blockDim\.x\*)\bthreadIdx\.[yz]\b(?!\s*\*\s*\(?blockDim\.x)(?!\s*\*\s*blockDim\.y)"
+    rb"(?<!blockDim\.x \* )(?<!blockDim\.x\*)\bthreadIdx\s*\.\s*[yz]\b(?!\s*\*\s*\(?blockDim\.x)(?!\s*\*\s*blockDim\.y)"
 )
 NATIVE = b"hipport::native::"
 SIZE = NATIVE + b"wave_size()"

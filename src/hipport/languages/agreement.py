@@ -316,7 +316,7 @@ class Expressions:
         for span, name in source.names(names) if names else ():
             if not body.start_byte <= span.start < body.end_byte or source.directive(span.start):
                 continue
-            given = source.arguments(span.end) if source.code[span.end : span.end + 1] == b"(" else None
+            given = source.given(span.end)
             texts = [source.code[each.start : each.end] for each in given or ()]
             for text in self._kernels.expanded(source, name, texts):
                 for match in _COUNTED.finditer(text):

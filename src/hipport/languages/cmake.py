@@ -251,6 +251,24 @@ class CMake(Source):
                 return
             yield token
 
+    def tokens_around(self, span: Span) -> Iterator[Token]:
+        """Yield the tokens that are in `span`, as a whole or in part."""
+        for token in self.tokens[max(0, bisect_left(self._starts, span.start + 1) - 1) :]:
+            if token.span.start >= span.end:
+                return
+            yield token
+
+    def without_comments(self, span: Span) -> Iterator[Span]:
+        """Yield the parts of `span` that no comment is in."""
+        start = span.start
+        for token in self.tokens_around(span):
+            if token.kind == "comment":
+                if start < token.span.start:
+                    yield Span(start, token.span.start)
+                start = token.span.end
+        if start < span.end:
+            yield Span(start, span.end)
+
     @cached_property
     def _starts(self) -> list[int]:
         return [token.span.start for token in self.tokens]

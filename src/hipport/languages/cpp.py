@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 _QUALIFIED = re.compile(rb"(?:[A-Za-z_]\w*::)+[A-Za-z_]\w*")
 _CALLED = re.compile(rb"[ \t]*\(")
+_BETWEEN = re.compile(rb"(?:\s|\\\r?\n)+")
 # In front of an operand: an operator, an opening bracket, a comma, or the end of a statement.
 _OPERAND = re.compile(rb"[-+*/%=(,;{}!<|^?:\[]\s*$")
 _INCLUDE = re.compile(rb"\#[ \t]*(?:include(?:_next)?|import)\b[ \t]*(?P<path>[<\"][ \t]*[>\"])")
@@ -239,6 +240,11 @@ class Cpp(Source):
         # Each program of a tree has hipport's headers in a folder of its own.
         return _lexed_once(self.text) if PUT_HERE in self.text[:400] else lex(self.text)
 
+    @property
+    def long_comments(self) -> tuple[Span, ...]:
+        """The comments that reach over the end of a line."""
+        return self._lexed[1]
+
     @cached_property
     def words(self) -> frozenset[bytes]:
         """The identifiers of the code, and more: other words, and some that edits took away.
@@ -421,6 +427,18 @@ class Cpp(Source):
         spans = tuple(self.trimmed(Span(a + 1, b)) for a, b in pairwise(cuts))
         return () if len(spans) == 1 and not len(spans[0]) else spans
 
+    def given(self, end: int) -> tuple[Span, ...] | None:
+        """Return the arguments in the brackets behind a name that ends at `end`; None where there are none.
+
+        White space and comments may stand between the two, but a directive ends with its line.
+        """
+        between = _BETWEEN.match(self.code, end)
+        opening = between.end() if between else end
+        directive = self.directive(end - 1) if opening > end else None
+        if self.code[opening : opening + 1] != b"(" or (directive is not None and directive.end <= opening):
+            return None
+        return self.arguments(opening)
+
     def trimmed(self, span: Span) -> Span:
         """Return `span` without white space and comments at its ends."""
         piece = self.code[span.start : span.end]
@@ -544,6 +562,16 @@ class Cpp(Source):
                 count += 1
             stack.extend(child for child in node.children if child.has_error or child.is_missing)
         return count
+
+    @property
+    def guessed(self) -> bool:
+        """Whether the parser has to guess: it finds errors, or what every compiler takes for one, and it does not.
+
+        That is a bracket too many or too few, or a number sign in the midst of a line.
+        """
+        if self.errors or not self.balanced:
+            return True
+        return any(self.directive(match.start()) is None for match in re.finditer(rb"#", self.code))
 
     @cached_property
     def balanced(self) -> bool:

@@ -22,6 +22,16 @@ _MAY_QUALIFY = b".>: \t\n\r\f\v"
 # What stands on the same line in front of a name that is used, and never in front of one that is declared.
 _IN_EXPRESSIONS = b"(=!|?<+-/%[^~"
 _BRACE = re.compile(rb"[{}]")
+_ANY_BRACKET = re.compile(rb"[()\[\]{}]")
+# In front of a member's name; between the parts of what it is taken of; the last word of a text.
+_MEMBER_SIGN = re.compile(rb"\s*(?:\.|->)\s*\Z")
+_JOINED = re.compile(rb"\s*(?:\.|->|::)\s*\Z")
+_LAST_WORD = re.compile(rb"\b[A-Za-z_]\w*\Z")
+#: Words that brackets may follow, and that are called by none.
+_NO_CALL = frozenset(
+    b"return else case throw if while for switch do and or not xor in co_return co_yield co_await new delete "
+    b"sizeof alignof typedef using goto".split()
+)
 _PARENTHESIS = re.compile(rb"[()]")
 _NEXT = re.compile(rb"\s*(::|==|final\b|[^\s\w])")
 _NAMESPACE = re.compile(rb"\b(?:inline\s+)?namespace\b[\s\w:]*$|\bextern\s*\"[^\"]*\"\s*$")
@@ -266,6 +276,52 @@ def opened_before(code: bytes, start: int, offset: int) -> int | None:
         elif depth:
             depth -= 1
         else:
+            return match.start()
+    return None
+
+
+def member_of(code: bytes, offset: int) -> Span | None:
+    """Return what the member that is named at `offset` is taken of, `f().props[0]` or `(*p)`; None if none is seen.
+
+    Of what a template is called with, or a call is called, it is not known where it begins.
+    """
+    sign = _MEMBER_SIGN.search(code, max(0, offset - 40), offset)
+    if sign is None:
+        return None
+    start = end = sign.start()
+    while True:
+        at = len(code[:start].rstrip())
+        if code[at - 1 : at] in (b")", b"]") and at:
+            opening = _opening(code, at - 1)
+            if opening is None:
+                return None
+            start = opening
+            before = len(code[:opening].rstrip())
+            if code[opening : opening + 1] == b"(":
+                word = _LAST_WORD.search(code, max(0, before - 100), before)
+                if code[before - 1 : before] in (b">", b"]") and before:
+                    return None
+                if word is None or word.group() in _NO_CALL:
+                    return Span(start, end)  # In brackets, perhaps behind a cast.
+            continue
+        word = _LAST_WORD.search(code, max(0, at - 100), at)
+        if word is None or word.group() in _NO_CALL:
+            return None
+        start = word.start()
+        joined = _JOINED.search(code, max(0, start - 40), start)
+        if joined is None:
+            return Span(start, end)
+        start = joined.start()
+        if joined.group().strip() == b"::" and not _LAST_WORD.search(code, max(0, start - 100), start):
+            return Span(start + len(joined.group()) - len(joined.group().lstrip()), end)
+
+
+def _opening(code: bytes, closing: int) -> int | None:
+    """Return the bracket that the one at `closing` closes."""
+    depth = 0
+    for match in reversed(list(_ANY_BRACKET.finditer(code, max(0, closing - 2000), closing + 1))):
+        depth += 1 if match.group() in b")]}" else -1
+        if not depth:
             return match.start()
     return None
 

@@ -60,6 +60,8 @@ _LONG = re.compile(rb"[^;{}]{2048}")
 # Clang takes 256 levels of brackets, each of which is two of the tree: a statement, and the block that it has. As many
 # ways out are followed.
 _DEEPEST = 512
+_AROUND_MEMBER = re.compile(rb"\s*(\.|->)\s*(?=\w)")
+_AROUND_SIGNS = re.compile(rb"\s+(?=\W)|(?<=\W)\s+")
 _NAMES = frozenset(("identifier", "field_identifier", "type_identifier", "operator_name", "destructor_name"))
 
 
@@ -311,8 +313,9 @@ class Function:
         return frozenset(found)
 
     def text(self, node: Node) -> bytes:
-        """The code of `node`, comments blanked."""
-        return self.source.code[node.start_byte : node.end_byte]
+        """The code of `node`, comments blanked; of a member, without blanks around the sign in front of its name."""
+        text = self.source.code[node.start_byte : node.end_byte]
+        return _AROUND_MEMBER.sub(rb"\1", text) if node.type == "field_expression" else text
 
     def takes_reference(self, position: int) -> bool:
         """Whether the parameter at `position` is a reference through which the function may change what it is given."""
@@ -503,7 +506,7 @@ def called_name(call: Node, code: bytes) -> bytes:
     node = call.child_by_field_name("function")
     while node is not None:
         if node.type in _NAMES:
-            return code[node.start_byte : node.end_byte]
+            return _name(code, node)
         following = node.child_by_field_name("name") or node.child_by_field_name("field")
         if following is None and node.type == "dependent_name" and node.named_children:
             following = node.named_children[-1]
@@ -511,10 +514,16 @@ def called_name(call: Node, code: bytes) -> bytes:
     return b""
 
 
+def _name(code: bytes, node: Node) -> bytes:
+    """Return a name; of an operator's, `operator ()` is `operator()`."""
+    name = code[node.start_byte : node.end_byte]
+    return _AROUND_SIGNS.sub(b"", name) if node.type == "operator_name" else name
+
+
 def arguments(call: Node) -> tuple[Node, ...]:
     """Return the arguments of a call expression."""
     given = call.child_by_field_name("arguments")
-    return tuple(child for child in given.named_children if child.type != "comment") if given is not None else ()
+    return tuple(given.named_children) if given is not None else ()
 
 
 def is_method(function: Function) -> bool:
@@ -551,8 +560,6 @@ def comes_by_label(function: Function, leaving: Node, node: Node) -> bool | None
     if label is None or not leaving.start_byte < label.start_byte <= node.start_byte:
         return False
     before = label.prev_named_sibling
-    while before is not None and before.type == "comment":
-        before = before.prev_named_sibling
     if before is None or before.type not in _EXITS:
         return None
     over = _label(function, before)
@@ -653,7 +660,7 @@ def _function(source: Cpp, node: Node) -> Function | None:
     code = source.code
     return Function(
         source,
-        code[name.start_byte : name.end_byte],
+        _name(code, name),
         code[node.start_byte : name.start_byte],
         tuple(declared_name(parameter, code) for parameter in parameters),
         node,

@@ -251,7 +251,7 @@ class Kernels:
         node = caller.body.descendant_for_byte_range(span.start, span.end)
         if node is None or caller.locals.named(macro, span.start) is not None:
             return
-        spans = source.arguments(span.end) if source.code[span.end : span.end + 1] == b"(" else None
+        spans = source.given(span.end)
         given = None if spans is None else [source.code[each.start : each.end] for each in spans]
         for text in self.expanded(source, macro, given):
             if function.name not in text:

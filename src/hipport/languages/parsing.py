@@ -41,6 +41,9 @@ _BEFORE_TYPE = re.compile(
     rb"[ \t]*[;=,\[]"
 )
 _ALONE = re.compile(rb"\r(?!\n)")
+_LINE_END = re.compile(rb"\r\n|\n|\r")
+# In code, in which what they say is blank.
+_LITERAL = re.compile(rb"\"[ \r\n]*\"|'[ \r\n]*'")
 _UNENDED = re.compile(
     rb"^[ \t]*[A-Z][A-Z0-9_]*[ \t]*\([^();{}\r\n]*(?:\([^();{}\r\n]*\)[^();{}\r\n]*)*\)[ \t]*\r?\n"
     rb"(?P<blank>[ \t])[ \t]*\([ \t]*void[ \t]*\)",
@@ -60,6 +63,9 @@ def parsed_tree(source: Cpp, before: Cpp, tree: tree_sitter.Tree | None) -> tree
         steps.append(step)
         assert step.before is not None
         step = step.before
+    # What is code elsewhere has to be as it was: the parser is told of the edits only.
+    if not all(step.before is not None and step.before.reads_alike(step) for step in steps):
+        return parser.parse(_to_parse(source))
     tree = tree.copy()
     for step in reversed(steps):
         _edit(tree, step)
@@ -67,7 +73,10 @@ def parsed_tree(source: Cpp, before: Cpp, tree: tree_sitter.Tree | None) -> tree
 
 
 def _to_parse(source: Cpp) -> bytes:
-    """The text without the pragmas between the head of a loop or an `if` and what belongs to it.
+    """The text without comments, and without the pragmas between the head of a loop or an `if` and what belongs to it.
+
+    A comment is a node of its own to the grammar, beside arguments, operands and statements, and what it finds of
+    errors depends on them. To a compiler it is a blank.
 
     The grammar would take the head for a statement with nothing in it, and what follows for another one. Without
     macros in front of the type of what is declared, where it would take the type for the name. A macro on a line of its
@@ -80,8 +89,8 @@ def _to_parse(source: Cpp) -> bytes:
     compared = list(_compared(source))
     macros = list(_before_types(source))
     if not parted and not unended and not compared and not macros:
-        return _ALONE.sub(b"\n", source.text)
-    text = bytearray(_ALONE.sub(b"\n", source.text))
+        return _without_comments(source)
+    text = bytearray(_without_comments(source))
     for macro in macros:
         text[macro.start : macro.end] = b" " * len(macro)
     for place in compared:
@@ -94,6 +103,30 @@ def _to_parse(source: Cpp) -> bytes:
             piece = bytes(text[pragmas.start : pragmas.end])
             text[pragmas.start : pragmas.end] = re.sub(rb"[^\r\n]", b" ", piece)
     return bytes(text)
+
+
+def _without_comments(source: Cpp) -> bytes:
+    """The code, with literals in it; a directive that a comment leads over a line's end is spliced there."""
+    code, text = source.code, source.text
+    pieces: list[bytes] = []
+    done = 0
+    for match in _LITERAL.finditer(code):
+        if match.end() - match.start() > 2:
+            pieces += (code[done : match.start()], text[match.start() : match.end()])
+            done = match.end()
+    found = b"".join([*pieces, code[done:]])
+    if spliced := [end for comment in source.long_comments for end in _ends_in(source, comment)]:
+        changed = bytearray(found)
+        for end in spliced:
+            changed[end - 1 : end] = b"\\"
+        found = bytes(changed)
+    return _ALONE.sub(b"\n", found)
+
+
+def _ends_in(source: Cpp, comment: Span) -> Iterator[int]:
+    """Yield where lines end in a comment within a directive."""
+    if source.directive(comment.start) is not None:
+        yield from (match.start() for match in _LINE_END.finditer(source.text, comment.start, comment.end))
 
 
 def _before_types(source: Cpp) -> Iterator[Span]:

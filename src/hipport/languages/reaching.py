@@ -583,7 +583,7 @@ class Reach:
         for start, name in self._words_of(macro):
             if self.collectives.names.fullmatch(name):
                 end = start + len(name)
-                given = macro.source.arguments(end) if code[end : end + 1] == b"(" else None
+                given = macro.source.given(end)
                 naming = self.collectives.naming(name, given or ())
                 mask = macro.source[naming] if naming is not None else b""
                 if self.collectives.group is not None:

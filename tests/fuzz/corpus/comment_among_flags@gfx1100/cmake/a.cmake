@@ -1,0 +1,3 @@
+project(CUDA)
+s($<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=# k
+2>)

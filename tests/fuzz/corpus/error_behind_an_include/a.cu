@@ -1,0 +1,1 @@
+e<>/* /* hipport */(){hipport::shfl_sync();}

@@ -1,0 +1,1 @@
+CUDA_KERNEL_NODE_PARAMS p s={};

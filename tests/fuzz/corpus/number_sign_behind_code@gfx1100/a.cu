@@ -1,0 +1,2 @@
+((7));#f()
+__device__ atomicAdd(double*,e){}#d
