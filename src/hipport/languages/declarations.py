@@ -33,7 +33,8 @@ _LAMBDA = re.compile(
 )
 # A function whose type is said later: `auto C<T>::f`, `auto operator()`, `auto (*)`.
 _DEDUCED = re.compile(
-    rb"\bauto\b(?:[^;{}()=:]|::|\boperator\s*(?:\(\s*\)|[-+*/%^&|<>!=]{0,2}=)|\(\s*(?:[\w:]+\s*)?[*&]+\s*(?:\w+\s*)?\))*\Z"
+    rb"\bauto\b(?:[^;{}()=:]|::|\boperator\s*(?:\(\s*\)|[-+*/%^&|<>!=]{0,2}=)|"
+    rb"\(\s*(?:[\w:]+\s*)?[*&]+\s*(?:\w+\s*)?\))*\Z"
 )
 # All that a macro stands for.
 _NAMED_BY_MACRO = re.compile(rb"#[ \t]*define[ \t]+\w+[ \t]*\Z")
