@@ -23,7 +23,7 @@ NAME = re.compile(
     rb"__CUDACC_VER_(?:MAJOR|MINOR|BUILD)__|CUDNN_(?:VERSION|MAJOR|MINOR|PATCHLEVEL)|"
     rb"CU(?:BLAS|FFT|RAND|SOLVER|SPARSE)_(?:VERSION|VER_(?:MAJOR|MINOR|PATCH|BUILD))"
 )
-# Majors of the libraries, by the table in the release notes of CUDA 11.2 (read 2026-11-27); cuSOLVER has one more there,
+# Majors of the libraries, by the table in the release notes of CUDA 11.2 (read 2026-11-27); cuSOLVER has one more,
 # and had this one in 11.0. ROCm's have other macros.
 _MAJOR = {b"CUBLAS": 11, b"CUFFT": 10, b"CURAND": 10, b"CUSOLVER": 10, b"CUSPARSE": 11}
 # The oldest that programs of today are built for: CUDA 11.0 and the GPUs that CUDA 12 knows. AMD has none of them.
