@@ -1,17 +1,69 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What holds for all tests."""
+"""What holds for all tests.
+
+What a test writes stands at the same place in every run: what hipport keeps of a compilation, it finds again by the
+places and the bytes of what was compiled. Two runs of one checkout at once do not share: the second one's temporary
+folders have new names, as pytest's have.
+"""
+
+import fcntl
+import hashlib
+import os
+import re
+import tempfile
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+import compiled
 
 # How long an example takes says more about what else the machine does than about the code.
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
 
+# One run needs more than is kept by default, and what it needs first was used longest ago.
+os.environ.setdefault("HIPPORT_CACHE_MB", "12000")
+
 #: Files whose tests take minutes: they come first, so that no processor waits for the last of them.
 _SLOW = ("test_install", "test_verify_packages", "test_packages", "test_examples", "test_verify_examples", "test_build")
+_LOCK = pytest.StashKey[int]()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Have the slow tests come first."""
     items.sort(key=lambda item: _SLOW.index(item.path.stem) if item.path.stem in _SLOW else len(_SLOW))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    """Put temporary folders where the last run of this checkout had them, unless one is going on there."""
+    compiled.prune()
+    if config.option.basetemp is not None:
+        return
+    base = Path(tempfile.gettempdir()).resolve() / f"hipport-tests-{os.getuid()}"
+    base.mkdir(mode=0o700, exist_ok=True)
+    if base.stat().st_uid != os.getuid():
+        return
+    name = hashlib.sha256(os.fsencode(config.rootpath)).hexdigest()[:8]
+    lock = os.open(base / f"{name}.lock", os.O_WRONLY | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(lock)
+        return
+    config.stash[_LOCK] = lock
+    config.option.basetemp = base / name
+
+
+@pytest.fixture
+def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that is new and empty, and whose name is that of the test. It stays until the next run begins."""
+    base = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        # Which process a test is run by is another in each run.
+        base = base.parent
+    digest = hashlib.sha256(request.node.nodeid.encode()).hexdigest()[:8]
+    path = base / f"{re.sub(r'[^A-Za-z0-9]+', '_', request.node.name)[:30]}-{digest}"
+    path.mkdir()
+    return path

@@ -3,13 +3,17 @@
 
 import fcntl
 import os
+import shutil
 import subprocess
 import sys
 import tarfile
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
+
+import compiled
 
 PACKAGES = ("torch-scatter==2.1.2", "torch-cluster==1.6.3", "torch-spline-conv==1.2.2", "chamferdist==1.0.3")
 #: The CUDA units of each: what must be compiled.
@@ -36,25 +40,31 @@ def of_this_run(factory: pytest.TempPathFactory) -> Path:
     return base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
 
 
-def downloaded(package: str, factory: pytest.TempPathFactory) -> Path:
-    """Return the archive of a package, downloaded once in a run: for that, pip runs setup.py, which imports PyTorch."""
-    folder = of_this_run(factory) / "archives" / package
+def downloaded(package: str) -> Path:
+    """Return the archive of a package, downloaded once: for that, pip runs setup.py, which imports PyTorch."""
+    # What was published under a version never changes.
+    folder = compiled.kept() / "archives" / package
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not list(folder.glob("*.tar.gz")):
-            options = ["--quiet", "--no-deps", "--no-binary", ":all:", "--no-build-isolation", "--dest", str(folder)]
-            command = [sys.executable, "-m", "pip", "download", *options, package]
-            subprocess.run(command, check=True, env=without_cuda())
+            with tempfile.TemporaryDirectory() as scratch:
+                options = ["--quiet", "--no-deps", "--no-binary", ":all:", "--no-build-isolation", "--dest", scratch]
+                command = [sys.executable, "-m", "pip", "download", *options, package]
+                subprocess.run(command, check=True, env=without_cuda())
+                (made,) = Path(scratch).glob("*.tar.gz")
+                # Whole, or not at all.
+                shutil.copyfile(made, folder / "part")
+                (folder / "part").rename(folder / made.name)
         (archive,) = folder.glob("*.tar.gz")
     return archive
 
 
-def unpacked(folder: Path, factory: pytest.TempPathFactory, packages: Sequence[str] = PACKAGES) -> dict[str, Path]:
+def unpacked(folder: Path, packages: Sequence[str] = PACKAGES) -> dict[str, Path]:
     """Unpack the packages into `folder`, and return their trees by name. Their setup.py files import PyTorch."""
     trees = {}
     for package in packages:
-        archive = downloaded(package, factory)
+        archive = downloaded(package)
         unpack(archive, folder)
         trees[package.partition("==")[0]] = folder / archive.name.removesuffix(".tar.gz")
     return trees

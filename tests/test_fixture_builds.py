@@ -10,13 +10,17 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
+from threading import Lock
+from typing import TypeVar
+from zlib import crc32
 
 import pytest
 
+import compiled
 import hipport
 from hipport.finding import Certainty
 from hipport.languages.cpp import Cpp, within
@@ -25,6 +29,7 @@ from hipport.testing import Fixture, fixtures
 from hipport.toolchain import Toolchain, find
 from hipport_passes import PASSES
 
+_Name = TypeVar("_Name", str, Path)
 ROOT = Path(__file__).parent.parent
 INCLUDE = ROOT / "src/hipport/include"
 SYNC_BUILTINS = "-DHIP_ENABLE_WARP_SYNC_BUILTINS"
@@ -263,22 +268,24 @@ def unit_of(texts: Mapping[str, bytes], folder: Path) -> Path:
     return unit
 
 
-def complaint(hip: tuple[int, int], flags: Sequence[str | Path], arch: str, units: Sequence[Path]) -> str:
-    """Compile device code of the units, and return what hipcc has against them, or empty."""
+def complaint(
+    hip: tuple[int, int],
+    flags: Sequence[str | Path],
+    arch: str,
+    units: Sequence[Path],
+    running: Callable[[Sequence[str]], subprocess.CompletedProcess[str]] | None = None,
+) -> str:
+    """Compile device code of the units, and return what hipcc has against them, or empty.
+
+    `running` runs it, if it has to be run.
+    """
     chosen = toolchain(hip)
     command = [
         *(chosen.hipcc, "-x", "hip", "--cuda-device-only", "-std=c++17", f"--offload-arch={arch}", *flags),
         *("-Wall", "-Wshorten-64-to-32", "-Werror", "-Wno-unused-command-line-argument", "-I", INCLUDE, *units),
     ]
-    done = subprocess.run(
-        command,
-        env=chosen.environment(os.environ),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-    )
-    return done.stdout.partition("failed to execute")[0] if done.returncode else ""
+    done = compiled.run(command, env=chosen.environment(os.environ), running=running)
+    return (done.stdout + done.stderr).partition("failed to execute")[0] if done.returncode else ""
 
 
 def compile_device(
@@ -301,6 +308,14 @@ def compile_device(
     if code and "s_trap" in assembly.read_text() and not any(map(asked_for, texts.values())):
         return "s_trap in the code of a program that does not ask for it"
     return ""
+
+
+def in_parts(names: Iterable[_Name], count: int) -> list[list[_Name]]:
+    """Divide names into parts, so that each stays in its part whatever others come and go."""
+    parts: dict[int, list[_Name]] = {}
+    for name in names:
+        parts.setdefault(crc32(str(name).encode()) % count, []).append(name)
+    return list(parts.values())
 
 
 def texts_of(hip: tuple[int, int]) -> dict[str, bytes]:
@@ -348,23 +363,33 @@ def test_each_compiles_alone(tmp_path: Path) -> None:
     # HIP's.
     shared = {"hipcub.h": ("hipcub/hipcub.hpp",), "hip.h": ("hip/hip_runtime.h", "hipport/")}
     units: dict[str, list[Path]] = {name: [] for name in (*shared, "")}
-    for number, (paths, group) in enumerate(groups.items()):
+    for paths, group in groups.items():
         front = (name for name, starts in shared.items() if any(path.startswith(starts) for path in paths))
-        units[next(front, "")].append(unit_of(group, tmp_path / str(number)))
+        units[next(front, "")].append(unit_of(group, tmp_path / f"{crc32(' '.join(sorted(paths)).encode()):08x}"))
     assert all(units.values())
     chosen = toolchain(NEW)
     for name, (path, *_) in shared.items():
         (tmp_path / name).write_text(f"#include <{path}>\n")
+
+    lock = Lock()
+
+    @cache
+    def precompile(name: str) -> None:
         made = ("-S", "-emit-llvm", "-Xclang", "-emit-pch", "-o", tmp_path / f"{name}.pch")
         own = ("-x", "hip", "--cuda-device-only", "-std=c++17", "--offload-arch=gfx942")
         subprocess.run([chosen.hipcc, *own, *made, tmp_path / name], env=chosen.environment(os.environ), check=True)
+
     # hipcc takes as long to begin as the compiler does for a small unit.
-    jobs = os.cpu_count() or 1
-    parts = [(name, part) for name, each in units.items() for n in range(jobs) if (part := each[n::jobs])]
+    parts = [(name, part) for name, each in units.items() for part in in_parts(each, 3)]
+
+    def run(name: str, command: Sequence[str]) -> subprocess.CompletedProcess[str]:
+        with lock:
+            precompile(name)
+        return subprocess.run(command, env=chosen.environment(os.environ), capture_output=True, text=True, check=False)
 
     def said_of(name: str, part: list[Path]) -> str:
         front = ("-include", tmp_path / name) if name else ()
-        return complaint(NEW, ("-fsyntax-only", *front), "gfx942", part)
+        return complaint(NEW, ("-fsyntax-only", *front), "gfx942", part, partial(run, name) if name else None)
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         complaints = list(pool.map(lambda part: said_of(*part), parts))

@@ -6,13 +6,13 @@ import math
 import os
 import re
 import struct
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+import compiled
 import hipport
 from hipport.toolchain import find
 
@@ -164,13 +164,10 @@ def test_means_what_cuda_says(tmp_path: Path) -> None:
         "-std=c++17",
         "--offload-arch=gfx942",
     ]
-    done = subprocess.run(
+    done = compiled.run(
         [*command, "-x", "hip", f"-I{include}", "unit.cu", "-o", "unit.ll"],
         cwd=tmp_path,
         env=toolchain.environment(os.environ),
-        capture_output=True,
-        text=True,
-        check=False,
     )
     assert not done.returncode, done.stderr
     stored = re.findall(r"store volatile i32 (\S+), ptr", (tmp_path / "unit.ll").read_text())

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import compiled
 import hipport
 from hipport.toolchain import find
 
@@ -45,9 +46,7 @@ def test_numbers_stay_what_they_are(flags: tuple[str, ...], tmp_path: Path) -> N
             continue  # The macro is of newer compilers.
         command = [toolchain.hipcc, "-w", "-O2", *flags, "-x", "hip", "--cuda-host-only", "-S", "-emit-llvm"]
         command += [f"--offload-arch={max(toolchain.archs)}", "main.cu", "-o", "main.ll"]
-        done = subprocess.run(
-            command, cwd=tmp_path, capture_output=True, text=True, check=False, env=toolchain.environment(os.environ)
-        )
+        done = compiled.run(command, cwd=tmp_path, env=toolchain.environment(os.environ))
         assert done.returncode == 0, done.stderr
         function = (tmp_path / "main.ll").read_text().partition("@main(")[2].partition("\n}")[0]
         assert "ret i32 0" in function, (toolchain.hip, function)

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+import compiled
 import hipport
 from hipport.finding import Certainty
 from hipport.languages.cpp import Cpp
@@ -905,11 +906,7 @@ def test_the_header_has_every_instruction(tmp_path: Path) -> None:
     unit.write_text("\n".join(['#include "hipport/ptx.h"', *functions, ""]))
     include = Path(hipport.__file__).parent / "include"
     flags = ["--cuda-device-only", "-fsyntax-only", "--offload-arch=gfx942", "-Wall", "-Werror", "-ferror-limit=0"]
-    done = subprocess.run(
-        [toolchain.hipcc, "-x", "hip", *flags, "-Wno-unused-command-line-argument", "-I", include, unit],
-        env=toolchain.environment(os.environ),
-        capture_output=True,
-        text=True,
-    )
+    command = [toolchain.hipcc, "-x", "hip", *flags, "-Wno-unused-command-line-argument", f"-I{include}", unit.name]
+    done = compiled.run(command, cwd=tmp_path, env=toolchain.environment(os.environ))
     assert done.returncode == 0, done.stderr
     assert len(body) > 2500

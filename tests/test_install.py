@@ -17,7 +17,7 @@ import hipport
 import quick_hipcc
 from hipport import toolchain
 from hipport.overlay import overlay
-from source_packages import UNITS, unpacked, without_cuda
+from source_packages import PACKAGES, UNITS, unpacked, without_cuda
 
 HERE = Path(__file__).parent
 ARCHS = ("gfx942", "gfx1100")
@@ -26,6 +26,23 @@ LIGHT = HERE.parent / "src/hipport/simt/include/torch_light"
 #: Of the libraries of these, those that are not built: their kernels are run in test_verify_packages.py, and what they
 #: are compiled with is that of the others.
 LEFT_OUT = {"torch-scatter": ("segment_coo",), "torch-cluster": ("grid", "knn", "nearest", "rw")}
+_ALL_TYPES = r"(?<=AT_DISPATCH_)ALL_TYPES_AND2?\(at::ScalarType::Half,( at::ScalarType::BFloat16,)?"
+#: What is written for less in files of these: the pattern, and how often it is there.
+FEWER = {
+    # Its kernels are compiled for each number of dimensions and neighbors up to 8 and 32: a few of those are enough.
+    "chamferdist": (("chamferdist/knn.cu", r"(?<=_MAX_)([DK]) = \d+;", r"\1 = 3;", 5),),
+    # Nearly all of the rest are types of numbers. Atomics differ by the size of the type, and by what adds.
+    "torch-scatter": (
+        (
+            "csrc/cuda/scatter_cuda.cu",
+            _ALL_TYPES,
+            "FLOATING_TYPES_AND3(at::ScalarType::Half, at::ScalarType::BFloat16, at::ScalarType::Byte,",
+            1,
+        ),
+        ("csrc/cuda/segment_csr_cuda.cu", _ALL_TYPES, "FLOATING_TYPES(", 2),
+    ),
+    "torch-cluster": (("csrc/cuda/graclus_cuda.cu", _ALL_TYPES, "FLOATING_TYPES(", 2),),
+}
 
 pytestmark = [pytest.mark.toolchain, pytest.mark.network]
 
@@ -58,39 +75,21 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     }
 
 
-@pytest.fixture(scope="module")
-def packages(environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The source trees of the packages, rewritten. What their setup.py files need is there."""
-    assert environment
-    trees = unpacked(tmp_path_factory.mktemp("packages"), tmp_path_factory)
-    # Its kernels are compiled for each number of dimensions and neighbors up to 8 and 32: a few of those are enough.
-    kernels = trees["chamferdist"] / "chamferdist/knn.cu"
-    text, changed = re.subn(r"(?<=_MAX_)([DK]) = \d+;", r"\1 = 3;", kernels.read_text())
-    assert changed == 5
-    kernels.write_text(text)
-    for package, libraries in LEFT_OUT.items():
-        for name in libraries:
-            for path in (f"{name}.cpp", f"cuda/{name}_cuda.cu"):
-                (trees[package] / "csrc" / path).unlink()
-    # Nearly all of the rest are types of numbers. Atomics differ by the size of the type, and by what adds.
-    of_atomics = trees["torch-scatter"] / "csrc/cuda/scatter_cuda.cu"
-    folders = trees["torch-scatter"] / "csrc/cuda", trees["torch-cluster"] / "csrc/cuda"
-    for path in (of_atomics, folders[0] / "segment_csr_cuda.cu", folders[1] / "graclus_cuda.cu"):
-        kept = "FLOATING_TYPES("
-        if path == of_atomics:
-            kept = "FLOATING_TYPES_AND3(at::ScalarType::Half, at::ScalarType::BFloat16, at::ScalarType::Byte,"
-        text, changed = re.subn(
-            r"(?<=AT_DISPATCH_)ALL_TYPES_AND2?\(at::ScalarType::Half,( at::ScalarType::BFloat16,)?",
-            kept,
-            path.read_text(),
-        )
-        assert changed, path
-        path.write_text(text)
-    for tree in trees.values():
-        ported = hipport.rewrite([tree])
-        assert ported.changed
-        hipport.save(ported)
-    return trees
+def rewritten(package: str, folder: Path) -> Path:
+    """Return the source tree of a package, rewritten. What its setup.py needs is there."""
+    (source,) = (each for each in PACKAGES if each.partition("==")[0] == package)
+    (tree,) = unpacked(folder, [source]).values()
+    for path, pattern, with_what, count in FEWER.get(package, ()):
+        text, changed = re.subn(pattern, with_what, (tree / path).read_text())
+        assert changed == count, path
+        (tree / path).write_text(text)
+    for name in LEFT_OUT.get(package, ()):
+        for path in (f"{name}.cpp", f"cuda/{name}_cuda.cu"):
+            (tree / "csrc" / path).unlink()
+    ported = hipport.rewrite([tree])
+    assert ported.changed
+    hipport.save(ported)
+    return tree
 
 
 def install(tree: Path, target: Path, environment: dict[str, str]) -> list[Path]:
@@ -127,13 +126,13 @@ def kernels(path: Path, environment: dict[str, str], scratch: Path) -> dict[str,
 
 @pytest.mark.parametrize("package", UNITS)
 def test_a_package_is_installed_with_code_for_both_wavefronts(
-    package: str, packages: dict[str, Path], environment: dict[str, str], tmp_path: Path
+    package: str, environment: dict[str, str], tmp_path: Path
 ) -> None:
     # Three of them build each file twice, for a CPU too, unless they are told not to.
     environment = {**environment, "FORCE_ONLY_CUDA": "1"}
     compiler = str(without_cpp(tmp_path))
     environment |= {"CXX": compiler, "CC": compiler, "CFLAGS": f"-O0 -g0 -I{LIGHT}"}
-    objects = install(packages[package], tmp_path / "installed", environment)
+    objects = install(rewritten(package, tmp_path), tmp_path / "installed", environment)
     # An extension has a shared object of its own, and these have at most one CUDA unit each.
     found = [each for path in objects if (each := kernels(path, environment, tmp_path))]
     assert len(found) == UNITS[package] - len(LEFT_OUT.get(package, ()))

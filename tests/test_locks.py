@@ -3,12 +3,12 @@
 
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+import compiled
 from hipport.pipeline import run
 from hipport.project import Project, Target
 from hipport.testing import fixtures
@@ -28,8 +28,9 @@ _KERNEL = re.compile(r"^(_Z\w+):.*?^\s*s_endpgm", re.MULTILINE | re.DOTALL)
 def assembly(folder: Path, text: bytes, hipcc: Path, arch: str) -> dict[str, str]:
     source = folder / "a.cu"
     source.write_bytes(text)
-    command = [str(hipcc), "-w", "--cuda-device-only", "-S", "-O3", f"--offload-arch={arch}", str(source)]
-    subprocess.run([*command, "-o", str(folder / "a.s")], check=True, env={**os.environ, "HIP_PLATFORM": "amd"})
+    command = [str(hipcc), "-w", "--cuda-device-only", "-S", "-O3", f"--offload-arch={arch}", source.name]
+    done = compiled.run([*command, "-o", "a.s"], cwd=folder, env={**os.environ, "HIP_PLATFORM": "amd"})
+    assert not done.returncode, done.stderr
     return {match[1]: match[0] for match in _KERNEL.finditer((folder / "a.s").read_text())}
 
 

@@ -2,7 +2,6 @@
 """What device code computes with min and max of two types of integers, once it is ported: what nvcc makes of it."""
 
 import os
-import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import compiled
 import hipport
 from hipport import api
 from hipport import program_verifier as programs
@@ -54,7 +54,7 @@ def test_types_are_those_of_cuda(tmp_path: Path) -> None:
             command = [toolchain.hipcc, "-w", "-x", "hip", "-std=c++17", "-fsyntax-only"]
             command += [f"--offload-arch={max(toolchain.archs)}", name]
             environment = toolchain.environment(os.environ)
-            done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, env=environment)
+            done = compiled.run(command, cwd=tmp_path, env=environment)
             said[name] = done.stderr
         assert "error" not in said["main.cu"], (toolchain.hip, said["main.cu"])
         # What this is for: HIP's own are doubles.

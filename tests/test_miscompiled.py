@@ -3,12 +3,12 @@
 
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+import compiled
 import hipport
 from hipport.toolchain import Toolchain, find
 
@@ -85,14 +85,12 @@ def clang_21() -> Toolchain:
     return toolchain
 
 
-def compiled(toolchain: Toolchain, text: str, arch: str, folder: Path, *flags: str) -> str:
+def assembly_of(toolchain: Toolchain, text: str, arch: str, folder: Path, *flags: str) -> str:
     """What hipcc writes for the device."""
     unit, out = folder / "unit.hip", folder / "out"
     unit.write_text("#include <hip/hip_runtime.h>\n" + text)
     command = [toolchain.hipcc, f"--offload-arch={arch}", "-O3", "--cuda-device-only", "-S", f"-I{INCLUDE}", *flags]
-    done = subprocess.run(
-        [*command, "-o", str(out), str(unit)], env=toolchain.environment(os.environ), capture_output=True, text=True
-    )
+    done = compiled.run([*command, "-o", out.name, unit.name], cwd=folder, env=toolchain.environment(os.environ))
     assert done.returncode == 0, done.stderr
     return out.read_text()
 
@@ -104,7 +102,7 @@ def ported(text: bytes) -> str:
 
 @pytest.mark.parametrize("arch", ["gfx90a", "gfx942", "gfx1100", "gfx1201"])
 def test_dots_of_mixed_signs_are_not_dots_of_unsigned(clang_21: Toolchain, arch: str, tmp_path: Path) -> None:
-    assembly = compiled(clang_21, DOTS, arch, tmp_path)
+    assembly = assembly_of(clang_21, DOTS, arch, tmp_path)
     assert "dots:" in assembly and "v_dot4_u32_u8" not in assembly
 
 
@@ -112,28 +110,28 @@ def test_the_example_has_one_dot_of_unsigned(clang_21: Toolchain, tmp_path: Path
     result = hipport.rewrite([ROOT / "ext_examples/ptx_integers"])
     hipport.save(result, tmp_path / "ported")
     unit = next((tmp_path / "ported").rglob("bits.cu"))
-    assembly = compiled(clang_21, unit.read_text(), "gfx942", tmp_path, f"-I{unit.parent}")
+    assembly = assembly_of(clang_21, unit.read_text(), "gfx942", tmp_path, f"-I{unit.parent}")
     # `dot4` is one, `dot4_mixed` none.
     assert assembly.count("v_dot4_u32_u8") == 1
 
 
 @pytest.mark.parametrize("direction", ["l", "r"])
 def test_a_field_takes_no_clamp_away(clang_21: Toolchain, direction: str, tmp_path: Path) -> None:
-    ir = compiled(clang_21, FIELDS.replace("DIRECTION", direction), "gfx942", tmp_path, "-emit-llvm")
+    ir = assembly_of(clang_21, FIELDS.replace("DIRECTION", direction), "gfx942", tmp_path, "-emit-llvm")
     assert "@fields(" in ir and CLAMPED.search(ir)
 
 
 def test_a_difference_under_its_condition_takes_no_clamp_away(clang_21: Toolchain, tmp_path: Path) -> None:
-    wrong = compiled(clang_21, CLAMPS.decode(), "gfx942", tmp_path, "-emit-llvm")
-    right = compiled(clang_21, ported(CLAMPS), "gfx942", tmp_path, "-emit-llvm")
+    wrong = assembly_of(clang_21, CLAMPS.decode(), "gfx942", tmp_path, "-emit-llvm")
+    right = assembly_of(clang_21, ported(CLAMPS), "gfx942", tmp_path, "-emit-llvm")
     assert CLAMPED.search(right)
     # The day a compiler has it right, `miscompiled` is to say up to which.
     assert not CLAMPED.search(wrong), "this hipcc keeps the clamp: give miscompiled/clamp the releases that do not"
 
 
 def test_signs_that_an_or_puts_in_stay_in_sums(clang_21: Toolchain, tmp_path: Path) -> None:
-    wrong = compiled(clang_21, SIGNS.decode(), "gfx1100", tmp_path)
-    right = compiled(clang_21, ported(SIGNS), "gfx1100", tmp_path)
+    wrong = assembly_of(clang_21, SIGNS.decode(), "gfx1100", tmp_path)
+    right = assembly_of(clang_21, ported(SIGNS), "gfx1100", tmp_path)
     assert "v_dot4_u32_u8" not in right
     assert "v_dot4_u32_u8" in wrong, "this hipcc keeps the sign: give miscompiled/sign the releases that do not"
 
@@ -146,8 +144,10 @@ def test_other_forms_are_reported_with_an_option_that_helps(clang_21: Toolchain,
         assert rules == ["miscompiled/guarded"], text
     together = b"".join(text.replace(b"clamps", b"clamps%d" % n) for n, text in enumerate(texts)).decode()
     option = ("-mllvm", "-spec-exec-max-speculation-cost=0")
-    assert not CLAMPED.search(compiled(clang_21, together, "gfx942", tmp_path, "-emit-llvm"))
-    assert len(CLAMPED.findall(compiled(clang_21, together, "gfx942", tmp_path, "-emit-llvm", *option))) == len(texts)
+    assert not CLAMPED.search(assembly_of(clang_21, together, "gfx942", tmp_path, "-emit-llvm"))
+    assert len(CLAMPED.findall(assembly_of(clang_21, together, "gfx942", tmp_path, "-emit-llvm", *option))) == len(
+        texts
+    )
 
 
 def test_other_forms_of_signs_are_reported(clang_21: Toolchain, tmp_path: Path) -> None:
@@ -158,5 +158,5 @@ def test_other_forms_of_signs_are_reported(clang_21: Toolchain, tmp_path: Path) 
         texts.append(SIGNS.replace(line, both).replace(b"signs", b"signs%d" % n))
         rules = [each.rule for each in hipport.rewrite({"unit.cu": texts[-1]}).reported if each.needs_person]
         assert rules == ["miscompiled/sign"] * 2, form
-    assembly = compiled(clang_21, b"".join(texts).decode(), "gfx1100", tmp_path)
+    assembly = assembly_of(clang_21, b"".join(texts).decode(), "gfx1100", tmp_path)
     assert assembly.count("v_dot4_u32_u8") == 2 * len(texts)

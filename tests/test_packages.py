@@ -25,7 +25,7 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """The source trees of the packages, as they were published."""
     if importlib.util.find_spec("torch") is None:
         pytest.skip("PyTorch is not installed: the packages, whose setup.py imports it, were not tried")
-    return unpacked(tmp_path_factory.mktemp("packages"), tmp_path_factory)
+    return unpacked(tmp_path_factory.mktemp("packages"))
 
 
 @pytest.fixture(params=[name.partition("==")[0] for name in PACKAGES])

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+import compiled
 import hipport
 from hipport.finding import Certainty
 from hipport.tables import load
@@ -146,9 +147,7 @@ def test_what_needs_nothing_compiles(tmp_path: Path) -> None:
         for source in ported.project.sources:
             (folder / source.path.name).write_bytes(source.text)
         command = [toolchain.hipcc, "-x", "hip", "-fsyntax-only", "-std=c++17", "--offload-arch=gfx942", path.name]
-        done = subprocess.run(
-            command, cwd=folder, env=toolchain.environment(os.environ), capture_output=True, text=True, errors="replace"
-        )
+        done = compiled.run(command, cwd=folder, env=toolchain.environment(os.environ))
         assert done.returncode == 0, f"{path.name}: {done.stderr}"
 
 

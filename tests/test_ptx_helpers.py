@@ -30,6 +30,7 @@ from pathlib import Path
 
 import pytest
 
+import compiled
 import hipport
 from hipport.toolchain import Toolchain, find
 from hipport_passes.ptx.operations import review
@@ -339,7 +340,7 @@ def build(command: list[str], folder: Path, env: dict[str, str] | None = None) -
     write(folder)
     (folder / "device.cu").write_text(device_program())
     command = [*command, *WARNINGS, "-DHELPERS", f"-I{INCLUDE}"]
-    built = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False)
+    built = compiled.run(command, cwd=folder, env=env)
     assert not built.returncode, built.stderr[-5000:]
 
 

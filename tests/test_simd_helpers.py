@@ -27,6 +27,7 @@ from pathlib import Path
 
 import pytest
 
+import compiled
 import hipport
 from hipport.toolchain import Toolchain, find
 from hipport_passes import simd_in_word
@@ -198,7 +199,7 @@ def build(compiler: list[str], folder: Path, env: dict[str, str] | None = None) 
     """Write the program and build it of hipport's functions."""
     write(folder)
     command = [*compiler, "-DHELPERS", f"-I{INCLUDE}", "-o", "program"]
-    built = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False)
+    built = compiled.run(command, cwd=folder, env=env)
     assert not built.returncode, built.stderr
 
 

@@ -3,13 +3,13 @@
 
 import os
 import re
-import subprocess
 from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pytest
 
+import compiled
 from hipport.discover import source
 from hipport.source import Source
 from hipport.tables import load
@@ -166,13 +166,8 @@ def _errors(toolchain: Toolchain, program: str, file: Path) -> set[int]:
     """Return the lines of `program` that do not compile."""
     file.write_text(program)
     flags = "-fsyntax-only -std=c++17 --offload-arch=gfx90a --cuda-device-only -ferror-limit=0 -w".split()
-    done = subprocess.run(
-        [toolchain.hipcc, *flags, "-DHIP_ENABLE_WARP_SYNC_BUILTINS", file],
-        env=toolchain.environment(os.environ),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    command = [toolchain.hipcc, *flags, "-DHIP_ENABLE_WARP_SYNC_BUILTINS", file.name]
+    done = compiled.run(command, cwd=file.parent, env=toolchain.environment(os.environ))
     lines = {int(line) for line in re.findall(rf"{file.name}:(\d+):\d+: (?:fatal )?error", done.stderr)}
     assert lines or not done.returncode, done.stderr
     return lines

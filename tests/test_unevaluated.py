@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import compiled
 import hipport
 from hipport.toolchain import Toolchain, find
 
@@ -93,4 +94,4 @@ def test_device_code_is_compiled(tmp_path: Path) -> None:
 def _compiled(
     command: list[str], folder: Path, environment: dict[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, env=environment)
+    return compiled.run(command, cwd=folder, env=environment)

@@ -110,11 +110,11 @@ def show_as(built: extension.Built, libraries: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize("package", PACKAGES)
-def test_gives_what_its_cpu_code_gives(package: str, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_gives_what_its_cpu_code_gives(package: str, tmp_path: Path) -> None:
     pytest.importorskip("torch", reason="PyTorch is not installed: the packages were not run")
     pytest.importorskip("scipy", reason="SciPy, which torch-cluster needs, is not installed: the packages were not run")
     env = {name: value for name, value in os.environ.items() if name not in ("CUDA_HOME", "CUDA_PATH")}
-    archive = downloaded(package, tmp_path_factory)
+    archive = downloaded(package)
     # The same place each time: what was compiled is kept by it.
     folder = verifier.Driver(tmp_path, env, Path(sys.executable)).kept / "packages"
     unpack(archive, folder)

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+import compiled
 import hipport
 from hipport.toolchain import Toolchain, find
 
@@ -483,9 +484,7 @@ def test_compiles_for_amd(release: tuple[int, int], target: str, macro: str, nat
     warnings = ["-Wall", "-Wextra", "-Wshorten-64-to-32", "-Werror", "-Wno-unused-command-line-argument"]
     flags = ["-O1", f"--offload-arch={target}", *warnings, *filter(None, (macro, native)), f"-I{INCLUDE}"]
     command = [str(each.hipcc), *flags, "--cuda-device-only", "-S", "-x", "hip", "program.cu", "-o", "program.s"]
-    built = subprocess.run(
-        command, cwd=tmp_path, env=each.environment(os.environ), capture_output=True, text=True, check=False
-    )
+    built = compiled.run(command, cwd=tmp_path, env=each.environment(os.environ))
     assert not built.returncode, built.stderr
     instructions = set(re.findall(r"^\s+([a-z]\w+)", (tmp_path / "program.s").read_text(), re.MULTILINE))
     assert "ds_bpermute_b32" in instructions

@@ -19,7 +19,12 @@ import re
 import subprocess
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
+
+# It is run as a program.
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+import compiled
 
 HIP, TORCH = "hip/hip_runtime.h", "torch/torch.h"
 #: The executor's stand-ins for torch/extension.h and its like, which are found first, and tensors with few operators.
@@ -146,25 +151,39 @@ def includes(path: Path, seen: set[Path]) -> set[str]:
 
 
 def main(words: Sequence[str]) -> int:
-    """Run hipcc with the words of a command, and with precompiled headers where they compile a unit of HIP."""
+    """Run hipcc with the words of a command, or say again what it said; with precompiled headers for units of HIP."""
     hipcc = os.environ["HIPPORT_HIPCC"]
     units = [Path(word) for word in words if word.endswith(_UNIT)]
+    if not units:
+        return subprocess.run([hipcc, *words], check=False).returncode
     archs = [word.partition("=")[2] for word in words if word.startswith("--offload-arch=")]
     optimized = bool(archs) and set(archs) <= set(os.environ.get("HIPPORT_OPTIMIZED", "").split(","))
-    if units:
-        words = [*words, "-O1" if optimized else "-O0"]
+    words = [*words, "-O1" if optimized else "-O0"]
+    # What a unit includes may lie anywhere in its package.
+    packages = [next((f for f in unit.resolve().parents if (f / "setup.py").exists()), unit.parent) for unit in units]
+    trees = [*packages, _OPERATORS, _LIGHT]
+    done = compiled.run([hipcc, *words], cwd=Path.cwd(), trees=trees, running=partial(run, hipcc, words, units))
+    sys.stdout.write(done.stdout)
+    sys.stderr.write(done.stderr)
+    return done.returncode
+
+
+def run(hipcc: str, words: Sequence[str], units: Sequence[Path], _: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    """Run hipcc, with precompiled headers if they compile the units."""
     included = [includes(unit, set()) for unit in units]
-    if units and all(HIP in each for each in included):
+    folder = os.environ.get("HIPPORT_PRECOMPILED", "")
+    if all(HIP in each for each in included):
         torch = all(any(map(_ASKS_FOR_TORCH.match, each)) for each in included)
         light = [*_FRONT, *words] if torch else list(words)
-        folder = os.environ.get("HIPPORT_PRECOMPILED", "")
         command = precompiled(hipcc, light, Path(folder), (HIP, TORCH) if torch else (HIP,)) if folder else light
-        done = subprocess.run([hipcc, *command], check=False, capture_output=True) if command else None
+        done = _run([hipcc, *command]) if command else None
         if done is not None and done.returncode == 0:
-            sys.stdout.buffer.write(done.stdout)
-            sys.stderr.buffer.write(done.stderr)
-            return 0
-    return subprocess.run([hipcc, *words], check=False).returncode
+            return done
+    return _run([hipcc, *words])
+
+
+def _run(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, check=False, capture_output=True, text=True, errors="replace")
 
 
 if __name__ == "__main__":

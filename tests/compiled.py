@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run compilers, or say again what they said of the same bytes in an earlier run of the tests.
+
+A compiler gives the same for the same words, files and environment. All that a command may read is part of the key:
+the files that it names, all below the folders that it names or is run in, and all beside the sources it names. Of what
+lies elsewhere, a toolchain's headers and PyTorch's, sizes and times are, and the compiler's own. `-o` and `-MF` say
+what it writes.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+
+_FORMAT = 1
+#: What compilers and builds leave beside sources, and never read as one.
+_MADE = {".o", ".so", ".a", ".d", ".s", ".ll", ".pch", ".gch", ".pyc", ".part", ".lock", ".log", ".failed", ".ninja"}
+_SOURCES = {".cu", ".hip", ".cpp", ".cc", ".c", ".cxx"}
+_WRITES = ("-o", "-MF")
+_FOLDERS = ("-I", "-isystem", "-idirafter", "-include")
+_ENVIRONMENT = ("HIP", "ROCM", "CPATH", "CPLUS", "C_INCLUDE", "LIBRARY_PATH", "COMPILER_PATH", "GCC_", "LANG", "LC_")
+#: Seconds after which what was not used goes.
+_AGE = 14 * 86400
+#: Where sources stand still for longer than a run: their sizes and times say enough.
+_STILL = ("/usr/", "/opt/", "/site-packages/", "/dist-packages/", "/toolchains/", "/torch-headers/")
+
+
+def kept() -> Path:
+    """Return the folder for what was said, below that of all that hipport keeps."""
+    base = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    return (base if base.is_absolute() else Path.home() / ".cache") / "hipport/tests"
+
+
+def run(
+    command: Sequence[str | Path],
+    *,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    trees: Sequence[Path] = (),
+    running: Callable[[Sequence[str]], subprocess.CompletedProcess[str]] | None = None,
+) -> subprocess.CompletedProcess[str]:
+    """Run a compiler, and catch what it says.
+
+    It may read what lies below `trees` besides. `running` runs the command, if it has to be run.
+    """
+    words = [str(word) for word in command]
+    folder = (cwd or Path()).resolve()
+    environment = os.environ if env is None else env
+    place = kept() / _key(words, folder, environment, [*trees, *([folder] if cwd else [])])
+    written = [folder / word for option, word in pairwise(words) if option in _WRITES]
+    try:
+        state = json.loads((place / "said.json").read_text())
+        for number, path in enumerate(written):
+            if state["written"][number]:
+                shutil.copyfile(place / str(number), path)
+                path.chmod(0o755 if state["written"][number] == "program" else 0o644)
+        os.utime(place / "said.json")
+        return subprocess.CompletedProcess(words, state["status"], state["out"], state["errors"])
+    except (OSError, ValueError):
+        pass
+    if running is None:
+        done = subprocess.run(
+            words, cwd=folder, env=environment, capture_output=True, text=True, errors="replace", check=False
+        )
+    else:
+        done = running(words)
+    # Whoever is ended by a signal had no memory, say: that is no word on the source.
+    if done.returncode >= 0 and all(path.is_file() or not path.exists() for path in written):
+        _save(place, done, written)
+    return done
+
+
+def _save(place: Path, done: subprocess.CompletedProcess[str], written: Sequence[Path]) -> None:
+    part = place.with_name(f"{place.name}.{os.getpid()}")
+    part.mkdir(parents=True)
+    kinds = []
+    for number, path in enumerate(written):
+        kinds.append(("program" if os.access(path, os.X_OK) else "file") if path.exists() else "")
+        if kinds[-1]:
+            shutil.copyfile(path, part / str(number))
+    state = {"status": done.returncode, "out": done.stdout, "errors": done.stderr, "written": kinds}
+    (part / "said.json").write_text(json.dumps(state))
+    try:
+        part.rename(place)
+    except OSError:
+        # Another process was as fast.
+        shutil.rmtree(part, ignore_errors=True)
+
+
+def prune() -> None:
+    """Take away what was not used for long."""
+    for each in kept().glob("*"):
+        try:
+            if time.time() - (each / "said.json").stat().st_mtime > _AGE:
+                shutil.rmtree(each)
+        except OSError:
+            continue
+
+
+def _key(words: Sequence[str], folder: Path, env: Mapping[str, str], trees: Sequence[Path]) -> str:
+    compiler = shutil.which(words[0], path=env.get("PATH")) or words[0]
+    state = Path(compiler).resolve().stat()
+    parts: list[object] = [_FORMAT, compiler, state.st_size, state.st_mtime_ns]
+    # Where what is compiled stands is no matter.
+    places = {str(path): f"@{number}" for number, path in enumerate(sorted({folder, *trees}, key=str, reverse=True))}
+    for word in words[1:]:
+        for path, name in places.items():
+            word = word.replace(path, name)
+        parts.append(word)
+    said = {name: value for name, value in env.items() if name.startswith(_ENVIRONMENT)}
+    # The tests' own, and what linkers read.
+    left_out = {"LIBRARY_PATH"} if "-c" in words else set()
+    left_out |= {name for name in said if name.startswith("HIPPORT_")}
+    parts += sorted(f"{name}={value}" for name, value in said.items() if name not in left_out)
+    read = list(trees)
+    written = {word for option, word in pairwise(words) if option in _WRITES}
+    for word in words[1:]:
+        for option in _FOLDERS:
+            word = word.removeprefix(option)
+        path = folder / word
+        if word in written or word.startswith("-") or not path.exists():
+            continue
+        if path.is_dir():
+            read.append(path)
+        elif path.is_file() and path.suffix not in _MADE:
+            parts.append(hashlib.sha256(path.read_bytes()).hexdigest())
+            read += [path.parent] if path.suffix in _SOURCES else []
+    # A folder within one that is looked at is looked at.
+    whole = [tree for tree in dict.fromkeys(read) if not any(other in tree.parents for other in read)]
+    parts += [_fingerprint(str(tree)) for tree in whole]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+
+def _fingerprint(tree: str) -> str:
+    return _still(tree) if any(part in f"{tree}/" for part in _STILL) else _digest(Path(tree))
+
+
+@cache
+def _still(tree: str) -> str:
+    """Return a hash of the names, sizes and times of what lies where nothing changes while tests run."""
+    states = ((path, path.stat()) for path in _files(Path(tree)))
+    return _hash(f"{path} {state.st_size} {state.st_mtime_ns}" for path, state in states)
+
+
+def _digest(tree: Path) -> str:
+    """Return a hash of the names and bytes of what lies below a folder."""
+    return _hash(f"{path.relative_to(tree)} {hashlib.sha256(path.read_bytes()).hexdigest()}" for path in _files(tree))
+
+
+def _files(tree: Path) -> list[Path]:
+    found = [Path(folder, name) for folder, _, names in os.walk(tree, followlinks=True) for name in names]
+    return sorted(each for each in found if each.suffix not in _MADE and not _is_ninja(each) and each.is_file())
+
+
+def _is_ninja(path: Path) -> bool:
+    return path.name.startswith(".ninja")
+
+
+def _hash(lines: Iterable[str]) -> str:
+    total = hashlib.sha256()
+    for line in lines:
+        total.update(line.encode("utf-8", "surrogateescape") + b"\n")
+    return total.hexdigest()
