@@ -120,6 +120,40 @@ def test_names_of_the_programs_own_for_both_stay() -> None:
     assert changed(port(files)) == set()
 
 
+@pytest.mark.parametrize(
+    ("chosen", "for_cuda"),
+    [
+        ("GPU_BACKEND == BACKEND_AMD", "else"),
+        ("GPU_BACKEND == 2", "elif GPU_BACKEND == 1"),
+        ("(GPU_BACKEND != BACKEND_NV)", "elif GPU_BACKEND == BACKEND_NV"),
+    ],
+)
+def test_the_value_of_a_macro_may_choose_in_one_header(chosen: str, for_cuda: str) -> None:
+    files = {
+        "gpu.h": f"""#pragma once
+#if {chosen}
+#include <hip/hip_runtime.h>
+#define gpuMalloc hipMalloc
+#{for_cuda}
+#include <cuda_runtime.h>
+#define gpuMalloc cudaMalloc
+#endif
+""",
+        "k.cu": f"""#include "gpu.h"
+void go(int **p) {{
+#if {chosen}
+    hipDeviceSynchronize();
+#else
+    cudaDeviceSynchronize();
+#endif
+    gpuMalloc(p, 4);
+}}
+""",
+        "other.cu": "#include <cuda_runtime.h>\nint main() { return cudaDeviceSynchronize(); }\n",
+    }
+    assert changed(port(files)) == {"other.cu"}
+
+
 def test_one_header_may_choose_between_three() -> None:
     files = {
         "gpu.h": """#pragma once

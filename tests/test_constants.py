@@ -23,7 +23,13 @@ enum { first = 3, second = first << 2 };
 #else
 #define TILE 16
 #endif
-template <int N> struct S {};
+template <int N> struct S { static constexpr int size = 32; };
+struct Small { static constexpr int size{16}; enum { half = 8 }; };
+template <class T, class U> struct Other : Base<T> { constexpr static int of() { return 2 * Small::size; } };
+namespace inner { enum class Lanes : int { full = 64 }; }
+constexpr unsigned braced{0x20u};
+__host__ __device__ constexpr int lanes() noexcept { return braced; }
+int asked() { return query(); }
 """,
 )
 HEADER = Cuda(PurePosixPath("b.cuh"), b"constexpr size_t HEIGHT = 8;\n#define LOOP LOOP2\n#define LOOP2 LOOP\n")
@@ -47,6 +53,19 @@ PROJECT = Project((SOURCE, HEADER))
         (b"second", 12),
         (b"sizeof(float4) * WIDTH", 512),
         (b"TILE", None),  # two values
+        (b"braced", 32),
+        (b"lanes() * 2", 64),
+        (b"lanes", None),  # the function
+        (b"asked()", None),
+        (b"size", None),  # of two classes
+        (b"S::size", 32),
+        (b"Small::size / 2", 8),
+        (b"Small::half", 8),
+        (b"Other::of()", 32),
+        (b"Lanes::full", 64),
+        (b"inner::Lanes :: full", 64),
+        (b"::braced", 32),
+        (b"Unknown::size", None),
         (b"N", None),  # a template parameter
         (b"CALL(3)", None),
         (b"LOOP", None),

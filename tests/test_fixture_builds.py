@@ -59,7 +59,9 @@ NOT_COMPILED: dict[str, str] = {
         """
         api_names/pytorch arch_guards/build_macros_of_pytorch arch_guards/told atomics/overload_of_another_type
         compute_capability/followed compute_capability/followed_look_alikes fp8_formats/chosen fp8_formats/fnuz
-        headers/of_tensors_in_c headers/thc host_math/calls lane_masks/torch_handed_on lane_masks/torch_sizes_alone
+        headers/of_tensors_in_c headers/thc hip_waves/size_of_pytorch hip_waves/size_of_pytorch_look_alikes
+        host_math/calls
+        lane_masks/torch_handed_on lane_masks/torch_sizes_alone
         math_names/extension math_names/older mixed_waves/sizes namespaces/look_alikes
         warp_size/beside_own_members
         """.split(),

@@ -505,7 +505,8 @@ CONFLICT = b"<<<<<<< HEAD\nvoid f() { cudaFree(p); }\n=======\nvoid g() { cudaFr
 def test_a_tree_with_a_conflict_is_refused_as_a_whole(tree: Path, name: str, end: bytes) -> None:
     (tree / name).write_bytes(b"# cuda torch find_package(CUDA)\n".replace(b"\n", end) + CONFLICT.replace(b"\n", end))
     before = found(tree)
-    for words in (("rewrite", "."), ("rewrite", ".", "--check"), ("scan", "."), ("port", ".", *NOT_RUN)):
+    commands = (("rewrite", "."), ("rewrite", ".", "--check"), ("scan", "."), ("port", ".", *NOT_RUN))
+    for words in (*commands, ("build", "."), ("verify", "."), ("deps", ".")):
         status, said = hipport(*words, cwd=tree)
         assert status == 2 and f"{name}: has conflict markers of git in line 2: resolve the merge" in said
     assert found(tree) == before

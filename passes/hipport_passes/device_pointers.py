@@ -134,13 +134,14 @@ class _Names:
     def __init__(self, source: Cpp, everywhere: frozenset[bytes], kind: _Kind) -> None:
         self.source = source
         self.kind = kind
-        self._everywhere = everywhere
+        #: What is declared outside of functions: see `_declared`.
+        self.everywhere = everywhere
         self._known: dict[tuple[int, int], dict[bytes, bytes]] = {}
 
     def of(self, node: Node) -> bytes:
         """Return b"address", b"addresses" (of an array or a pointer), b"number" or b"" for what is named."""
         name = self.source.code[node.start_byte : node.end_byte]
-        if node.type == "identifier":
+        if node.type in ("identifier", "type_identifier"):
             function = _enclosing(node)
             if function is not None:
                 here = (function.start_byte, function.end_byte)
@@ -148,14 +149,14 @@ class _Names:
                     self._known[here] = _local(self.source, *here, self.kind)
                 if name in self._known[here]:
                     return self._known[here][name]
-        return b"address" if name in self._everywhere else b"addresses" if b"[" + name in self._everywhere else b""
+        return b"address" if name in self.everywhere else b"addresses" if b"[" + name in self.everywhere else b""
 
     def calls(self, node: Node) -> bool:
         """Say whether what is called gives an address."""
         if node.type == "field_expression":
             field = node.child_by_field_name("field")
             return field is not None and self.calls(field)
-        return b"(" + self.source.code[node.start_byte : node.end_byte] in self._everywhere
+        return b"(" + self.source.code[node.start_byte : node.end_byte] in self.everywhere
 
     def is_address(self, node: Node | None) -> bool:
         """Say whether an expression is such an address, or a sum with one."""
@@ -290,6 +291,10 @@ def _given(seen: _Names, node: Node) -> tuple[Edit, ...]:
     if name is None or value is None or node.parent is None:
         return ()
     if value.type in ("initializer_list", "argument_list"):
+        of = name.child_by_field_name("declarator") if name.type == "array_declarator" else None
+        if of is not None and seen.of(of) == b"addresses":
+            numbers = (each for each in value.named_children if seen.is_number(each))
+            return tuple(edit for each in numbers for edit in _around(each, seen.kind.cast))
         if value.named_child_count != 1:
             return ()
         value = value.named_children[0]
@@ -300,6 +305,23 @@ def _given(seen: _Names, node: Node) -> tuple[Edit, ...]:
         return ()
     number = _INTEGER.fullmatch(seen.source.code, kind.start_byte, kind.end_byte)
     return _around(value, _NUMBER) if number else ()
+
+
+def _in_brackets(seen: _Names, node: Node) -> tuple[Edit, ...]:
+    """Return what casts the number of `CUdeviceptr p(base);`, which is parsed as a function that takes one."""
+    name, taken = node.child_by_field_name("declarator"), node.child_by_field_name("parameters")
+    given = taken.named_children[0] if taken is not None and taken.named_child_count == 1 else None
+    if (
+        name is None
+        or given is None
+        or given.child_by_field_name("declarator") is not None
+        or not seen.is_address(name)
+    ):
+        return ()
+    value = given.child_by_field_name("type")
+    if value is None or _enclosing(node) is None or seen.of(value) != b"number":
+        return ()
+    return _before(value, seen.kind.cast)
 
 
 def _returned(seen: _Names, node: Node) -> tuple[Edit, ...]:
@@ -348,6 +370,8 @@ def _cast(seen: _Names, node: Node) -> tuple[Edit, ...]:
     """Return what makes a static_cast between a number and an address one that reinterprets, or goes by way of one."""
     match = _STATIC.match(seen.source.code, node.start_byte, node.end_byte)
     values = node.child_by_field_name("arguments")
+    if match is None and values is not None:
+        return _handed_on(seen, node, values)
     if match is None or values is None or values.named_child_count != 1:
         return ()
     address = seen.is_address(values.named_children[0])
@@ -357,6 +381,41 @@ def _cast(seen: _Names, node: Node) -> tuple[Edit, ...]:
     if address == to_address or not (to_address or _INTEGER.fullmatch(match["type"])):
         return ()
     return (Edit(Span(node.start_byte, node.start_byte + len(b"static_cast")), b"reinterpret_cast"),)
+
+
+def _handed_on(seen: _Names, call: Node, values: Node) -> tuple[Edit, ...]:
+    """Return what casts the numbers that a function of the program's takes as addresses, and addresses it shows."""
+    given = [each for each in values.named_children if each.type != "comment"]
+    called = call.child_by_field_name("function")
+    name = seen.source.code[called.start_byte : called.end_byte] if called is not None else b""
+    if name in (b"std::to_string", b"to_string") and len(given) == 1 and seen.is_address(given[0]):
+        return _around(given[0], _NUMBER)
+    return tuple(
+        edit
+        for place, each in enumerate(given)
+        if b"%b(%d" % (name, place) in seen.everywhere and seen.is_number(each)
+        for edit in _around(each, seen.kind.cast)
+    )
+
+
+def _taken(source: Cpp, type_: _Kind) -> Iterator[bytes]:
+    """Yield `f(1` for each function whose second parameter is such an address; not of names that differ in it."""
+    found: dict[bytes, set[frozenset[int]]] = {}
+    for node in nodes(source.tree.root_node, frozenset(("function_declarator",))):
+        name, taken = node.child_by_field_name("declarator"), node.child_by_field_name("parameters")
+        if name is None or taken is None:
+            continue
+        parameters = [each for each in taken.named_children if each.type != "comment"]
+        types = [each.child_by_field_name("type") for each in parameters]
+        places = frozenset(
+            place
+            for place, (each, kind) in enumerate(zip(parameters, types, strict=True))
+            if kind is not None and source.code[kind.start_byte : kind.end_byte] in type_.words
+            if (declarator := each.child_by_field_name("declarator")) is None or declarator.type == "identifier"
+        )
+        found.setdefault(source.code[name.start_byte : name.end_byte], set()).add(places)
+    for function, (places, *others) in ((name, tuple(each)) for name, each in found.items()):
+        yield from (b"%b(%d" % (function, place) for place in places if not others)
 
 
 def _narrowed(seen: _Names, node: Node) -> tuple[Edit, ...]:
@@ -380,7 +439,8 @@ def _local(source: Cpp, start: int, end: int, kind: _Kind) -> dict[bytes, bytes]
             number = b"number" if match[1] in _NUMBERS and b"*" not in match.group() else b""
             found.setdefault(match[2], set()).add(number)
     for name, what in _addresses(named, code, start, end):
-        found.setdefault(name, set()).add(what)
+        if what != b"(":  # No function is declared in one: `CUdeviceptr p(base);`
+            found.setdefault(name, set()).add(what)
     return {name: min(kinds) if len(kinds) == 1 else b"" for name, kinds in found.items()}
 
 
@@ -403,7 +463,10 @@ def _addresses(named: re.Pattern[bytes], code: bytes, start: int, end: int) -> I
 
 
 def _declared(source: Cpp, type_: _Kind) -> frozenset[bytes]:
-    """Return what is declared outside of functions; with `(` in front functions, with `[` arrays of addresses."""
+    """Return what is declared outside of functions; with `(` in front functions, with `[` arrays of addresses.
+
+    `f(1` says that the second parameter of a function is one.
+    """
     if type_.words.isdisjoint(source.words):
         return frozenset()
     found: dict[bytes, set[bytes]] = {}
@@ -426,13 +489,15 @@ def _declared(source: Cpp, type_: _Kind) -> frozenset[bytes]:
         if match[1] not in _NO_TYPES and match[1] not in type_.words and not named.fullmatch(match[1])
     }
     prefixes = {b"(": b"(", b"addresses": b"[", b"address": b""}
-    return frozenset(prefixes[kind] + name for name, kinds in found.items() for kind in kinds if name not in others)
+    names = (prefixes[kind] + name for name, kinds in found.items() for kind in kinds if name not in others)
+    return frozenset((*names, *_taken(source, type_)))
 
 
 _LOOKED_AT: dict[str, Callable[[_Names, Node], tuple[Edit, ...]]] = {
     "binary_expression": _calculated,
     "assignment_expression": _assigned,
     "init_declarator": _given,
+    "function_declarator": _in_brackets,
     "return_statement": _returned,
     "update_expression": _stepped,
     "call_expression": _cast,

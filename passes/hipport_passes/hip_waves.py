@@ -6,6 +6,11 @@ gfx10, gfx11 and gfx12, whose wavefronts have 32: with such a GPU among the targ
 `__AMDGCN_WAVEFRONT_SIZE`, with underscores behind it or without: the compiler's macro was deprecated with ROCm 6.4 and
 is gone from later releases, and the compilation for the host never knew it (ROCm's release notes and issue 4121,
 read in 2025). Nothing is changed: it is the program's own code for AMD.
+
+Nor is PyTorch's `C10_WARP_SIZE` a constant for the host: it is what the device answers there, by headers of today, and
+64 by older ones, while device code has 32 or 64, so that `kernel<C10_WARP_SIZE>` is no kernel, or another than the
+device's (torch/headeronly/macros/Macros.h of PyTorch 2.13, read on 2026-11-27). Where it is written as a constant and
+no pass has made it 32, it is reported.
 """
 
 from __future__ import annotations
@@ -16,11 +21,11 @@ from collections.abc import Iterator
 from hipport.finding import Certainty, Finding
 from hipport.languages.constants import value_in
 from hipport.languages.cpp import Cpp, within
-from hipport.languages.functions import functions
+from hipport.languages.functions import function_at, functions
 from hipport.pipeline import Pass
 from hipport.project import Component, Project
 from hipport.source import Span
-from hipport_passes.waves.marks import COUNTED, WAVE_FUNCTION, any_gpu, counted
+from hipport_passes.waves.marks import COUNTED, WAVE_FUNCTION, any_gpu, counted, own_names
 from hipport_passes.waves.sizes import named_as_warp, sized
 
 _REMOVED = re.compile(rb"\b__AMDGCN_WAVEFRONT_SIZE(?:__)?\b")
@@ -37,12 +42,25 @@ _ALL = re.compile(
     rb"\(\s*(?:unsigned\s+long\s+long|uint64_t)\s*\)\s*-\s*1|~\s*(?:unsigned long long|uint64_t)\s*[({]\s*0)"
 )
 _LAST = re.compile(rb"\b(?i:\w*lane\w*)(?:\(\))?\s*[=!]=\s*(?P<last>[\w:]+(?:\s*-\s*1)?)")
+#: PyTorch's size of a warp, and macros that stand for it.
+_OF_PYTORCH = re.compile(rb"\bC10_WARP_SIZE\b")
+_STANDS_FOR_IT = re.compile(rb"#[ \t]*define[ \t]+(\w+)[ \t]+\(?[^\r\n]*\bC10_WARP_SIZE\b")
+#: In front of what has to be a constant, from where the statement begins.
+_CONSTANT = re.compile(
+    rb"\b(?:constexpr|consteval|enum|static_assert|case|template)\b|\bstatic\s+const\b|\[[^\[\]]*\Z|"
+    rb"\b__launch_bounds__\s*\([^()]*\Z"
+)
+# Around an argument of a template.
+_OPENS, _CLOSES = re.compile(rb"\w\s*<(?![<=])[^;(){}<>=]*\Z"), re.compile(rb"[^;(){}<>=?:|]*>(?!=)")
+_DEVICE = re.compile(rb"\b(?:__device__|__global__|C10_DEVICE|C10_HOST_DEVICE)\b")
+_DEVICE_ALONE = re.compile(rb"\b(?:__device__|C10_DEVICE)\b")
 _OTHERS = "GPUs of the families gfx10, gfx11 and gfx12 have 32"
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding for each function and size that counts on 64 lanes, and one for the macro that is gone."""
     yield from _removed(source)
+    yield from _no_constant(source, project)
     if 32 not in project.target.wavefronts or not (source.hip_only or source.begun_as_hip):
         return
     for match in source.fact(sized):
@@ -110,6 +128,50 @@ def _removed(source: Cpp) -> Iterator[Finding]:
         "GPUs apart (__GFX9__ has 64 lanes)",
         certainty=Certainty.MANUAL,
     )
+
+
+def _no_constant(source: Cpp, project: Project) -> Iterator[Finding]:
+    """Find constants of the host that are PyTorch's size of a warp; one finding for a file."""
+    names = project.together(source, _standing_for_it)
+    files = [each for each in project.component(source) if isinstance(each, Cpp)]
+    if names.isdisjoint(source.words) or b"C10_WARP_SIZE" in own_names(files):
+        return
+    places = []
+    for span, name in source.names(names):
+        function = function_at(source, span.start)
+        if source.directive(span.start) is not None or source.ported(span.start):
+            continue
+        if function is not None and _DEVICE.search(function.head):
+            continue
+        begin = max(source.code.rfind(each, 0, span.start) for each in (b";", b"{", b"}"))
+        before = source.code[max(begin, span.start - 400) + 1 : span.start]
+        behind = re.split(rb"[;{]", source.code[span.end : span.end + 400])[0]
+        if function is None and _DEVICE_ALONE.search(behind):
+            continue  # A template of device code, or one of its parameters.
+        if begin >= 0 and re.search(rb"\benum\b[^;{}()]*\Z", source.code[max(0, begin - 200) : begin]):
+            before = b"enum"
+        given = _OPENS.search(before) and _CLOSES.match(behind)
+        if given or _CONSTANT.search(before):
+            places.append((span, name))
+    if not places:
+        return
+    span, name = places[0]
+    more = f" (and {len(places) - 1} more in this file)" if len(places) > 1 else ""
+    yield Finding(
+        span,
+        "no_constant",
+        f"{name.decode()}{more}: PyTorch's C10_WARP_SIZE is no constant for the host on ROCm, which asks the device, "
+        "and with older releases 64 there whatever the device has; choose between both by at::cuda::warp_size(), as in "
+        "`warp_size() == 64 ? f<64>() : f<32>()`, or take hipport::warp_size where 32 lanes are meant",
+        certainty=Certainty.MANUAL,
+    )
+
+
+def _standing_for_it(source: Cpp) -> frozenset[bytes]:
+    if b"C10_WARP_SIZE" not in source.words:
+        return frozenset()
+    found = (match[1] for match in _STANDS_FOR_IT.finditer(source.code) if not source.ported(match.start()))
+    return frozenset((b"C10_WARP_SIZE", *found))
 
 
 def _for_amd(source: Cpp, offset: int) -> bool:

@@ -17,6 +17,8 @@ _OF_HOST = re.compile(
 )
 _ALLOCATION = re.compile(rb"\b(" + _OF_HOST.pattern + rb")\s*(?:<[^<>;]*>\s*)?\(")
 _MANAGED = re.compile(rb"\b__managed__\s[^;={}()]*?(\w+)\s*(?:\[[^;{}]*)?[;={]")
+# Thrust's containers of managed, or pinned, memory.
+_UNIVERSAL = re.compile(rb"\b(universal_(?:host_pinned_)?vector)\s*<[^;{}()]*>\s*&?\s*(\w+)")
 _BY_NAME = re.compile(rb"(?i)\w*(?:managed|pinned|unified_?mem|mapped_?mem|zero_?copy|host_?alloc)\w*")
 _CLASS = re.compile(rb"\b(?:struct|class)\s+(?:\w+\s+)?(\w+)\s*(?:final\s*)?(?::(?P<bases>[^;{}()]*))?\{")
 _OPERATOR_NEW = re.compile(rb"\boperator\s+new\b")
@@ -54,7 +56,8 @@ def roots(source: Cpp, offset: int, expression: bytes) -> list[Place]:
 
 
 def _mentions(source: Cpp) -> bool:
-    return b"__managed__" in source.words or bool(source.matched(_OF_HOST) or source.matched(_BY_NAME))
+    held = not source.words.isdisjoint((b"__managed__", b"universal_vector", b"universal_host_pinned_vector"))
+    return held or bool(source.matched(_OF_HOST) or source.matched(_BY_NAME))
 
 
 def _sources(source: Cpp) -> Iterator[tuple[Place, Origin]]:
@@ -64,6 +67,9 @@ def _sources(source: Cpp) -> Iterator[tuple[Place, Origin]]:
     code, known = source.code, ways(source)
     for match in _MANAGED.finditer(code) if b"__managed__" in source.words else ():
         yield ("variable", match[1], 0), Origin(b"__managed__", source, match.start(1))
+    for match in _UNIVERSAL.finditer(code):
+        for place in known.target(function_at(source, match.start()), match[2]):
+            yield place, Origin(match[1], source, match.start())
     for name, offset in _managed_classes(source):
         yield ("class", name, 0), Origin(b"operator new", source, offset)
     for match in _ALLOCATION.finditer(code):

@@ -41,6 +41,8 @@ _MADE = re.compile(
     rb"\b(?P<name>[A-Za-z_]\w*)\s*(?P<open>[({])"
     rb"(?P<value>(?:[^;{}()]|\((?:[^;{}()]|\((?:[^;{}()]|\([^;{}()]*\))*\))*\))*)[)}]\s*[;,{]"
 )
+# `thrust::device_vector<int> w(v)` has memory of its own.
+_COPIES = re.compile(rb"\b(?:device|host)_vector\s*<[^;{}()]*>\s*\Z")
 # What goes into a container is read from it again.
 _PUT = re.compile(rb"\b(\w+)\s*(?:\.|->)\s*(?:push(?:_back)?|emplace(?:_back)?|insert|store|assign)\s*\(")
 # `[device, number = properties.major] (…) { … }`
@@ -52,7 +54,8 @@ CALL = re.compile(rb"\b([A-Za-z_]\w*)\s*(?:<[^<>;(){}]*>\s*)?\(")
 _ARRAY = re.compile(rb"\b(\w+)\s*\[[^\]]*\]\s*=\s*\{([^;]*)\}")
 _HOLDS = frozenset((b"get", b"data", b"begin", b"pointer", b"ptr"))
 _PASSES_ON = frozenset(
-    (b"move", b"forward", b"make_pair", b"make_tuple", b"tie", b"pair", b"tuple", b"raw_pointer_cast", b"launder")
+    b"move forward make_pair make_tuple tie pair tuple launder raw_pointer_cast device_pointer_cast device_ptr "
+    b"unique_ptr shared_ptr span".split()
 )
 NO_CALL = frozenset(b"if for while switch return sizeof alignof decltype defined new delete catch else".split())
 
@@ -223,7 +226,7 @@ class Ways:
 
     def _made(self, function: Function | None, match: re.Match[bytes]) -> None:
         """`T* p(make());`, `T* p{make()};`, and what a constructor puts into members: `: p(make()), n(0) {`."""
-        if match["name"] not in NO_CALL:
+        if match["name"] not in NO_CALL and not _COPIES.search(self.source.code, match.start() - 200, match.start()):
             self._flow(function, match["value"], self.place(function, match["name"]))
 
     def _returned(self, function: Function | None, match: re.Match[bytes]) -> None:

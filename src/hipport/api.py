@@ -74,8 +74,8 @@ def rewrite(
     run without a GPU, too (else the target says it), `repository` whether files are looked at with all of the Git
     repository that they lie in, `staged` whether they are what is to be committed (see discover.discover), `jobs` the
     number of processes (one for each processor, for a tree that is worth it).
-    Raises discover.NotFound for a path that does not exist, and ValueError for rules that cannot be used.
-        _refuse_conflicts(project)
+    Raises discover.NotFound for a path that does not exist, write.Refused for a tree in which a merge is not resolved,
+    and ValueError for rules that cannot be used.
     """
     _check_rules(rules)
     if passes is None:
@@ -96,25 +96,13 @@ def rewrite(
             repository=repository,
             staged=staged,
         )
-        _refuse_conflicts(project)
+        discover.refuse_conflicts(project)
         project = replace(project, rules=rules or {})
     if jobs is None:
         cores = processors()
         large = sum(len(source.text) for source in project.sources) >= _PARALLEL
         jobs = cores if large else 1
     return run(project, passes, accept, on_progress, jobs)
-
-
-def _refuse_conflicts(project: Project) -> None:
-    """Raise Refused for a tree with a merge in it that is not resolved: half of it would be ported."""
-    # Texts about git have markers of no merge.
-    problems = [
-        f"{each.path}: {each.why}; or exclude the file"
-        for each in project.skipped
-        if each.why.startswith(discover.CONFLICT) and each.path.suffix not in (".md", ".rst")
-    ]
-    if problems:
-        raise write.Refused(problems)
 
 
 def left_out(ported: Ported, env: Mapping[str, str]) -> Mapping[PurePath, PurePath]:
@@ -451,6 +439,7 @@ def verify_program(
     from hipport_passes import BEFORE_EXECUTOR, nvcc_flags
 
     places = _listed(paths)
+    discover.refuse_conflicts(discover.discover(places, exclude=exclude, vendored=_markers()))
     verifying.refuse_extension(places)
     sides = _sides(places, env, lambda places: rewrite(places, target=target, exclude=exclude))
     return sides.run(
@@ -503,6 +492,7 @@ def verify(
     env = allowed(env, pass_on)
     from hipport import verifier as verifying
 
+    discover.refuse_conflicts(discover.discover([Path(path)], exclude=exclude, vendored=_markers()))
     sides = _sides([Path(path)], env, lambda places: rewrite(_own(places), target=target, exclude=exclude))
     return sides.run(
         lambda: verifying.extension(
@@ -590,6 +580,7 @@ def replay(
     env = allowed(env, pass_on)
     from hipport import verifier as verifying
 
+    discover.refuse_conflicts(discover.discover([Path(path)], exclude=exclude, vendored=_markers()))
     sides = _sides([Path(path)], env, lambda places: rewrite(_own(places), target=target, exclude=exclude))
     return sides.run(
         lambda: verifying.replay(
@@ -729,6 +720,7 @@ def deps(
 
     _check_rules(rules)
     project = discover.discover(_listed(paths), target, exclude=exclude, base=exclude_base, vendored=_markers())
+    discover.refuse_conflicts(project)
     return planning.plan(replace(project, rules=rules or {}), rocm)
 
 

@@ -25,7 +25,7 @@ from typing import Any
 
 from hipport.copies import copy_tree, reached
 from hipport.diagnostics import Embedded, Message, Places, parse
-from hipport.discover import HEADERS, discover, left_by_tools
+from hipport.discover import HEADERS, discover, left_by_tools, refuse_conflicts
 from hipport.extensions import UNITS
 from hipport.included import includes
 from hipport.just_in_time import JustInTime, just_in_time
@@ -161,10 +161,11 @@ def build(
     `discover.discover`. `translate` turns nvcc's arguments in Makefiles into hipcc's. `jobs` is how many compilers run
     at once (as many as there are processors), `timeout` the seconds that each may take. Raises NoToolchain,
     recorder.NoPyTorch where that is wanted, discover.NotFound for a path that does not exist, and placing.Refused
-    where a compiler would wait for a pipe.
+    where a compiler would wait for a pipe, or a merge is not resolved.
     """
     trees, asked = _trees(paths)
     project = discover(trees, exclude=exclude, base=exclude_base, vendored=vendored)
+    refuse_conflicts(project, {each for sources in asked.values() for each in sources})
     assert project.root is not None
     root = project.root
     _refuse_pipes(trees, project)

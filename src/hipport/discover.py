@@ -14,7 +14,7 @@ import os
 import posixpath
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePath, PurePosixPath
 
@@ -37,6 +37,7 @@ from hipport.languages.python import Python
 from hipport.languages.shell import Definition, Dockerfile, Markdown, Shell
 from hipport.languages.toml import Toml
 from hipport.languages.yaml import Compose, Manifest, Workflow
+from hipport.placing import Refused
 from hipport.project import Project, Skipped, Target
 from hipport.search_paths import SearchPaths, of_commands
 from hipport.source import Source
@@ -183,6 +184,22 @@ _BUILT = re.compile(
 
 class NotFound(Exception):
     """A path that was given does not exist."""
+
+
+def refuse_conflicts(project: Project, asked: Collection[Path] = ()) -> None:
+    """Raise Refused for a tree with a merge in it that is not resolved: half of it would be ported, or compiled.
+
+    Only some files may have been `asked` for, by their whole paths.
+    """
+    # Texts about git have markers of no merge.
+    problems = [
+        f"{each.path}: {each.why}; or exclude the file"
+        for each in project.skipped
+        if each.why.startswith(CONFLICT) and each.path.suffix not in (".md", ".rst")
+        if not asked or (project.root is not None and project.root / each.path in asked)
+    ]
+    if problems:
+        raise Refused(problems)
 
 
 def discover(

@@ -69,7 +69,9 @@ _TO_NVCC = re.compile(
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per name that is renamed, and per condition that a person must look at."""
     yield from Guards.of(source, project).missing(source)
-    if not any(word in source.text for word in (b"__CUDA", b"__NVCC__", b"_VERSION", b"USE_", b"WITH_HIP")):
+    if not any(
+        word in source.text for word in (b"__CUDA", b"__NVCC__", b"_VERSION", b"_VER_", b"CUDNN_", b"USE_", b"WITH_HIP")
+    ):
         return
     by_build = [*_build_macros(source, project)]
     yield from by_build

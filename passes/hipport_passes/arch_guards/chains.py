@@ -19,21 +19,32 @@ from hipport_passes import api_names
 # What nvcc says of itself that is about the language; the name for it alone is about its pragmas and defects, too.
 COMPILER = {name: equal for name, equal in COMPILERS.items() if name != b"__NVCC__"}
 NAME = re.compile(
-    rb"__CUDACC(?:_RTC|_EXTENDED_LAMBDA|_RELAXED_CONSTEXPR)?__|__NVCC__|__CUDA_ARCH__|CUDA_VERSION|CUDART_VERSION|__CUDACC_VER_(?:MAJOR|MINOR|BUILD)__|CUDNN_VERSION"
+    rb"__CUDACC(?:_RTC|_EXTENDED_LAMBDA|_RELAXED_CONSTEXPR)?__|__NVCC__|__CUDA_ARCH__|CUDA_VERSION|CUDART_VERSION|__CUDART_API_VERSION|"
+    rb"__CUDACC_VER_(?:MAJOR|MINOR|BUILD)__|CUDNN_(?:VERSION|MAJOR|MINOR|PATCHLEVEL)|"
+    rb"CU(?:BLAS|FFT|RAND|SOLVER|SPARSE)_(?:VERSION|VER_(?:MAJOR|MINOR|PATCH|BUILD))"
 )
+# Majors of the libraries, by the table in the release notes of CUDA 11.2 (read 2026-11-27); cuSOLVER has one more,
+# and had this one in 11.0. ROCm's have other macros.
+_MAJOR = {b"CUBLAS": 11, b"CUFFT": 10, b"CURAND": 10, b"CUSOLVER": 10, b"CUSPARSE": 11}
 # The oldest that programs of today are built for: CUDA 11.0 and the GPUs that CUDA 12 knows. AMD has none of them.
 OLDEST = {
     **api_names.OLDEST,
     b"__CUDACC_VER_MINOR__": 0,
     b"__CUDACC_VER_BUILD__": 0,
+    b"__CUDART_API_VERSION": 11000,
     b"CUDNN_VERSION": 8000,
+    b"CUDNN_MAJOR": 8,
+    **dict.fromkeys((b"CUDNN_MINOR", b"CUDNN_PATCHLEVEL"), 0),
+    **{name + b"_VERSION": major * 1000 for name, major in _MAJOR.items()},
+    **{name + b"_VER_MAJOR": major for name, major in _MAJOR.items()},
+    **{name + b"_VER_" + part: 0 for name in _MAJOR for part in (b"MINOR", b"PATCH", b"BUILD")},
     b"__NVCC__": 1,
     **dict.fromkeys(COMPILER, 1),
 }
 NEWEST = dict.fromkeys(OLDEST, 10**7)
 # Macros that are numbers, and hipcc has none of; it has the others by names of its own.
 VERSIONS = OLDEST.keys() - COMPILER.keys() - {b"__NVCC__"}
-_RELEASES = (b"CUDA_VERSION", b"CUDART_VERSION")
+_RELEASES = VERSIONS - {b"__CUDA_ARCH__"}
 ON_DEVICE = b"__HIP_DEVICE_COMPILE__"
 _ON_AMD = dict.fromkeys((*COMPILER, b"__NVCC__", b"__HIPCC__", b"__HIP_PLATFORM_AMD__", ON_DEVICE), 1)
 _NUMBER = rb"\b(?:0[xX][0-9a-fA-F]+|\d+)[uUlL]*\b"
@@ -41,6 +52,7 @@ _COMPARED = re.compile(
     rb"\b(?:%(name)s)\b[ \t]*(?:[<>]=?|[=!]=)[ \t]*%(number)s|%(number)s[ \t]*(?:[<>]=?|[=!]=)[ \t]*\b(?:%(name)s)\b"
     % {b"name": b"|".join(sorted(VERSIONS)), b"number": _NUMBER}
 )
+_THERE = re.compile(rb"\bdefined[ \t]*\(?[ \t]*(?:CUDNN|" + b"|".join(_MAJOR) + rb")_V?\w*")
 _CONDITION = re.compile(rb"#[ \t]*(?:el)?if\b(.*)", re.DOTALL)
 WORD = re.compile(rb"[A-Za-z_]\w*")
 _ARCHITECTURE = re.compile(rb"\b__CUDA_ARCH__\b")
@@ -88,6 +100,8 @@ class _Chain(NamedTuple):
     def settled(self, source: Cpp, since: int, until: int) -> tuple[set[int], tuple[Edit, ...]] | None:
         """Return the branches of all those GPUs and releases, and the edits by which AMD takes them."""
         texts = [text for text, _, _ in self.parts]
+        if any(_THERE.search(text) for text in texts):
+            return None  # Whether a library's header is included, no release of CUDA says.
         those = _from(since, until, b" ".join(texts))
         wanted, *others = ([self._taken(texts, given | known) for given in self._assigned()] for known in those)
         if any(each != wanted for each in others):
@@ -149,7 +163,7 @@ def _from(since: int, until: int, text: bytes) -> list[dict[bytes, int]]:
         low,
         high,
         *(low | {b"__CUDA_ARCH__": each} for each in sorted(near) if since < each < until),
-        *(low | dict.fromkeys(_RELEASES, each) for each in sorted(near) if each > OLDEST[b"CUDA_VERSION"]),
+        *(low | {name: each for name in _RELEASES if each > OLDEST[name]} for each in sorted(near)),
     ]
 
 

@@ -215,7 +215,7 @@ class Reader:
                 for each in (owner, *made):
                     called = each.func if isinstance(each, cst.Call) else each
                     if isinstance(called, cst.Name | cst.Attribute) and elsewhere.is_imported(program, called):
-                        kind = self.known.get((program.code(called).rpartition(".")[2], name))
+                        kind = self.known.get((elsewhere.owner_of(program, called), name))
                         if kind is not None:
                             return kind
         return None
@@ -427,10 +427,11 @@ class Reader:
                 return self._put_into(
                     self.program.text(text), r"\{\d?\}", self._given([each.value for each in arguments], depth)
                 )
-            case cst.Call(
-                func=cst.Attribute(value=cst.SimpleString() as text, attr=cst.Name("join")), args=[cst.Arg(values)]
-            ) if self._as_texts(values, depth):
-                between = self.program.text(text)
+            case cst.Call(func=cst.Attribute(value=text, attr=cst.Name("join")), args=[cst.Arg(values)]) if (
+                self._as_texts(values, depth)
+            ):
+                # What a parameter or a variable puts between them is looked at as a point, as most do.
+                between = self.program.text(text) if isinstance(text, cst.SimpleString) else "."
                 return ["major", between, "minor"] if between else ["major", "minor"]
             case cst.BinaryOperation(operator=cst.Add(), left=left, right=right):
                 pieces = [(self._pieces(each, depth + 1), each) for each in (left, right)]

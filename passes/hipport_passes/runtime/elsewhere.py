@@ -72,10 +72,7 @@ def read(program: Program, node: cst.CSTNode, known: Mapping[tuple[str, str], _V
         case cst.Attribute(value=cst.Name() | cst.Attribute() as owner, attr=cst.Name(name)) if is_imported(
             program, owner
         ):
-            of = program.code(owner)
-            if isinstance(owner, cst.Name) and (statement := program.imported(owner)) is not None:
-                of = _called(program, statement, of)
-            return known.get((of.rpartition(".")[2], name))
+            return known.get((owner_of(program, owner), name))
     return None
 
 
@@ -86,6 +83,19 @@ def is_imported(program: Program, name: cst.Name | cst.Attribute) -> bool:
         first = first.value
     bound = program.bound(first) if isinstance(first, cst.Name) else []
     return bool(bound) and all(isinstance(each.node, cst.Import | cst.ImportFrom) for each in bound)
+
+
+def owner_of(program: Program, name: cst.Name | cst.Attribute) -> str:
+    """Return the last part of what a module, or a class, is called where it is: `import lib.consts as c`."""
+    of = program.code(name)
+    if isinstance(name, cst.Name) and (statement := program.imported(name)) is not None:
+        of = _called(program, statement, of)
+    elif isinstance(name, cst.Name):
+        for bound in program.bound(name):
+            for each in bound.node.names if isinstance(bound.node, cst.Import) else ():
+                if each.asname is not None and program.code(each.asname.name) == name.value:
+                    of = program.code(each.name)
+    return of.rpartition(".")[2]
 
 
 def _called(program: Program, statement: cst.ImportFrom, name: str) -> str:

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import pairwise
 from typing import NamedTuple
 
-from hipport.languages import constants
-from hipport.languages.cpp import Cpp, within
+from hipport.languages import constants, instances
+from hipport.languages.cpp import Cpp, within, word_before
 from hipport.languages.mentions import Definition, Mentions
 from hipport.project import Component
 from hipport.source import Span
@@ -16,6 +17,7 @@ from hipport_passes.waves.distances import stays_in_half
 from hipport_passes.waves.kinds import OF_32_LANES, narrow_mask
 from hipport_passes.waves.sizes import named_as_warp, sized
 
+_LANES = 32
 #: What has, or is, a bit or a value for each lane of the wavefront, in code that is for AMD.
 WAVE_FUNCTION = re.compile(
     rb"\b(?:__(?:ballot|activemask|any|all|lane_id|shfl(?:_up|_down|_xor)?)|"
@@ -30,9 +32,14 @@ _PYTORCH = (b"WARP_SHFL", b"WARP_SHFL_UP", b"WARP_SHFL_DOWN", b"WARP_SHFL_XOR", 
 #: Lanes, threads or ranks, and what they are divided by.
 COUNTED = re.compile(
     rb"(?:\bthreadIdx\s*\.\s*[xyz]|\b(?i:\w*(?:lane|thread|tid)\w*)(?:\s*\(\s*\))?|\bthread_rank\s*\(\s*\))\s*\)?\s*"
-    rb"(?:[%/](?!=)\s*(?P<size>[\w:]+\b(?!\s*\()|\([^()]*\))|&\s*(?P<mask>[\w:]+\b(?!\s*\()|\([^()]*\))|"
+    rb"(?:[%/](?!=)\s*(?P<size>[\w:]+\s*\(\s*\)|[\w:]+\b(?!\s*\()|\([^()]*\))|&\s*(?P<mask>[\w:]+\b(?!\s*\()|\([^()]*\))|"
     rb">>(?!=)\s*(?P<shift>[\w:]+\b(?!\s*\()))"
 )
+#: The same of other variables, which a thread's number was given to.
+_BY_VARIABLE = re.compile(
+    rb"(?<=[\w \t])(?:%(?!=)\s*(?P<size>[\w:]+\b(?!\s*\())|&(?![&=])\s*(?P<mask>[\w:]+\b(?!\s*\()|\([^()]*\)))"
+)
+_NAME = re.compile(rb"[A-Za-z_]\w*")
 _LESS_ONE = re.compile(rb"\(\s*(\w+)\s*-\s*1[uU]?\s*\)")
 #: Groups of so many lanes.
 _TILES = re.compile(
@@ -119,7 +126,7 @@ def _logical_places(source: Cpp) -> tuple[int, ...]:
 
 def _logicals(source: Cpp) -> tuple[int, ...]:
     """Where `_logical_marks` may find something."""
-    patterns = (OF_32_LANES, COUNTED, _TILES, _WARP_SIZE, _FOUND_GROUPS)
+    patterns = (OF_32_LANES, COUNTED, _BY_VARIABLE, _TILES, _WARP_SIZE, _FOUND_GROUPS)
     return tuple(match.start() for pattern in patterns for match in pattern.finditer(source.code))
 
 
@@ -195,9 +202,9 @@ def native_marks(
         if match.group().startswith(b"__shfl"):
             given = source.arguments(match.end() - 1)
             # A shuffle may say how wide it is.
-            if given is None or len(given) == 3:
+            if given is None or (len(given) == 3 and not _is_wide(component, source, given[2])):
                 continue
-            by_distance = match.group().startswith(b"__shfl_xor") and len(given) == 2
+            by_distance = match.group().startswith(b"__shfl_xor") and len(given) >= 2
             if by_distance and component is not None and stays_in_half(component, definition, given[1]):
                 continue
         yield Mark(definition, Span(*match.span()))
@@ -213,6 +220,12 @@ def native_marks(
             yield Mark(definition, Span(*match.span()))
 
 
+def _is_wide(component: Component | None, source: Cpp, width: Span) -> bool:
+    text = source.code[width.start : width.end].strip()
+    known = constants.value_in(component, text) if component is not None else int(text) if text.isdigit() else None
+    return known == 2 * _LANES
+
+
 def any_gpu(source: Cpp, offset: int) -> bool:
     """Say whether a place is not for GPUs of one size of wavefront alone, where that size is right."""
     return not within(offset, source.by_waves[0]) and not within(offset, source.by_waves[1])
@@ -224,14 +237,48 @@ def _groups_of_hipport(component: Component) -> bool:
 
 def _of_32(definition: Definition, component: Component, match: re.Match[bytes]) -> bool:
     """Whether what is counted by, or the size of a tile, is 32."""
-    if match.re is COUNTED:
+    if match.re is COUNTED or match.re is _BY_VARIABLE:
         less = _LESS_ONE.fullmatch(match["mask"] or b"")
         name = less[1] if less is not None else match["size"]
-        return counted(component, match) == 32 or (name is not None and _is_default(definition, name))
+        if match.re is _BY_VARIABLE and not _is_thread(definition, match.start()):
+            return False
+        if (match["size"] or match["mask"] or less) and counted(component, match) == _LANES:
+            return True
+        if name is not None:
+            return _may_be(definition, component, name, _LANES)
+        shift = match.re is COUNTED and match["shift"]
+        if shift:
+            return counted(component, match) == _LANES or _may_be(definition, component, shift, 5)
+        return bool(match["mask"]) and _may_be(definition, component, match["mask"], _LANES - 1)
     if match.re is _TILES:
         name = match["size"] or match["given"]
-        return constants.value_in(component, name) == 32 or _is_default(definition, name)
+        return constants.value_in(component, name) == _LANES or _may_be(definition, component, name, _LANES)
     return True
+
+
+def _is_thread(definition: Definition, offset: int) -> bool:
+    """Whether what stands in front is a variable that was given a thread's number."""
+    code = definition.source.code
+    name = word_before(code, offset)
+    if not name or definition.function is None or COUNTED.match(code, offset - 200 if offset > 200 else 0, offset):
+        return False
+    given = re.compile(rb"\b" + re.escape(name) + rb"\s*[={(]\s*[^;{}]*\bthreadIdx\.")
+    return given.search(code, definition.span.start, offset) is not None
+
+
+def _may_be(definition: Definition, component: Component, name: bytes, number: int) -> bool:
+    """Whether a parameter of a template, or a member of a class that is one, has a number somewhere in the program."""
+    function = definition.function
+    if number == _LANES and _is_default(definition, name):
+        return True
+    if function is None:
+        return False
+    owner, _, member = name.rpartition(b"::")
+    if owner:
+        return owner in function.template_parameters and number in constants.members(component, member)
+    if name not in function.template_parameters:
+        return False
+    return number in (instances.given(component, function, name, some=True) or ())
 
 
 def _is_default(definition: Definition, name: bytes) -> bool:
@@ -249,7 +296,7 @@ def _logical_marks(definition: Definition, component: Component, own: frozenset[
     """Yield what it does with 32 lanes."""
     found = (_FOUND_GROUPS,) if component.fact(_groups_of_hipport) else ()
     source = definition.source
-    for pattern in (OF_32_LANES, COUNTED, _TILES, _WARP_SIZE, *found):
+    for pattern in (OF_32_LANES, COUNTED, _BY_VARIABLE, _TILES, _WARP_SIZE, *found):
         for match in definition.matches(pattern):
             if not _of_32(definition, component, match):
                 continue
@@ -258,8 +305,24 @@ def _logical_marks(definition: Definition, component: Component, own: frozenset[
             if name.startswith(b"__") and (name in own or (of_hip and not _narrow(source, match))):
                 continue  # The program's own, or HIP's.
             # What somebody wrote for AMD alone is meant so, but for what hipport put there.
-            if not within(match.start(), source.hip_only) or match.group().startswith(b"hipport"):
-                yield Mark(definition, Span(*match.span()))
+            if within(match.start(), source.hip_only) and not match.group().startswith(b"hipport"):
+                continue
+            if not within(match.start(), source.fact(_not_on_device)):
+                before = len(word_before(source.code, match.start())) + 1 if pattern is _BY_VARIABLE else 0
+                yield Mark(definition, Span(match.start() - before, match.end()))
+
+
+def _not_on_device(source: Cpp) -> tuple[Span, ...]:
+    """What is compiled for the host alone, by HIP: behind a condition for all device code of it."""
+    return tuple(
+        sorted(
+            Span(part.span.end, following.span.start)
+            for group in source.conditionals
+            if set(_NAME.findall(group[0].asked)) - {b"defined"} == {b"__HIP_DEVICE_COMPILE__"}
+            and b"!" not in group[0].asked
+            for part, following in pairwise(group[1:])
+        )
+    )
 
 
 def _narrow(source: Cpp, match: re.Match[bytes]) -> bool:
@@ -278,7 +341,7 @@ def may_be_native(source: Cpp) -> bool:
 
 
 def _may_be_logical(source: Cpp) -> bool:
-    return any(pattern.search(source.code) for pattern in (OF_32_LANES, COUNTED, _TILES, _WARP_SIZE))
+    return any(pattern.search(source.code) for pattern in (OF_32_LANES, COUNTED, _BY_VARIABLE, _TILES, _WARP_SIZE))
 
 
 _DEFINED = re.compile(rb"^[ \t]*#[ \t]*define[ \t]+(" + b"|".join(_PYTORCH) + rb"|__\w+_sync|__activemask)\b", re.M)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The values of constant expressions, as far as text alone tells them.
 
-Macros without arguments, `const` and `constexpr` variables and enumerators with a value are known by name, in all files
-that belong together. A name with two different values, a template parameter, and whatever else, is not known.
+Macros without arguments, `const` and `constexpr` variables, enumerators with a value and functions without parameters
+that do no more than return one are known by name, in all files that belong together; members also by that of their
+class. A name with two different values, a template parameter, and whatever else, is not known.
 """
 
 from __future__ import annotations
@@ -11,14 +12,20 @@ import operator
 import re
 from collections.abc import Callable, Iterator
 
-from hipport.languages.cpp import Cpp
+from hipport.languages.cpp import Cpp, word_before
+from hipport.languages.declarations import heads, namespaces
 from hipport.project import Component, Project
 
 _MACRO = re.compile(rb"#[ \t]*define[ \t]+([A-Za-z_]\w*)[ \t]+([^\r\n\\]+)(?=[\r\n]|\Z)")
 _CONSTANT = re.compile(
     rb"const(?:expr)?\b\s+(?:(?:static|const|constexpr|inline|unsigned|signed|long|short|std::)\s*)*"
-    rb"(?:int|long|short|size_t|u?int\d+_t|unsigned|auto)\s+(?:const\s+)?([A-Za-z_]\w*)\s*=\s*([^;]+);"
+    rb"(?:int|long|short|size_t|u?int\d+_t|unsigned|auto)\s+(?:const\s+)?([A-Za-z_]\w*)\s*(?:=\s*([^;]+)|\{([^;{}]+)\}\s*);"
 )
+# What a call gives whose name says all: `constexpr int lanes() { return 32; }`
+_FUNCTION = re.compile(rb"\(\s*(?:void\s*)?\)\s*(?:(?:const|noexcept)\s*)*\{\s*return\b\s*([^;{}]+);\s*\}")
+# `struct Lanes`, `enum class Size : int`: what names are said behind.
+_CLASS = re.compile(rb"\b(?:struct|class|union|enum)\s+(?:(?:class|struct)\s+)?([A-Za-z_]\w*)")
+_TEMPLATE = re.compile(rb"\s*template\s*<.*?>\s*(?=struct\b|class\b|union\b)", re.DOTALL)
 _ENUM = re.compile(rb"enum\b[^;{}()]*\{([^{}]*)\}")
 _ENTRY = re.compile(rb"([A-Za-z_]\w*)\s*=\s*([^,;(){}]+)(?=,|$)")
 _TOKEN = re.compile(rb"0[xX][0-9a-fA-F']+|[0-9][0-9']*|(?:[A-Za-z_]\w*(?:\s*::\s*)?)+|<<|>>|\S")
@@ -97,6 +104,12 @@ def value_in(component: Component, text: bytes) -> int | None:
         return None
 
 
+def members(component: Component, name: bytes) -> frozenset[int]:
+    """Return the values that members of a name have in the classes of files, as far as they are known."""
+    found = (key for key in component.fact(_table) if key.endswith(b"::" + name))
+    return frozenset(known for key in found if (known := value_in(component, key)) is not None)
+
+
 def definition(source: Cpp, project: Project, name: bytes) -> bytes | None:
     """Return the expression that the constant `name` stands for in `source`, None where there is not one."""
     return project.component(source).fact(_table).get(name)
@@ -113,11 +126,34 @@ def _table(component: Component) -> dict[bytes, bytes | None]:
 
 def _definitions(source: Cpp) -> frozenset[tuple[bytes, bytes]]:
     code = source.code
-    constants = (each for name, body in _CONSTANT.findall(code) for each in _one_by_one(name, body))
-    entries = (entry for body in _ENUM.findall(code) for entry in _ENTRY.findall(body))
-    return frozenset(
-        (name, body.strip()) for found in (_MACRO.findall(code), constants, entries) for name, body in found
-    )
+    found: list[tuple[int, bytes, bytes]] = []
+    for match in _MACRO.finditer(code):
+        found.append((-1, match[1], match[2]))
+    for match in _CONSTANT.finditer(code):
+        found += ((match.start(), *each) for each in _one_by_one(match[1], match[2] or match[3]))
+    for match in _FUNCTION.finditer(code) if b"return" in source.words else ():
+        name = word_before(code, match.start())
+        if b"virtual" not in re.split(rb"[;{}]", code[max(0, match.start() - 200) : match.start()])[-1]:
+            found.append((match.start(), name + b"()", match[1]))
+    for match in _ENUM.finditer(code):
+        # A plain enumeration's names are also those of the class around it.
+        found += ((match.start(1) + entry.start(), entry[1], entry[2]) for entry in _ENTRY.finditer(match[1]))
+    names = {(name, body.strip()) for _, name, body in found}
+    if b"::" in code:
+        for at, name, body in found:
+            names.update((each + b"::" + name, body.strip()) for each in _around(source, at))
+    return frozenset(names)
+
+
+def _around(source: Cpp, offset: int) -> Iterator[bytes]:
+    """Yield the names of the classes, enumerations and namespaces that a place is in."""
+    for head in heads(source, offset) if offset >= 0 else ():
+        text = source.code[head.start : head.end]
+        template = _TEMPLATE.match(text)
+        named = _CLASS.search(text, template.end() if template is not None else 0)
+        if named is not None:
+            yield named[1]
+    yield from namespaces(source, offset) if offset >= 0 else ()
 
 
 def _one_by_one(name: bytes, body: bytes) -> Iterator[tuple[bytes, bytes]]:
@@ -158,6 +194,9 @@ class _Expression:
 
     def unary(self) -> int:
         token = self.tokens.pop()
+        if token == b":" and self.tokens[-1] == b":":
+            self.tokens.pop()  # `::kLanes`
+            token = self.tokens.pop()
         if token == b"-":
             return -self.unary()
         if token == b"(":
@@ -173,10 +212,16 @@ class _Expression:
             return int(digits, 8 if digits.isdigit() and digits.startswith(b"0") else 0)
         if token == b"sizeof":
             return self.sizeof()
-        own = OWN.get(b"".join(token.split()))
+        name = b"".join(token.split())
+        own = OWN.get(name)
         if own is not None:
             return own
-        body = self.defined.get(token)
+        if self.tokens[-2:] == [b")", b"("]:
+            del self.tokens[-2:]
+            name += b"()"
+        body = self.defined.get(name)
+        if body is None and b"::" in name:
+            body = self.defined.get(b"::".join(name.split(b"::")[-2:]).removeprefix(b"::"))
         if body is None:
             raise ValueError(token)
         return _Expression(body, self.defined, self.depth + 1).value()

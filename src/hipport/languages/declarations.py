@@ -21,6 +21,23 @@ _MACRO = re.compile(rb"#[ \t]*define[ \t]+(\w+)")
 _MAY_QUALIFY = b".>: \t\n\r\f\v"
 # What stands on the same line in front of a name that is used, and never in front of one that is declared.
 _IN_EXPRESSIONS = b"(=!|?<+-/%[^~"
+# So far in front of an arrow a function's head is looked for.
+_LONGEST = 4000
+# What stands between parameters and an arrow: `auto f() const -> T`.
+_BEHIND_PARAMETERS = re.compile(
+    rb"\s*(?:\b(?P<word>const|volatile|mutable|constexpr|consteval|static|noexcept|throw\s*\(\s*\))|&&?|\[\[[^\[\]]*\]\])\s*\Z"
+)
+# `[=]`, with parameters of a template perhaps; what stands in front of it is no value that it would be the index of.
+_LAMBDA = re.compile(
+    rb"(?:(?<![\w\])])|(?<!\w)(?:return|case|co_return|co_yield|else|do|and|or|not))\s*\[[^\[\]]*\]\s*(?:<[^;{}()]*>\s*)?\Z"
+)
+# A function whose type is said later: `auto C<T>::f`, `auto operator()`, `auto (*)`.
+_DEDUCED = re.compile(
+    rb"\bauto\b(?:[^;{}()=:]|::|\boperator\s*(?:\(\s*\)|[-+*/%^&|<>!=]{0,2}=)|"
+    rb"\(\s*(?:[\w:]+\s*)?[*&]+\s*(?:\w+\s*)?\))*\Z"
+)
+# All that a macro stands for.
+_NAMED_BY_MACRO = re.compile(rb"#[ \t]*define[ \t]+\w+[ \t]*\Z")
 _BRACE = re.compile(rb"[{}]")
 _ANY_BRACKET = re.compile(rb"[()\[\]{}]")
 # In front of a member's name; between the parts of what it is taken of; the last word of a text.
@@ -141,17 +158,51 @@ def _declared_in_macro(source: Cpp, macro: re.Match[bytes], span: Span) -> bool:
 
 
 def member_or_qualified(code: bytes, start: int) -> bool:
-    """Say whether the name at `start` is a member (`a.b`, `a->b`) or in a namespace (`a::b`, but not `::b`)."""
+    """Say whether the name at `start` is a member (`a.b`, `a->b`) or in a namespace (`a::b`, but not `::b`).
+
+    The type that a function gives back may stand behind an arrow, too: `auto f() -> b`.
+    """
     if start and code[start - 1] not in _MAY_QUALIFY:
         return False
     before = code[max(0, start - 200) : start].rstrip()
-    if before.endswith((b".", b"->")):
+    if before.endswith(b"->"):
+        return not _gives_back(code[max(0, start - _LONGEST) : start].rstrip()[:-2].rstrip())
+    if before.endswith(b"."):
         return not before.endswith(b"..")
     if not before.endswith(b"::"):
         return False
     before = before[:-2].rstrip()
     word = word_before(before, len(before))
     return before.endswith(b">") or (word != b"" and word not in _NO_TYPE)
+
+
+def _gives_back(before: bytes) -> bool:
+    """Say whether an arrow behind `before` is that of the type that a function, or a lambda, gives back."""
+    while match := _BEHIND_PARAMETERS.search(before):
+        before = before[: match.start()]
+        if match["word"] and not before.endswith((b".", b">", b"::")):
+            return True
+    if _LAMBDA.search(before):
+        return True
+    if not before.endswith(b")"):
+        return _NAMED_BY_MACRO.search(before) is not None
+    opening = opening_of(before, len(before) - 1)
+    if opening is None:
+        return False
+    head = before[:opening].rstrip()
+    if head.endswith((b"noexcept", b"__attribute__")):
+        return True
+    return _LAMBDA.search(head) is not None or _DEDUCED.search(head) is not None
+
+
+def opening_of(text: bytes, closing: int) -> int | None:
+    """Return where the bracket opens that closes at `closing`, None if that is further in front."""
+    depth = 0
+    for match in _PARENTHESIS.finditer(text[: closing + 1][::-1]):
+        depth += 1 if match[0] == b")" else -1
+        if not depth:
+            return closing - match.start()
+    return None
 
 
 def heads(source: Cpp, offset: int) -> Iterator[Span]:

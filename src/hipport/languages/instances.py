@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The numbers that templates are given for their parameters, as far as all uses of their names are seen.
 
-given(project, function, b"N")  # {64, 128} for `template <int N>`, used as `f<64>` and `f<128>`; else None
+given(component, function, b"N")  # {64, 128} for `template <int N>`, used as `f<64>` and `f<128>`; else None
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from hipport.languages import constants
 from hipport.languages.cpp import Cpp, template_arguments
 from hipport.languages.functions import Function, function_at
-from hipport.project import Project
+from hipport.project import Component
 from hipport.source import Span
 
 if TYPE_CHECKING:
@@ -26,22 +26,28 @@ _WORD = re.compile(rb"[A-Za-z_]\w*")
 _MOST = 16
 
 
-def given(project: Project, function: Function, name: bytes, depth: int = 3) -> frozenset[int] | None:
-    """Return the numbers that a template's parameter has in a function; None where one of them is not seen."""
+def given(
+    component: Component, function: Function, name: bytes, depth: int = 3, *, some: bool = False
+) -> frozenset[int] | None:
+    """Return the numbers that a template's parameter has in a function; None where one of them is not seen.
+
+    `some`: those that are seen, whether there are others or not.
+    """
     declared = _declared(function, name)
     if declared is None or not depth:
         return None
     of, owner, position, default = declared
     found: set[int] = set()
-    for source in project.component(function.source):
+    for source in component:
         for span, _ in source.names({of}) if isinstance(source, Cpp) and of in source.words else ():
             assert isinstance(source, Cpp)
             if _is_declared(source, span, owner):
                 continue
-            values = _used(project, source, span, position, default, depth)
-            if values is None:
+            values = _used(component, source, span, position, default, depth)
+            if values is not None:
+                found |= values
+            elif not some:
                 return None
-            found |= values
     return frozenset(found) if 0 < len(found) <= _MOST else None
 
 
@@ -86,7 +92,7 @@ def _is_declared(source: Cpp, span: Span, owner: Node) -> bool:
 
 
 def _used(
-    project: Project, source: Cpp, span: Span, position: int, default: bytes, depth: int
+    component: Component, source: Cpp, span: Span, position: int, default: bytes, depth: int
 ) -> frozenset[int] | None:
     if source.directive(span.start) is not None:
         return None  # What a macro is given is not looked at.
@@ -101,15 +107,15 @@ def _used(
     caller = function_at(source, span.start)
     handed = caller.template_parameters.intersection(_WORD.findall(text)) if caller is not None else frozenset[bytes]()
     if not handed:
-        number = constants.value(source, project, text)
+        number = constants.value_in(component, text)
         return None if number is None else frozenset((number,))
     assert caller is not None
     if len(handed) != 1:
         return None
     # `f<N / 2>`, for each N.
     (parameter,) = handed
-    values = given(project, caller, parameter, depth - 1) or frozenset()
+    values = given(component, caller, parameter, depth - 1) or frozenset()
     texts = [re.sub(rb"\b" + parameter + rb"\b", b"%d" % each, text) for each in values]
-    numbers = [constants.value(source, project, each) for each in texts]
+    numbers = [constants.value_in(component, each) for each in texts]
     known = frozenset(number for number in numbers if number is not None)
     return known if numbers and None not in numbers else None

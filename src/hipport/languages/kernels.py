@@ -611,8 +611,9 @@ class Kernels:
         name = function.text(node)
         variable = function.locals.named(name, node.start_byte)
         if variable is None:
-            numbers = name in function.template_parameters and instances.given(self._project, function, name)
-            return numbers or frozenset()
+            if name not in function.template_parameters:
+                return frozenset()
+            return instances.given(self._project.component(function.source), function, name) or frozenset()
         given = function.locals.given.get(variable, ())
         if len(given) == 1 and given[0].declares and len(given[0].values) == 1:
             return self.numbers(function, given[0].values[0], depth - 1)

@@ -5,7 +5,8 @@
     mentions.reached(definition)  # all that it uses, whatever lies between, itself first
 
 By names: a function is used where its name is called, launched, or given on; a macro, a constant and another name for a
-type or a namespace are used where they are said. Of several definitions of one name all are meant.
+type or a namespace are used where they are said. Of several definitions of one name all are meant. Constructors,
+destructors and operators are used where their class is said: `Lane lane;` calls one without its name.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 _WORD = re.compile(rb"\b[A-Za-z_]\w*")
 _CALLED = re.compile(rb"\b([A-Za-z_]\w*)\s*[(<]")
+# `C::C(`, `C<T>::operator()(`
+_QUALIFIED = re.compile(rb"\b(\w+)\s*(?:<[^;{}()]*>\s*)?::\s*(?:~\s*)?\w+[^\w(]*\(")
 # So many definitions are looked for by their names, before what says each is found for all of them.
 _MOST_ALONE = 64
 _BEHIND = re.compile(rb"\s*[(<]")
@@ -42,8 +45,10 @@ class Definition:
     def __init__(self, source: Cpp, span: Span, names: tuple[bytes, ...], function: Function | None = None) -> None:
         self.source = source
         self.span = span
-        self.names = names
         self.function = function
+        #: The class that uses it unsaid, of a constructor, a destructor or an operator; else b"".
+        self.used_by_class = _class_of(function) if function is not None else b""
+        self.names = names if self.used_by_class in (b"", *names) else (*names, self.used_by_class)
 
     @property
     def name(self) -> str:
@@ -59,6 +64,10 @@ class Definition:
     def method(self) -> bool:
         """Whether it is a member of a class."""
         return self.function is not None and is_method(self.function)
+
+    def to_be_called(self, name: bytes) -> bool:
+        """Whether only a call of this name of its uses it, not any other mention."""
+        return self.method and name != self.used_by_class
 
     def matches(self, pattern: re.Pattern[bytes]) -> Iterator[re.Match[bytes]]:
         """Yield what a pattern matches in it, of what HIP sees."""
@@ -93,7 +102,9 @@ class Mentions:
                 self._by_name.setdefault(name, []).append(each)
         #: Without methods, which have the names of other things, `load` or `size`: those have to be called.
         self._plain = {
-            name: [each for each in found if not each.method] if len(found) > 1 or found[0].method else found
+            name: [each for each in found if not each.to_be_called(name)]
+            if len(found) > 1 or found[0].method
+            else found
             for name, found in self._by_name.items()
         }
         self._uses: dict[Definition, list[Definition]] = {}
@@ -133,7 +144,7 @@ class Mentions:
             found: dict[Definition, None] = {}
             for name in definition.names:
                 for file in self._with_word.get(name, ()):
-                    found.update(self._saying(file, name, called=definition.method))
+                    found.update(self._saying(file, name, called=definition.to_be_called(name)))
             found.pop(definition, None)
             known = self._users[definition] = sorted(found, key=self._number.__getitem__)
         return known
@@ -192,6 +203,26 @@ class Mentions:
     def reaching_any(self, definitions: Iterable[Definition]) -> list[Definition]:
         """Return what uses one of some definitions, these first."""
         return list(_following(definitions, self._users_of))
+
+
+def _class_of(function: Function) -> bytes:
+    """Return the class of a constructor, a destructor or an operator; b"" for any other function."""
+    name = function.name
+    of_class = is_method(function)
+    if not of_class:
+        return b""
+    qualified = _QUALIFIED.search(function.head)
+    if qualified is not None:
+        around = qualified[1]
+    else:
+        outer = function.node.parent
+        while outer is not None and outer.type not in ("struct_specifier", "class_specifier"):
+            outer = outer.parent
+        named = outer.child_by_field_name("name") if outer is not None else None
+        if named is not None and named.type == "template_type":
+            named = named.child_by_field_name("name")
+        around = function.text(named) if named is not None else b""
+    return around if name == around or name.startswith((b"~", b"operator")) else b""
 
 
 def _following(

@@ -55,6 +55,8 @@ _SAYS_CUDA = re.compile(
 )
 _NEVER_ON_HIP = frozenset(b"__HIP_PLATFORM_NVIDIA__ __HIP_PLATFORM_NVCC__".split())
 _DEFINED_BY_NVCC = frozenset(b"__CUDACC__ __NVCC__ __CUDA_ARCH__ CUDA_VERSION CUDART_VERSION USE_CUDA".split())
+# What a macro is compared with.
+_VALUE = re.compile(rb"[A-Za-z_]\w*|\d+")
 # What is known of already, and what is no macro.
 _TOLD = _DEFINED_ON_HIP | _NEVER_ON_HIP | _DEFINED_BY_NVCC | frozenset((b"defined",))
 
@@ -79,7 +81,7 @@ class Conditional:
         return any(
             name in _DEFINED_ON_HIP or name in _NEVER_ON_HIP or name in known or _ON_HIP_DEVICE.fullmatch(name)
             for name in IDENTIFIER.findall(self.asked)
-        )
+        ) or not known.isdisjoint(_compared(tokens(self.asked)))
 
 
 def grouped(code: bytes, text: bytes, directives: Iterable[Span]) -> tuple[tuple[Conditional, ...], ...]:
@@ -155,6 +157,7 @@ def chosen_between(
             continue
         number = of.index({"hip"})
         names = {name for part in group for name in IDENTIFIER.findall(part.condition)}
+        names |= {each for part in group for each in _compared(tokens(part.condition))}
         yield group, frozenset(name for name in names - _TOLD if _branch_with(name, group) == number)
 
 
@@ -289,8 +292,36 @@ def condition(
     `__CUDACC__` says that code is for the device, which a port has to keep. `chosen` are macros of the program's own
     that are defined on HIP, `unset` ones that are defined for CUDA alone. Any other macro may be anything.
     """
-    found = value(tokens(text), _Macros(hip, told, chosen, unset))
+    found = value(_folded(tokens(text), chosen, hip=hip), _Macros(hip, told, chosen, unset))
     return None if found is None else found != 0
+
+
+def _compared(of: list[bytes]) -> Iterator[bytes]:
+    """Yield what a condition compares a macro with, as one word: `GPU_BACKEND == BACKEND_HIP`, `GPU_BACKEND == 2`."""
+    for number, token in enumerate(of[1:-1], 1):
+        one, other = of[number - 1], of[number + 1]
+        if token in (b"==", b"!=") and IDENTIFIER.fullmatch(one) and _VALUE.fullmatch(other):
+            yield one + b"==" + other
+            if token == b"!=":
+                yield one + b"==!" + other  # Whatever else it is.
+
+
+def _folded(of: list[bytes], chosen: frozenset[bytes], *, hip: bool) -> list[bytes]:
+    """Return the tokens with what comparisons give whose macro has a value on HIP that is among the `chosen`.
+
+    For CUDA it has another one.
+    """
+    values = dict(each.split(b"==") for each in chosen if b"==" in each)
+    found: list[bytes] = []
+    for token in of:
+        found.append(token)
+        if not values or len(found) < 3 or found[-2] not in (b"==", b"!=") or found[-3] not in values:
+            continue
+        on_hip, known = values[found[-3]], _VALUE.fullmatch(token)
+        if known and (hip or token == on_hip.removeprefix(b"!")):
+            equal = (token == on_hip) if hip else (token != on_hip)
+            found[-3:] = [b"1" if equal == (found[-2] == b"==") else b"0"]
+    return found
 
 
 class _Macros(NamedTuple):
