@@ -35,6 +35,7 @@ MAY_OPEN = {
     "placing.py": "writes what is a tree's",
     "journal.py": "looks whether the lock of a journal is held, and follows no link",
     "builder.py": "the cache, and lists that the compiler writes there",
+    "configured.py": "headers in the cache, at paths that lead nowhere else",
     "explainer.py": "fixtures of hipport's own",
     "hardware.py": "folders for the builds of a run, in the cache",
     "headers.py": "hipport's headers",

@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Iterator
 
 from hipport.finding import Certainty, Finding
-from hipport.languages.python import Python
+from hipport.languages.python import Python, syntax_tree
 from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, Span
@@ -32,7 +32,7 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            tree = ast.parse(text.decode("utf-8"))
+            tree = syntax_tree(text)
             table = symtable.symtable(text.decode("utf-8"), "<lost_imports>", "exec")
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return

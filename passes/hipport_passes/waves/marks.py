@@ -260,9 +260,9 @@ def _is_thread(definition: Definition, offset: int) -> bool:
     """Whether what stands in front is a variable that was given a thread's number."""
     code = definition.source.code
     name = word_before(code, offset)
-    if not name or definition.function is None or COUNTED.match(code, offset - 200 if offset > 200 else 0, offset):
+    if not name or definition.function is None:
         return False
-    given = re.compile(rb"\b" + re.escape(name) + rb"\s*[={(]\s*[^;{}]*\bthreadIdx\.")
+    given = re.compile(rb"\b" + re.escape(name) + rb"\s*[={(]\s*[^;{}]*\bthreadIdx\s*\.")
     return given.search(code, definition.span.start, offset) is not None
 
 

@@ -29,7 +29,7 @@ _BEHIND_PARAMETERS = re.compile(
 )
 # `[=]`, with parameters of a template perhaps; what stands in front of it is no value that it would be the index of.
 _LAMBDA = re.compile(
-    rb"(?:(?<![\w\])])|(?<!\w)(?:return|case|co_return|co_yield|else|do|and|or|not))\s*\[[^\[\]]*\]\s*(?:<[^;{}()]*>\s*)?\Z"
+    rb"(?:(?:\A|[^\w\])\s])|(?<!\w)(?:return|case|co_return|co_yield|else|do|and|or|not))\s*\[[^\[\]]*\]\s*(?:<[^;{}()]*>\s*)?\Z"
 )
 # A function whose type is said later: `auto C<T>::f`, `auto operator()`, `auto (*)`.
 _DEDUCED = re.compile(
