@@ -4,8 +4,8 @@
 `atomicAdd_block` and its like become `hipport::atomicAdd_block`. Where `atomicAdd` is called for half, bfloat16 or
 vectors of float, `hipport/atomics.h` is included, which has such overloads. A program's own
 `atomicMin(float*, float)`, with which it makes up for CUDA's lack of one, is defined twice with HIP, and so put behind
-`#ifndef __HIPCC__`, or that into the `#if` which is around nothing else. Reported are operations on memory that the
-host shares which AMD loses where they go over PCIe.
+`#ifndef __HIPCC__`, or that into the `#if` which is around nothing else. Reported are operations on 16 bytes, and those
+on memory that the host shares which AMD loses where they go over PCIe.
 """
 
 from __future__ import annotations
@@ -95,10 +95,15 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         if not arguments:
             continue
         types = overloads.get(name.decode(), "").split()
+        wide = _wide(name.decode())
+        types += wide
         kind = _pointee(source, span, arguments[0], halves) if types else ""
         if types and kind not in types:
             kind = _by_member(source, project, span, arguments, types, kind)
-        if kind in types and (name, kind) not in own:
+        if kind in wide and (name, kind) not in own:
+            message = f"{name.decode()}: {load(_TABLE)['wide']['why']}; {load(_TABLE)['wide']['instead']}"
+            yield Finding(span, "wide", message, certainty=Certainty.MANUAL)
+        elif kind in types and (name, kind) not in own:
             need, header = include(source, project, "atomics.h")
             if need is not None:
                 message = f"{name.decode()} of a type that HIP has no such function for: hipport/atomics.h has it"
@@ -110,6 +115,13 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             why, instead = load(_TABLE)["shared"]["why"], load(_TABLE)["shared"]["instead"]
             message = f"{name.decode()}: {why} (it is allocated {of_host[span.start]}); {instead}"
             yield Finding(span, "host_memory", message, certainty=Certainty.MANUAL)
+
+
+def _wide(name: str) -> list[str]:
+    """Return the types for which CUDA has a function, and AMD's GPUs no instruction."""
+    rows = load(_TABLE)["wide"]
+    functions, types = rows["functions"].split(), rows["types"].split()
+    return types if name in functions else []
 
 
 # ---- types

@@ -37,6 +37,7 @@ from hipport_passes.wide_warps.twins import can_have_twin, name_of, renamed, twi
 from hipport_passes.wide_warps.widening import NATIVE, Widening, Work
 
 _ASKS = re.compile(rb"(?://|/\*)[^\r\n]*?\bhipport:[ \t]*warp=(native|logical32)\b")
+_ASKS_NATIVE = re.compile(rb"\bhipport:[ \t]*warp=native\b")
 # What acts on 32 lanes: hipport's, and CUDA's names that become hipport's.
 _NARROW = re.compile(rb"\bhipport::(?!native\b)\w+|(?<![\w:.])__\w+")
 _ASSUMED = (
@@ -50,6 +51,9 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     if own(source) or not _asked(source, project):
         return
     plan = _plan(source, project)
+    for comment in _unheard(source, project):
+        message = "nothing asks here for whole wavefronts: put it in front of a kernel, or of all code of the file"
+        yield Finding(comment, "unheard", message, certainty=Certainty.MANUAL)
     need, header = include(source, project, "wave.h")
     _, warp = include(source, project, "warp.h")
     for function, work in plan.widened.items():
@@ -107,21 +111,37 @@ def _asking(source: Cpp) -> frozenset[bool]:
 def _is_native(function: Function, project: Project) -> bool:
     """Whether a function that nothing else calls is to be widened: its own comment, the file's, or the target says."""
     source = function.source
-    start = function.node.start_byte
-    parent = function.node.parent
+    in_front, top = _in_front(function), _top(source)
+    asks = _ASKS.findall(source.text, *in_front) or _ASKS.findall(source.text, *top)
+    if asks:
+        return bool(asks[-1] == b"native")
+    return project.target.warp == "native" or any(source.path.match(pattern) for pattern in project.target.native)
+
+
+def _in_front(function: Function) -> tuple[int, int]:
+    """Return where comments stand that are about a function."""
+    source, start, parent = function.source, function.node.start_byte, function.node.parent
     if parent is not None and parent.type == "template_declaration":
         start = parent.start_byte
     # Comments are blank in the code; one behind other code is about that.
     end = len(source.code[:start].rstrip())
     line = source.text.find(b"\n", end, start) if end else 0
-    asks = _ASKS.findall(source.text, line, start) if line >= 0 else []
-    # At the top of the file: before any code.
+    return (line, start) if line >= 0 else (start, start)
+
+
+def _top(source: Cpp) -> tuple[int, int]:
+    """Return where comments stand that are about the whole file: in front of any code."""
     first = re.search(rb"\S", source.code)
-    if not asks:
-        asks = _ASKS.findall(source.text, 0, first.start() if first else 0)
-    if asks:
-        return bool(asks[-1] == b"native")
-    return project.target.warp == "native" or any(source.path.match(pattern) for pattern in project.target.native)
+    return 0, first.start() if first else 0
+
+
+def _unheard(source: Cpp, project: Project) -> Iterator[Span]:
+    """Yield the comments that ask for whole wavefronts where nobody looks for one."""
+    heard = [_top(source), *(_in_front(function) for function in Kernels.of(project).functions(source))]
+    for match in _ASKS_NATIVE.finditer(source.text):
+        comment = not source.code[match.start() : match.end()].strip() and not source.quoted(match.start())
+        if comment and not any(start <= match.start() < end for start, end in heard):
+            yield Span(*match.span())
 
 
 # ---- the plan
