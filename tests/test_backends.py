@@ -390,3 +390,48 @@ def test_one_file_with_a_library_that_hip_does_without_does_not_turn_the_others(
     # Names of HIP's that no file gets along with are no port.
     fft = '#include "vendor.h"\n#include <cufft.h>\nvoid f(cufftHandle h) { cufftDestroy(h); }\n'
     assert changed(port({"vendor.h": VENDOR, **{f"{name}.cu": fft for name in "kab"}}))
+
+
+APART = """#if ENABLE_HIP
+#include <hip/hip_runtime.h>
+__device__ int count(int p) { return __popcll(__ballot(p)); }
+#endif
+// And NVIDIA's.
+#if ENABLE_CUDA
+#include <cuda_runtime.h>
+__device__ int count(int p) { return __popc(__ballot_sync(0xffffffffu, p)); }
+#endif
+__global__ void k(int *o) { o[0] = count(o[threadIdx.x]); }
+"""
+
+
+@pytest.mark.parametrize(("hip", "cuda"), [("ENABLE_HIP", "ENABLE_CUDA"), ("FOR_AMD", "FOR_NVIDIA"), ("VENDOR2", "V1")])
+@pytest.mark.parametrize("form", ["#if {}", "#ifdef {}", "#if defined({})", "#if defined {} && {}"])
+@pytest.mark.parametrize("first", ["hip", "cuda"])
+def test_conditions_one_behind_the_other_choose(form: str, hip: str, cuda: str, first: str) -> None:
+    parts = APART.split("#endif\n")
+    text = APART if first == "hip" else "#endif\n".join((parts[1], parts[0], parts[2]))
+    for name, own in (("ENABLE_HIP", hip), ("ENABLE_CUDA", cuda)):
+        text = text.replace(f"#if {name}", form.format(*[own] * form.count("{}")))
+    assert changed(port({"a.cu": text})) == set()
+    # Scripts that define both say no more.
+    both = f"add_definitions(-D{hip})\nadd_definitions(-D{cuda})\n"
+    assert "a.cu" not in changed(port({"a.cu": text, "CMakeLists.txt": both}))
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        # Nobody builds HIP's side.
+        {"a.cu": APART, "CMakeLists.txt": "add_definitions(-DENABLE_CUDA)\n"},
+        # What is CUDA's elsewhere has nothing of HIP's beside it.
+        {"a.cu": APART, "b.cu": '#include "a.cu"\n#if ENABLE_CUDA\nvoid f(int **x) { cudaMalloc(x, 4); }\n#endif\n'},
+        # There is code between the two, or that of both under one.
+        {"a.cu": APART.replace("// And", "int code; // And")},
+        {"a.cu": APART.replace("#if ENABLE_HIP\n", "#if ENABLE_HIP\n#include <cuda.h>\n")},
+        {"a.cu": APART.replace("#if ENABLE_CUDA", "#if !ENABLE_CUDA")},
+        {"a.cu": APART.replace("#if ENABLE_CUDA", "#if ENABLE_CUDA || OTHER")},
+    ],
+)
+def test_conditions_that_cover_nothing_are_ported(files: dict[str, str]) -> None:
+    assert "a.cu" in changed(port(files))

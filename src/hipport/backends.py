@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING
 from hipport.headers import own
 from hipport.languages.cmake import CMake, Command
 from hipport.languages.cpp import Cpp, within
-from hipport.languages.preprocessor import Conditional, chosen_between, names_for_hip, side_of
+from hipport.languages.preprocessor import Beside, Conditional, beside, chosen_between, names_for_hip, side_of
 from hipport.project import Skipped
 from hipport.source import Source, Span
 
@@ -78,6 +78,8 @@ class _Sides:
     #: Files that choose between the two, or have the names that are mapped to HIP's.
     selectors: set[PurePath] = field(default_factory=set)
     chosen: dict[PurePath, frozenset[bytes]] = field(default_factory=dict)
+    #: Macros of CUDA's side alone, where HIP's has one of its own beside it.
+    unset: dict[PurePath, frozenset[bytes]] = field(default_factory=dict)
     #: Files of CUDA's side beside ones of HIP's.
     paired: set[PurePath] = field(default_factory=set)
     #: The files that belong together by includes, where any of them says something of HIP.
@@ -128,7 +130,7 @@ def _known(project: Project) -> Project:
     _select(sides)
     _choose(sides)
     _pair(sides)
-    if not sides.selectors and not sides.side:
+    if not sides.selectors and not sides.side and not sides.unset:
         return project
     _spread(sides)
     _share(sides)
@@ -204,7 +206,7 @@ def _with_chosen(project: Project) -> Project:
 def _unset(sides: _Sides) -> Mapping[PurePath, frozenset[bytes]]:
     """Of files in which something selects: the macros that are defined for CUDA alone, and nowhere else."""
     scripts: set[bytes] | None = None
-    found: dict[PurePath, frozenset[bytes]] = {}
+    found: dict[PurePath, frozenset[bytes]] = dict(sides.unset)
     for files in sides.groups:
         if not any(file.path in sides.selectors for file in files):
             continue
@@ -220,7 +222,8 @@ def _unset(sides: _Sides) -> Mapping[PurePath, frozenset[bytes]]:
         if scripts is None:
             scripts = _words_of_scripts(sides.project)
         only = frozenset(for_cuda - for_others - scripts)
-        found |= dict.fromkeys((file.path for file in files), only) if only else {}
+        for file in files if only else ():
+            found[file.path] = found.get(file.path, frozenset()) | only
     return found
 
 
@@ -286,8 +289,30 @@ def _select(sides: _Sides) -> None:
         if any(CUDA_NAME.fullmatch(name) for name in source.fact(mapped)):
             sides.selectors.add(source.path)
     for together in sides.groups:
-        names = frozenset(name for source in together for name in chosen.get(source.path, ()))
+        names, unset = _beside(sides, together)
+        names |= frozenset(name for source in together for name in chosen.get(source.path, ()))
         sides.chosen |= dict.fromkeys((source.path for source in together), names) if names else {}
+        sides.unset |= dict.fromkeys((source.path for source in together), unset) if unset else {}
+
+
+def _beside(sides: _Sides, files: Sequence[Cpp]) -> tuple[frozenset[bytes], frozenset[bytes]]:
+    """Return the macros of an `#if` for HIP with one for CUDA beside it: those to be defined for HIP, and CUDA's.
+
+    Where the tree's own scripts define CUDA's and say nothing of HIP's, nobody builds HIP's side: CUDA's is ported.
+    """
+    found = Beside()
+    for source in files:
+        targets = {
+            include.directive.start: tuple(sides.project.included(source, include)) for include in source.includes
+        }
+        of_file = beside(source.conditionals, source.code, partial(_whose, source, targets))
+        found = Beside(*(one | other for one, other in zip(found, of_file, strict=True)))
+    hip, cuda = found.chosen()
+    if cuda:
+        scripts = _words_of_scripts(sides.project)
+        if hip == found.hip and hip.isdisjoint(scripts):
+            cuda -= scripts
+    return (hip, cuda) if cuda else (frozenset(), frozenset())
 
 
 def _choose(sides: _Sides) -> None:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import pairwise
@@ -57,6 +57,8 @@ _NEVER_ON_HIP = frozenset(b"__HIP_PLATFORM_NVIDIA__ __HIP_PLATFORM_NVCC__".split
 _DEFINED_BY_NVCC = frozenset(b"__CUDACC__ __NVCC__ __CUDA_ARCH__ CUDA_VERSION CUDART_VERSION USE_CUDA".split())
 # What a macro is compared with.
 _VALUE = re.compile(rb"[A-Za-z_]\w*|\d+")
+# PyTorch's own builds have it, and programs choose CUDA's side by it.
+_MAY_CHOOSE = frozenset((b"USE_CUDA",))
 # What is known of already, and what is no macro.
 _TOLD = _DEFINED_ON_HIP | _NEVER_ON_HIP | _DEFINED_BY_NVCC | frozenset((b"defined",))
 
@@ -159,6 +161,55 @@ def chosen_between(
         names = {name for part in group for name in IDENTIFIER.findall(part.condition)}
         names |= {each for part in group for each in _compared(tokens(part.condition))}
         yield group, frozenset(name for name in names - _TOLD if _branch_with(name, group) == number)
+
+
+class Beside(NamedTuple):
+    """Macros under which HIP's code stands, and CUDA's, each in an `#if` of its own; and those that choose neither."""
+
+    hip: frozenset[bytes] = frozenset()
+    cuda: frozenset[bytes] = frozenset()
+    neither: frozenset[bytes] = frozenset()
+
+    def chosen(self) -> tuple[frozenset[bytes], frozenset[bytes]]:
+        """Return the macros to be defined for HIP, and those that are defined for CUDA alone."""
+        hip, cuda = self.hip - self.cuda - self.neither, self.cuda - self.hip - self.neither
+        return (hip - _TOLD, cuda - (_TOLD - _MAY_CHOOSE)) if hip and cuda else (frozenset(), frozenset())
+
+
+def beside(groups: Sequence[tuple[Conditional, ...]], code: bytes, sides: Callable[[Span], AbstractSet[str]]) -> Beside:
+    """Find what chooses between HIP's code and CUDA's by an `#if` for each, of which one stands behind the other.
+
+    `sides` is as for `chosen_between`. CUDA's code that has none of HIP's beside it is not covered by that.
+    """
+    alone: list[tuple[Span, bytes, AbstractSet[str]]] = []
+    for group in groups:
+        if len(group) == 2 and (name := _asked_alone(group[0])):
+            branch = sides(Span(group[0].span.end, group[1].span.start))
+            alone += [(Span(group[0].span.start, group[1].span.end), name, branch)] if branch else []
+    alone.sort()
+    hip: set[bytes] = set()
+    cuda: set[bytes] = set()
+    neither: set[bytes] = set()
+    for number, (span, name, branch) in enumerate(alone):
+        if branch == {"hip"}:
+            hip.add(name)
+            continue
+        near = (alone[other] for other in (number - 1, number + 1) if 0 <= other < len(alone))
+        covered = branch == {"cuda"} and any(
+            of == {"hip"} and not code[min(span.end, place.end) : max(span.start, place.start)].strip()
+            for place, _, of in near
+        )
+        (cuda if covered else neither).add(name)
+    return Beside(frozenset(hip), frozenset(cuda), frozenset(neither))
+
+
+def _asked_alone(part: Conditional) -> bytes:
+    """Return the one macro that has to be defined for a condition to hold, empty where it is another kind."""
+    names = {name for name in IDENTIFIER.findall(part.asked) if name != b"defined"}
+    if len(names) != 1:
+        return b""
+    (name,) = names
+    return name if condition(part.asked, hip=True, chosen=frozenset(names)) else b""
 
 
 def _branch_with(name: bytes, group: tuple[Conditional, ...]) -> int | None:
