@@ -3,8 +3,8 @@
 
 A compiler gives the same for the same words, files and environment. All that a command may read is part of the key:
 the files that it names, all below the folders that it names or is run in, and all beside the sources it names. Of what
-lies elsewhere, a toolchain's headers and PyTorch's, sizes and times are, and the compiler's own. `-o` and `-MF` say
-what it writes.
+lies elsewhere, a toolchain's headers and PyTorch's, sizes and times are, and the compiler's own. Where `-o`, `-MF` and
+`-dependency-file` have it write is no matter.
 """
 
 import hashlib
@@ -23,7 +23,7 @@ _FORMAT = 1
 #: What compilers and builds leave beside sources, and never read as one.
 _MADE = {".o", ".so", ".a", ".d", ".s", ".ll", ".pch", ".gch", ".pyc", ".part", ".lock", ".log", ".failed", ".ninja"}
 _SOURCES = {".cu", ".hip", ".cpp", ".cc", ".c", ".cxx"}
-_WRITES = ("-o", "-MF")
+_WRITES = ("-o", "-MF", "-dependency-file")
 _FOLDERS = ("-I", "-isystem", "-idirafter", "-include")
 _ENVIRONMENT = ("HIP", "ROCM", "CPATH", "CPLUS", "C_INCLUDE", "LIBRARY_PATH", "COMPILER_PATH", "GCC_", "LANG", "LC_")
 #: Seconds after which what was not used goes.
@@ -54,7 +54,7 @@ def run(
     folder = (cwd or Path()).resolve()
     environment = os.environ if env is None else env
     place = kept() / _key(words, folder, environment, [*trees, *([folder] if cwd else [])])
-    written = [folder / word for option, word in pairwise(words) if option in _WRITES]
+    written = [folder / words[at] for at in _written(words)]
     try:
         state = json.loads((place / "said.json").read_text())
         for number, path in enumerate(written):
@@ -110,7 +110,10 @@ def _key(words: Sequence[str], folder: Path, env: Mapping[str, str], trees: Sequ
     parts: list[object] = [_FORMAT, compiler, state.st_size, state.st_mtime_ns]
     # Where what is compiled stands is no matter.
     places = {str(path): f"@{number}" for number, path in enumerate(sorted({folder, *trees}, key=str, reverse=True))}
-    for word in words[1:]:
+    written = _written(words)
+    for at, word in enumerate(words[1:], 1):
+        if at in written:
+            word = "@written"
         for path, name in places.items():
             word = word.replace(path, name)
         parts.append(word)
@@ -120,12 +123,11 @@ def _key(words: Sequence[str], folder: Path, env: Mapping[str, str], trees: Sequ
     left_out |= {name for name in said if name.startswith("HIPPORT_")}
     parts += sorted(f"{name}={value}" for name, value in said.items() if name not in left_out)
     read = list(trees)
-    written = {word for option, word in pairwise(words) if option in _WRITES}
-    for word in words[1:]:
+    for at, word in enumerate(words[1:], 1):
         for option in _FOLDERS:
             word = word.removeprefix(option)
         path = folder / word
-        if word in written or word.startswith("-") or not path.exists():
+        if at in written or word.startswith("-") or not path.exists():
             continue
         if path.is_dir():
             read.append(path)
@@ -140,6 +142,12 @@ def _key(words: Sequence[str], folder: Path, env: Mapping[str, str], trees: Sequ
 
 def _fingerprint(tree: str) -> str:
     return _still(tree) if any(part in f"{tree}/" for part in _STILL) else _digest(Path(tree))
+
+
+def _written(words: Sequence[str]) -> list[int]:
+    """Return which words are paths that the compiler writes to: what `-Xclang` hands on counts as well."""
+    plain = [at for at, word in enumerate(words) if word != "-Xclang"]
+    return [at for option, at in pairwise(plain) if words[option] in _WRITES]
 
 
 @cache

@@ -54,6 +54,14 @@ def test_the_same_bytes_are_compiled_once(folder: Path, beside: bool) -> None:
     assert run(folder, "-O1", "-o", str(out), beside=beside)[0]
 
 
+def test_where_it_is_written_is_no_matter(folder: Path) -> None:
+    for number in (1, 2):
+        out, read = folder.parent / f"{number}.o", folder.parent / f"{number}.read"
+        ran, done = run(folder, "-c", "-MMD", "-MF", str(read), "-MT", "out", "-o", str(out))
+        assert ran == (number == 1) and not done.returncode, done.stderr
+        assert out.stat().st_size and read.read_text().startswith("out: a.cpp headers/a.h")
+
+
 def test_what_fails_is_remembered_too(folder: Path) -> None:
     (folder / "a.cpp").write_text("#include <a.h>\nint main() { return B; }\n")
     first, again = run(folder, "-fsyntax-only"), run(folder, "-fsyntax-only")
