@@ -159,6 +159,7 @@ NOT_COMPILED: dict[str, str] = {
     "namespaces/whole": "what is left by hand does not compile",
     "namespaces/whole_of_another": "it includes what is nowhere, on purpose",
     "namespaces/whole_ported": "the files beside it are not here",
+    "atomics/wide": "what is left by hand does not compile",
     "warp_intrinsics/pasted_in_parts": "what is left by hand does not compile",
     "memory_locations/pools_ported": "what is left by hand does not compile",
     "lane_masks/own_branches": "it asks for __AMDGCN_WAVEFRONT_SIZE, of which newer compilers warn",
