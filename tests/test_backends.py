@@ -414,6 +414,9 @@ def test_conditions_one_behind_the_other_choose(form: str, hip: str, cuda: str, 
     for name, own in (("ENABLE_HIP", hip), ("ENABLE_CUDA", cuda)):
         text = text.replace(f"#if {name}", form.format(*[own] * form.count("{}")))
     assert changed(port({"a.cu": text})) == set()
+    # Where it is asked for together with HIP's, nothing is left out.
+    more = f"#if defined({cuda}) || defined({hip})\nvoid f(int *);\n#endif\n#if {hip}\n#elif {cuda}\n#endif\n"
+    assert changed(port({"a.cu": text + more})) == set()
     # Scripts that define both say no more.
     both = f"add_definitions(-D{hip})\nadd_definitions(-D{cuda})\n"
     assert "a.cu" not in changed(port({"a.cu": text, "CMakeLists.txt": both}))
@@ -426,6 +429,11 @@ def test_conditions_one_behind_the_other_choose(form: str, hip: str, cuda: str, 
         {"a.cu": APART, "CMakeLists.txt": "add_definitions(-DENABLE_CUDA)\n"},
         # What is CUDA's elsewhere has nothing of HIP's beside it.
         {"a.cu": APART, "b.cu": '#include "a.cu"\n#if ENABLE_CUDA\nvoid f(int **x) { cudaMalloc(x, 4); }\n#endif\n'},
+        # Nor has it where its code has no name of CUDA's, or what stands for its absence.
+        {"a.cu": APART, "b.cu": '#include "a.cu"\n#if ENABLE_CUDA\nvoid f(int *x) { k<<<1, 1>>>(x); }\n#endif\n'},
+        {"a.cu": APART, "b.cu": '#include "a.cu"\n#if ENABLE_CUDA\nvoid f();\n#else\nvoid f() {}\n#endif\n'},
+        {"a.cu": APART, "b.cu": '#include "a.cu"\n#if ENABLE_CUDA && FAST\nvoid f();\n#endif\n'},
+        {"a.cu": APART, "b.cu": '#include "a.cu"\n#ifndef ENABLE_CUDA\nvoid f() {}\n#endif\n'},
         # There is code between the two, or that of both under one.
         {"a.cu": APART.replace("// And", "int code; // And")},
         {"a.cu": APART.replace("#if ENABLE_HIP\n", "#if ENABLE_HIP\n#include <cuda.h>\n")},

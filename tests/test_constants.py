@@ -30,6 +30,8 @@ namespace inner { enum class Lanes : int { full = 64 }; }
 constexpr unsigned braced{0x20u};
 __host__ __device__ constexpr int lanes() noexcept { return braced; }
 int asked() { return query(); }
+struct Two { int wide() { return 32; } int wide() const { int n = 1; return n; } };
+struct Base2 { virtual int row() { return 32; } int of() { return WIDTH; } int plain() { return (4 * 8); } };
 """,
 )
 HEADER = Cuda(PurePosixPath("b.cuh"), b"constexpr size_t HEIGHT = 8;\n#define LOOP LOOP2\n#define LOOP2 LOOP\n")
@@ -57,6 +59,10 @@ PROJECT = Project((SOURCE, HEADER))
         (b"lanes() * 2", 64),
         (b"lanes", None),  # the function
         (b"asked()", None),
+        (b"wide()", None),  # another does more
+        (b"row()", None),  # it may be another class's
+        (b"of()", None),  # WIDTH may be a member's name
+        (b"plain()", 32),
         (b"size", None),  # of two classes
         (b"S::size", 32),
         (b"Small::size / 2", 8),

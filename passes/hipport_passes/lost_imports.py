@@ -48,10 +48,25 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
         at = starts[use.lineno - 1] + use.col_offset
         if (edit := _edit(source, tree, starts, name)) is not None and text[at:].startswith(name.encode()):
             message = f"{name} is used, and nothing imports it any more, perhaps since a merge: imported again"
-            yield Finding(Span(at, at + len(name)), "lost", message, (edit,))
+            certainty = Certainty.SAFE
+            if not _needs_torch(tree) and b"import " in edit.new:
+                message += ", which assumes that PyTorch is there wherever this file is imported"
+                certainty = Certainty.REVIEW
+            yield Finding(Span(at, at + len(name)), "lost", message, (edit,), certainty)
         elif text[at:].startswith(name.encode()):
             message = f"{name} is used, and nothing imports it any more, perhaps since a merge: import it"
             yield Finding(Span(at, at + len(name)), "lost", message, (), Certainty.MANUAL)
+
+
+def _needs_torch(tree: ast.Module) -> bool:
+    """Say whether a module cannot be imported without PyTorch, whatever is done to it."""
+    names = []
+    for node in tree.body:
+        if isinstance(node, ast.Import):
+            names += [each.name for each in node.names]
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            names.append(node.module or "")
+    return any(name.partition(".")[0] == "torch" for name in names)
 
 
 def _unbound(table: symtable.SymbolTable, name: str) -> bool:

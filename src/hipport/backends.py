@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING
 from hipport.headers import own
 from hipport.languages.cmake import CMake, Command
 from hipport.languages.cpp import Cpp, within
-from hipport.languages.preprocessor import Beside, Conditional, beside, chosen_between, names_for_hip, side_of
+from hipport.languages.preprocessor import Conditional, Conditioned, beside, chosen_between, names_for_hip, side_of
 from hipport.project import Skipped
 from hipport.source import Source, Span
 
@@ -300,17 +300,16 @@ def _beside(sides: _Sides, files: Sequence[Cpp]) -> tuple[frozenset[bytes], froz
 
     Where the tree's own scripts define CUDA's and say nothing of HIP's, nobody builds HIP's side: CUDA's is ported.
     """
-    found = Beside()
+    looked_at = []
     for source in files:
         targets = {
             include.directive.start: tuple(sides.project.included(source, include)) for include in source.includes
         }
-        of_file = beside(source.conditionals, source.code, partial(_whose, source, targets))
-        found = Beside(*(one | other for one, other in zip(found, of_file, strict=True)))
-    hip, cuda = found.chosen()
-    if cuda:
+        looked_at.append(Conditioned(source.conditionals, source.code, partial(_whose, source, targets)))
+    hip, cuda = beside(looked_at)
+    if cuda and hip:
         scripts = _words_of_scripts(sides.project)
-        if hip == found.hip and hip.isdisjoint(scripts):
+        if hip.isdisjoint(scripts):
             cuda -= scripts
     return (hip, cuda) if cuda else (frozenset(), frozenset())
 

@@ -22,7 +22,9 @@ _CONSTANT = re.compile(
     rb"(?:int|long|short|size_t|u?int\d+_t|unsigned|auto)\s+(?:const\s+)?([A-Za-z_]\w*)\s*(?:=\s*([^;]+)|\{([^;{}]+)\}\s*);"
 )
 # What a call gives whose name says all: `constexpr int lanes() { return 32; }`
-_FUNCTION = re.compile(rb"\(\s*(?:void\s*)?\)\s*(?:(?:const|noexcept)\s*)*\{\s*return\b\s*([^;{}]+);\s*\}")
+_RETURNS = re.compile(rb"\(\s*(?:void\s*)?\)\s*(?:(?:const|noexcept)\s*)*\{\s*return\b\s*([^;{}]+);\s*\}")
+_DEFINED = re.compile(rb"\(\s*(?:void\s*)?\)\s*(?:(?:const|noexcept|override|final)\s*)*\{")
+_CONSTEXPR, _NUMBERS = re.compile(rb"\bconst(?:expr|eval)\b"), re.compile(rb"[\d\s+*/%()<>xXuUlL-]+")
 # `struct Lanes`, `enum class Size : int`: what names are said behind.
 _CLASS = re.compile(rb"\b(?:struct|class|union|enum)\s+(?:(?:class|struct)\s+)?([A-Za-z_]\w*)")
 _TEMPLATE = re.compile(rb"\s*template\s*<.*?>\s*(?=struct\b|class\b|union\b)", re.DOTALL)
@@ -131,10 +133,7 @@ def _definitions(source: Cpp) -> frozenset[tuple[bytes, bytes]]:
         found.append((-1, match[1], match[2]))
     for match in _CONSTANT.finditer(code):
         found += ((match.start(), *each) for each in _one_by_one(match[1], match[2] or match[3]))
-    for match in _FUNCTION.finditer(code) if b"return" in source.words else ():
-        name = word_before(code, match.start())
-        if b"virtual" not in re.split(rb"[;{}]", code[max(0, match.start() - 200) : match.start()])[-1]:
-            found.append((match.start(), name + b"()", match[1]))
+    found += _functions(code) if b"return" in source.words else ()
     for match in _ENUM.finditer(code):
         # A plain enumeration's names are also those of the class around it.
         found += ((match.start(1) + entry.start(), entry[1], entry[2]) for entry in _ENTRY.finditer(match[1]))
@@ -143,6 +142,21 @@ def _definitions(source: Cpp) -> frozenset[tuple[bytes, bytes]]:
         for at, name, body in found:
             names.update((each + b"::" + name, body.strip()) for each in _around(source, at))
     return frozenset(names)
+
+
+def _functions(code: bytes) -> Iterator[tuple[int, bytes, bytes]]:
+    """Yield what functions without parameters return, by `name()`, and what nothing is known by for all others.
+
+    What one returns that is no `constexpr` must be a number: names may be those of members and variables.
+    """
+    for match in _DEFINED.finditer(code):
+        name = word_before(code, match.start())
+        returned = _RETURNS.match(code, match.start())
+        head = re.split(rb"[;{}]", code[max(0, match.start() - 200) : match.start()])[-1]
+        constant = _CONSTEXPR.search(head) is not None
+        known = returned is not None and b"virtual" not in head and (constant or _NUMBERS.fullmatch(returned[1]))
+        if name:
+            yield match.start(), name + b"()", returned[1] if returned is not None and known else b"?"
 
 
 def _around(source: Cpp, offset: int) -> Iterator[bytes]:

@@ -163,44 +163,56 @@ def chosen_between(
         yield group, frozenset(name for name in names - _TOLD if _branch_with(name, group) == number)
 
 
-class Beside(NamedTuple):
-    """Macros under which HIP's code stands, and CUDA's, each in an `#if` of its own; and those that choose neither."""
+class Conditioned(NamedTuple):
+    """A file, as `beside` looks at it: `sides` says whose code stands in a branch, as for `chosen_between`."""
 
-    hip: frozenset[bytes] = frozenset()
-    cuda: frozenset[bytes] = frozenset()
-    neither: frozenset[bytes] = frozenset()
-
-    def chosen(self) -> tuple[frozenset[bytes], frozenset[bytes]]:
-        """Return the macros to be defined for HIP, and those that are defined for CUDA alone."""
-        hip, cuda = self.hip - self.cuda - self.neither, self.cuda - self.hip - self.neither
-        return (hip - _TOLD, cuda - (_TOLD - _MAY_CHOOSE)) if hip and cuda else (frozenset(), frozenset())
+    groups: Sequence[tuple[Conditional, ...]]
+    code: bytes
+    sides: Callable[[Span], AbstractSet[str]]
 
 
-def beside(groups: Sequence[tuple[Conditional, ...]], code: bytes, sides: Callable[[Span], AbstractSet[str]]) -> Beside:
-    """Find what chooses between HIP's code and CUDA's by an `#if` for each, of which one stands behind the other.
+class _Alone(NamedTuple):
+    """An `#if` without other branches, that asks for one macro."""
 
-    `sides` is as for `chosen_between`. CUDA's code that has none of HIP's beside it is not covered by that.
+    span: Span
+    name: bytes
+    content: AbstractSet[str]
+
+
+def beside(files: Iterable[Conditioned]) -> tuple[frozenset[bytes], frozenset[bytes]]:
+    """Return the macros that choose HIP's code and those that choose CUDA's, each in an `#if` of its own.
+
+    Wherever there is code under CUDA's macro, HIP's has its own beside it, with nothing but blanks in between, and no
+    other condition asks for it without HIP's: what it guards elsewhere no backend covers.
     """
-    alone: list[tuple[Span, bytes, AbstractSet[str]]] = []
-    for group in groups:
-        if len(group) == 2 and (name := _asked_alone(group[0])):
-            branch = sides(Span(group[0].span.end, group[1].span.start))
-            alone += [(Span(group[0].span.start, group[1].span.end), name, branch)] if branch else []
-    alone.sort()
-    hip: set[bytes] = set()
-    cuda: set[bytes] = set()
-    neither: set[bytes] = set()
-    for number, (span, name, branch) in enumerate(alone):
-        if branch == {"hip"}:
-            hip.add(name)
-            continue
-        near = (alone[other] for other in (number - 1, number + 1) if 0 <= other < len(alone))
-        covered = branch == {"cuda"} and any(
-            of == {"hip"} and not code[min(span.end, place.end) : max(span.start, place.start)].strip()
-            for place, _, of in near
-        )
-        (cuda if covered else neither).add(name)
-    return Beside(frozenset(hip), frozenset(cuda), frozenset(neither))
+    rows: list[tuple[bytes, list[_Alone]]] = []
+    others: list[frozenset[bytes]] = []
+    for groups, code, sides in files:
+        alone: list[_Alone] = []
+        for group in groups:
+            branch = Span(group[0].span.end, group[-1].span.start)
+            if len(group) == 2 and (name := _asked_alone(group[0])):
+                if code[branch.start : branch.end].strip():
+                    alone.append(_Alone(Span(group[0].span.start, group[1].span.end), name, sides(branch)))
+            else:
+                others.append(frozenset(name for part in group for name in IDENTIFIER.findall(part.asked)))
+        rows.append((code, sorted(alone)))
+    every = [each for _, alone in rows for each in alone]
+    hip = {each.name for each in every if each.content == {"hip"}} - {
+        each.name for each in every if "cuda" in each.content
+    }
+    cuda = {each.name for each in every if each.content == {"cuda"}} - hip
+    for code, alone in rows:
+        for number, (span, name, content) in enumerate(alone):
+            near = (alone[other] for other in (number - 1, number + 1) if 0 <= other < len(alone))
+            covered = "hip" not in content and any(
+                of in hip and not code[min(span.end, place.end) : max(span.start, place.start)].strip()
+                for place, of, _ in near
+            )
+            cuda -= set() if covered else {name}
+    for names in others:
+        cuda -= set() if names & (hip | _DEFINED_ON_HIP) else names
+    return (frozenset(hip - _TOLD), frozenset(cuda - (_TOLD - _MAY_CHOOSE))) if cuda else (frozenset(), frozenset())
 
 
 def _asked_alone(part: Conditional) -> bytes:
