@@ -26,14 +26,19 @@ _SOURCES = {".cu", ".hip", ".cpp", ".cc", ".c", ".cxx"}
 _WRITES = ("-o", "-MF", "-dependency-file")
 _FOLDERS = ("-I", "-isystem", "-idirafter", "-include")
 _ENVIRONMENT = ("HIP", "ROCM", "CPATH", "CPLUS", "C_INCLUDE", "LIBRARY_PATH", "COMPILER_PATH", "GCC_", "LANG", "LC_")
-#: Seconds after which what was not used goes.
-_AGE = 14 * 86400
+#: Seconds after which what was not used goes: of what was said, and of precompiled headers, which are large.
+_AGE, _AGE_OF_HEADERS = 14 * 86400, 2 * 86400
 #: Where sources stand still for longer than a run: their sizes and times say enough.
 _STILL = ("/usr/", "/opt/", "/site-packages/", "/dist-packages/", "/toolchains/", "/torch-headers/")
 
 
 def kept() -> Path:
-    """Return the folder for what was said, below that of all that hipport keeps."""
+    """Return the folder for what was said, below that of all that hipport keeps.
+
+    HIPPORT_KEPT names it for compilers in a box, which have another cache.
+    """
+    if said := os.environ.get("HIPPORT_KEPT"):
+        return Path(said)
     base = Path(os.environ.get("XDG_CACHE_HOME", ""))
     return (base if base.is_absolute() else Path.home() / ".cache") / "hipport/tests"
 
@@ -96,12 +101,11 @@ def _save(place: Path, done: subprocess.CompletedProcess[str], written: Sequence
 
 def prune() -> None:
     """Take away what was not used for long."""
-    for each in kept().glob("*"):
-        try:
-            if time.time() - (each / "said.json").stat().st_mtime > _AGE:
-                shutil.rmtree(each)
-        except OSError:
-            continue
+    for pattern, age in (("*/said.json", _AGE), ("precompiled/*/used", _AGE_OF_HEADERS)):
+        for each in kept().glob(pattern):
+            with suppress(OSError):
+                if time.time() - each.stat().st_mtime > age:
+                    shutil.rmtree(each.parent)
 
 
 def _key(words: Sequence[str], folder: Path, env: Mapping[str, str], trees: Sequence[Path]) -> str:
@@ -140,8 +144,16 @@ def _key(words: Sequence[str], folder: Path, env: Mapping[str, str], trees: Sequ
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
+def stamp(path: str | Path) -> str:
+    """Return the size and the time of a file, empty where there is none."""
+    with suppress(OSError):
+        state = Path(path).stat()
+        return f"{path} {state.st_size} {state.st_mtime_ns}"
+    return ""
+
+
 def _fingerprint(tree: str) -> str:
-    return _still(tree) if any(part in f"{tree}/" for part in _STILL) else _digest(Path(tree))
+    return _still(tree) if any(part in f"{tree}/" for part in _STILL) else digest(Path(tree))
 
 
 def _written(words: Sequence[str]) -> list[int]:
@@ -157,7 +169,7 @@ def _still(tree: str) -> str:
     return _hash(f"{path} {state.st_size} {state.st_mtime_ns}" for path, state in states)
 
 
-def _digest(tree: Path) -> str:
+def digest(tree: Path) -> str:
     """Return a hash of the names and bytes of what lies below a folder."""
     lines = []
     for path in _files(tree):

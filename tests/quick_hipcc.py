@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import compiled
 from hipport.toolchain import Toolchain
 from source_packages import of_this_run
 
@@ -14,7 +15,7 @@ _SCRIPT = Path(__file__).parent / "rocm_pytorch/hipcc.py"
 
 
 def environment(toolchain: Toolchain, env: Mapping[str, str], factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Return `env` with a ROCm that compiles with `toolchain`, PyTorch's headers once in a run of the tests."""
+    """Return `env` with a ROCm that compiles with `toolchain`, PyTorch's headers once."""
     # ROCm has its headers beside its programs; where hipport toolchain install put it, they are elsewhere.
     headers = toolchain.root / "include/hip"
     if not headers.is_dir():
@@ -25,12 +26,15 @@ def environment(toolchain: Toolchain, env: Mapping[str, str], factory: pytest.Te
         (home / name).parent.mkdir(parents=True, exist_ok=True)
         with contextlib.suppress(FileExistsError):
             (home / name).symlink_to(place)
+    kept = compiled.kept()
+    kept.mkdir(parents=True, exist_ok=True)
     return {
         **toolchain.environment(env),
         "ROCM_HOME": str(home),
         "ROCM_PATH": str(home),
         "HIPPORT_HIPCC": str(toolchain.hipcc),
-        "HIPPORT_PRECOMPILED": str(of_this_run(factory) / "precompiled"),
+        "HIPPORT_PRECOMPILED": str(kept / "precompiled"),
+        "HIPPORT_KEPT": str(kept),
         # It is kept as ccache keeps what it compiled: the one folder beside the copy that a compiler may write to.
-        "CCACHE_DIR": str(of_this_run(factory)),
+        "CCACHE_DIR": str(kept),
     }

@@ -93,8 +93,12 @@ def precompiled(hipcc: str, words: Sequence[str], folder: Path, headers: Sequenc
     None where they do not compile with these options, for an older C++, say: some units do with what they include.
     """
     of_headers, defined, sides = settings(words)
-    folder = folder / hashlib.sha256("\0".join([*of_headers, *headers]).encode()).hexdigest()[:16]
+    # They are kept from run to run: with what they are made of, and by.
+    stamps = [compiled.stamp(hipcc), compiled.digest(_OPERATORS), compiled.digest(_LIGHT)]
+    stamps += [compiled.stamp(Path(word[2:], name)) for word in of_headers if word[:2] == "-I" for name in _OF_PYTORCH]
+    folder = folder / hashlib.sha256("\0".join([*of_headers, *headers, *stamps]).encode()).hexdigest()[:16]
     folder.mkdir(parents=True, exist_ok=True)
+    (folder / "used").touch()
     command = [word for word in words if word not in defined]
     if "-O1" in words or any(word in _OF_NUMBERS for word in words):
         command += ["-Xclang", "-fno-validate-pch"]
