@@ -48,7 +48,7 @@ _ROUNDS = 4
 
 _COMMENTS = re.compile(rb"(?:\s|/\*(?:[^*]|\*(?!/))*\*/)*")
 _MEETING = "the file has errors of syntax, and this edit conflicts with another one of the same pass"
-_UNSETTLED = "the file has errors of syntax, by which this rule finds more to change whenever it is ported"
+_UNSETTLED = "this rule finds more to change in this file whenever it is ported, so it does not understand it"
 
 # How many more objects there have to be than were before Python looks for garbage among them.
 _COLLECTED = 50_000
@@ -383,8 +383,9 @@ def _sequence(part: Part, passes: Sequence[Pass[Any]], accept: Certainty, tell: 
 
     Where the parser is lost it guesses, and what it makes of one place depends on all others: an edit lets it see a
     function, say, where it saw none before, and a pass that has been there by then would find it in a second run. So
-    such files go through the passes until nothing changes. A rule by which a file never comes to that says nothing of
-    its code: the file is ported anew without its edits, and what it has found is for a person.
+    such files go through the passes until nothing changes, and so do all that are not C++. A rule by which a file never
+    comes to that says nothing of its code: the file is ported anew without its edits, and what it has found is for a
+    person.
     """
     unsettled: dict[PurePath, set[str]] = {}
     result, project = _once(part.project, part.only, passes, accept, tell)
@@ -413,7 +414,7 @@ def _again(
     last: dict[PurePath, set[str]] = {}
     for _ in range(_ROUNDS):
         project, others = _in_own_language(project, again)
-        again = {path for path in again if _is_guessed(part.project.by_path[path], project.by_path[path])}
+        again = {path for path in again if _may_settle_later(part.project.by_path[path], project.by_path[path])}
         again |= others if part.only is None else others & part.only
         if not again:
             return result, {}
@@ -427,9 +428,13 @@ def _again(
     return result, last
 
 
-def _is_guessed(before: Source, after: Source) -> bool:
-    """Whether the parser is, or was, lost in a file."""
-    return any(isinstance(each, Cpp) and each.guessed for each in (after, before))
+def _may_settle_later(before: Source, after: Source) -> bool:
+    """Whether passes may find more in what they have made of a file: where the parser is, or was, lost.
+
+    Build files and Python are short, so that another look costs little, and are read by patterns in part: all of them
+    are looked at again.
+    """
+    return any(not isinstance(each, Cpp) or each.guessed for each in (after, before))
 
 
 def _in_own_language(project: Project, changed: AbstractSet[PurePath]) -> tuple[Project, set[PurePath]]:

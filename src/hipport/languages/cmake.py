@@ -23,7 +23,7 @@ _MAKE = rb"\$\([A-Za-z0-9_]*\)"
 _LEGACY = rb'(?:%b|%b|"(?:%b|%b|[ \t\[=])*")' % (_MAKE, _PLAIN, _MAKE, _PLAIN)
 _TOKEN = re.compile(
     rb"(?P<space>[ \t\r\n]+)"
-    rb"|(?P<comment>\#\[(?P<hashes>=*)\[.*?\](?P=hashes)\]|\#(?!\[=*\[)[^\n]*)"
+    rb"|(?P<comment>\#\[(?P<hashes>=*)\[.*?\](?P=hashes)\]|\#(?!\[=*\[)(?:[^\r\n]|\r(?!\n))*)"
     rb"|(?P<open>\()|(?P<close>\))"
     rb"|(?P<bracket>\[(?P<equals>=*)\[.*?\](?P=equals)\])"
     rb'|(?P<quoted>"(?:[^\\"\0]|\\[^\0])*")'

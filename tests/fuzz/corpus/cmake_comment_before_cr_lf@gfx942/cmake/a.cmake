@@ -1,0 +1,3 @@
+project(${HIP_OR_CUDA})
+list(APPEND S -std#
+"-diag-suppress")
