@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import hipport_passes
-from hipport import tables
+from hipport.core import tables
 
 FOLDER = Path(hipport_passes.__file__).parent
 # Generated from HIPIFY, whose release their first lines say; and what only names fixtures.

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from hipport import cli
-from hipport.pipeline import Progress
+from hipport.engine.pipeline import Progress
 
 CUDA = b"#include <cuda_runtime.h>\r\nint main() {\r\n    cudaDeviceSynchronize();\r\n}\r\n"
 HIP = b"#include <hip/hip_runtime.h> /* hipport */\r\nint main() {\r\n    hipDeviceSynchronize();\r\n}\r\n"

@@ -13,14 +13,15 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from hipport.discover import source as sourced
-from hipport.finding import Certainty
-from hipport.languages.cmake import CMake
-from hipport.pipeline import Ported, run
-from hipport.project import Project, Target
-from hipport.tables import load
+from hipport.core.finding import Certainty
+from hipport.core.tables import load
+from hipport.engine.outcomes import Ported
+from hipport.engine.pipeline import run
+from hipport.program.project import Project, Target
+from hipport.syntax.cmake_script import CMake
+from hipport.syntax.file_languages import source as sourced
 from hipport.testing import fixtures
-from hipport.toolchain import Toolchain, find
+from hipport.toolchain.toolchains import Toolchain, find
 from hipport_passes import cmake
 from hipport_passes.nvcc_flags import translate
 

@@ -18,13 +18,14 @@ from hypothesis import strategies as st
 
 import compiled
 import hipport
-from hipport.finding import Certainty
-from hipport.languages.cpp import Cpp
-from hipport.languages.cuda import Cuda
-from hipport.pipeline import Ported, run
-from hipport.project import Project
-from hipport.tables import load
-from hipport.toolchain import find
+from hipport.core.finding import Certainty
+from hipport.core.tables import load
+from hipport.engine.outcomes import Ported
+from hipport.engine.pipeline import run
+from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp
+from hipport.syntax.cuda import Cuda
+from hipport.toolchain.toolchains import find
 from hipport_passes import inline_ptx
 from hipport_passes.ptx.assembly import (
     Address,

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 import compiled
-from hipport.pipeline import run
-from hipport.project import Project, Target
+from hipport.engine.pipeline import run
+from hipport.program.project import Project, Target
 from hipport.testing import fixtures
-from hipport.toolchain import find
+from hipport.toolchain.toolchains import find
 from hipport_passes import spin_locks
 
 FOLDER = Path(__file__).parent.parent / "fixtures" / "spin_locks"

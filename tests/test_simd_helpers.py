@@ -29,7 +29,7 @@ import pytest
 
 import compiled
 import hipport
-from hipport.toolchain import Toolchain, find
+from hipport.toolchain.toolchains import Toolchain, find
 from hipport_passes import simd_in_word
 
 INCLUDE = Path(__file__).parent.parent / "src/hipport/include"

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from hipport import install_toolchain
 from hipport.cli import _TOOLCHAINS, main
-from hipport.toolchain import NoToolchain, Toolchain, cache, choose, find, probe
+from hipport.toolchain import install_toolchain
+from hipport.toolchain.toolchains import NoToolchain, Toolchain, cache, choose, find, probe
 
 # Answers as hipcc does; what it knows of itself is in a file beside it, and what it was called with goes there too.
 FAKE = """#!/bin/sh

@@ -18,11 +18,11 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from hipport import tables
+from hipport.core import tables
 
 ROOT = Path(__file__).parent.parent
 PAIRS = ROOT / "passes" / "hipport_passes" / "api_names.toml"
-HEADERS = ROOT / "src" / "hipport" / "simt" / "include" / "simt"
+HEADERS = ROOT / "src" / "hipport" / "executor" / "native" / "include" / "simt"
 TABLE = HEADERS / "names_table.h"
 
 # Where names of the runtime API are made; a header that only uses some does not declare them.

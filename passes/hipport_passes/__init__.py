@@ -3,7 +3,7 @@
 
 from typing import Any
 
-from hipport.pipeline import Pass
+from hipport.engine.pipeline import Pass
 from hipport_passes import (
     api_names,
     arch_guards,

@@ -21,15 +21,15 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from hipport.finding import Certainty, Finding
-from hipport.languages.cpp import Cpp, word_before
-from hipport.languages.declarations import declarations, member_or_qualified, namespaces, opened_before
-from hipport.languages.lexing import SPLICE
-from hipport.languages.macros import defined, expanded, pasting
-from hipport.pipeline import Pass
-from hipport.project import Project
-from hipport.source import Edit, Span
-from hipport.tables import load
+from hipport.analysis.macros import defined, expanded, pasting
+from hipport.core.edits import Edit, Span
+from hipport.core.finding import Certainty, Finding
+from hipport.core.tables import load
+from hipport.engine.pipeline import Pass
+from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp, word_before
+from hipport.syntax.declarations import declarations, member_or_qualified, namespaces, opened_before
+from hipport.syntax.lexing import SPLICE
 
 _IDENTIFIER = re.compile(rb"\b[A-Za-z_]\w*")
 _CALL = re.compile(rb"\s*\(")

@@ -18,17 +18,17 @@ from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from hipport.finding import Certainty, Finding
-from hipport.headers import include
-from hipport.languages.asked import MARK
-from hipport.languages.cpp import Cpp, within
-from hipport.languages.left_out import opened
-from hipport.languages.preprocessor import Conditional, condition
-from hipport.names import Names
-from hipport.pipeline import Pass
-from hipport.project import Project
-from hipport.source import Edit, Span
-from hipport.tables import load
+from hipport.analysis.library_names import Names
+from hipport.core.edits import Edit, Span
+from hipport.core.finding import Certainty, Finding
+from hipport.core.tables import load
+from hipport.engine.pipeline import Pass
+from hipport.program.own_headers import include
+from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp, within
+from hipport.syntax.left_out import opened
+from hipport.syntax.own_guards import MARK
+from hipport.syntax.preprocessor import Conditional, condition
 from hipport_passes.host_memory import roots, shared
 
 if TYPE_CHECKING:

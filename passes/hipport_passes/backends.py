@@ -13,13 +13,13 @@ import re
 from collections.abc import Iterator
 from pathlib import PurePath
 
-from hipport.backends import CUDA_NAME, counterpart, mapped
-from hipport.finding import Certainty, Finding
-from hipport.languages.cpp import Cpp, within
-from hipport.languages.declarations import declarations, member_or_qualified
-from hipport.pipeline import Pass
-from hipport.project import Project
-from hipport.source import Span
+from hipport.core.edits import Span
+from hipport.core.finding import Certainty, Finding
+from hipport.engine.pipeline import Pass
+from hipport.program.hip_backends import CUDA_NAME, counterpart, mapped
+from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp, within
+from hipport.syntax.declarations import declarations, member_or_qualified
 from hipport_passes.api_names import table
 from hipport_passes.waves.kinds import narrow_mask
 from hipport_passes.waves.sizes import MASKED

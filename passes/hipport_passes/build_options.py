@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hipport.finding import Certainty, Finding
-from hipport.group import Group
-from hipport.languages.packaging import SetupCfg
-from hipport.pipeline import Pass
-from hipport.project import Project
+from hipport.core.finding import Certainty, Finding
+from hipport.core.group import Group
+from hipport.engine.pipeline import Pass
+from hipport.program.project import Project
+from hipport.syntax.packaging import SetupCfg
 from hipport_passes.build_scripts.options import changed
 
 

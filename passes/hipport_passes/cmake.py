@@ -16,12 +16,12 @@ from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
-from hipport.finding import Certainty, Finding
-from hipport.languages.cmake import Argument, CMake, Command
-from hipport.pipeline import Pass
-from hipport.project import Project
-from hipport.source import Edit, NewFile, Span
-from hipport.tables import load
+from hipport.core.edits import Edit, NewFile, Span
+from hipport.core.finding import Certainty, Finding
+from hipport.core.tables import load
+from hipport.engine.pipeline import Pass
+from hipport.program.project import Project
+from hipport.syntax.cmake_script import Argument, CMake, Command
 from hipport_passes import nvidia_tools
 from hipport_passes.build_scripts.cmake_branches import Said, findings, split
 from hipport_passes.build_scripts.cmake_flags import tells

@@ -13,15 +13,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from hipport.finding import Certainty, Finding
-from hipport.languages.cmake import CMake
-from hipport.languages.json import CMakePresets
-from hipport.languages.python import Misplaced, Python
-from hipport.languages.shell import Definition, Dockerfile, Shell
-from hipport.languages.toml import Entry, Toml
-from hipport.pipeline import Pass
-from hipport.project import Project
-from hipport.source import Edit, Source, Span
+from hipport.core.edits import Edit, Span
+from hipport.core.finding import Certainty, Finding
+from hipport.core.source import Source
+from hipport.engine.pipeline import Pass
+from hipport.program.project import Project
+from hipport.syntax.cmake_script import CMake
+from hipport.syntax.json import CMakePresets
+from hipport.syntax.python import Misplaced, Python
+from hipport.syntax.shell import Definition, Dockerfile, Shell
+from hipport.syntax.toml import Entry, Toml
 from hipport_passes.nvcc_flags import HOLE, Change, translate, worded
 
 _MENTIONS = re.compile(rb"CMAKE_CUDA_(?:FLAGS|ARCHITECTURES|STANDARD)")

@@ -14,12 +14,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from hipport.finding import Certainty, Finding
-from hipport.languages.cpp import Cpp, word_before
-from hipport.languages.functions import function_at
-from hipport.pipeline import Pass
-from hipport.project import Component, Project
-from hipport.source import Span
+from hipport.analysis.functions import function_at
+from hipport.core.edits import Span
+from hipport.core.finding import Certainty, Finding
+from hipport.engine.pipeline import Pass
+from hipport.program.project import Component, Project
+from hipport.syntax.cpp import Cpp, word_before
 from hipport_passes.lost_code import lost
 from hipport_passes.value_flow import NO_CALL, Place, reached, ways
 

@@ -20,17 +20,17 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from hipport.finding import Certainty, Finding
-from hipport.headers import header, together
-from hipport.languages.convergence import meetings
-from hipport.languages.cpp import Cpp, within
-from hipport.languages.declarations import member_or_qualified
-from hipport.languages.groups import COLLECTIVE, FOUND_OUT, called
-from hipport.languages.reaching import Collectives
-from hipport.pipeline import Pass
-from hipport.project import Project
-from hipport.source import Edit, Span
-from hipport.tables import load
+from hipport.analysis.collective_summary import Collectives
+from hipport.analysis.convergence import meetings
+from hipport.analysis.group_types import COLLECTIVE, FOUND_OUT, called
+from hipport.core.edits import Edit, Span
+from hipport.core.finding import Certainty, Finding
+from hipport.core.tables import load
+from hipport.engine.pipeline import Pass
+from hipport.program.own_headers import header, together
+from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp, within
+from hipport.syntax.declarations import member_or_qualified
 from hipport_passes.warp_intrinsics import assumption
 
 _HEADERS = frozenset(f"cooperative_groups{part}.h" for part in ("", "/reduce", "/scan", "/memcpy_async"))

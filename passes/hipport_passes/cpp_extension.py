@@ -14,13 +14,14 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import PurePath
 
-from hipport.finding import Certainty, Finding
-from hipport.group import Group
-from hipport.languages.python import Misplaced, Python
-from hipport.pipeline import Pass
-from hipport.placing import walk
-from hipport.project import Project
-from hipport.source import Span
+from hipport.core.edits import Span
+from hipport.core.finding import Certainty, Finding
+from hipport.core.group import Group
+from hipport.core.placing import walk
+from hipport.engine.pipeline import Pass
+from hipport.program.dividing import near
+from hipport.program.project import Project
+from hipport.syntax.python import Misplaced, Python
 from hipport_passes.nvcc_flags import Translated, translate
 
 __all__ = ["PASS", "Translated", "find", "translate"]
@@ -43,7 +44,7 @@ _BUILDS = re.compile(rb"\b(?:CUDAExtension|extra_cuda_cflags)\b")
 
 def find(source: Python, project: Project) -> Iterator[Finding]:
     """Yield a finding per flag, gate, probe or library that is for CUDA."""
-    project = project.near(source)
+    project = near(project, source)
     shared = _FLAGS.search(source.text) is not None and source.path in project.fact(_of_builds)
     if not shared and not _MENTIONS.search(source.text):
         return

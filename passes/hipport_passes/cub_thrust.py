@@ -21,22 +21,22 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hipport.finding import Certainty, Finding
-from hipport.headers import include, line_of, together
-from hipport.languages.agreement import WARP
-from hipport.languages.constants import value
-from hipport.languages.convergence import meetings
-from hipport.languages.cpp import Cpp, template_arguments
-from hipport.languages.declarations import member_or_qualified
-from hipport.languages.functions import Function, function_at
-from hipport.languages.holders import leading_to
-from hipport.languages.implicit import aliases
-from hipport.languages.reaching import Collectives
-from hipport.names import Names
-from hipport.pipeline import Pass
-from hipport.project import Component, Project
-from hipport.source import Edit, Span
-from hipport.tables import load
+from hipport.analysis.collective_summary import Collectives
+from hipport.analysis.constant_values import value
+from hipport.analysis.convergence import meetings
+from hipport.analysis.functions import Function, function_at
+from hipport.analysis.implicit_calls import aliases
+from hipport.analysis.library_names import Names
+from hipport.analysis.uniformity import WARP
+from hipport.analysis.word_index import leading_to
+from hipport.core.edits import Edit, Span
+from hipport.core.finding import Certainty, Finding
+from hipport.core.tables import load
+from hipport.engine.pipeline import Pass
+from hipport.program.own_headers import include, line_of, together
+from hipport.program.project import Component, Project
+from hipport.syntax.cpp import Cpp, template_arguments
+from hipport.syntax.declarations import member_or_qualified
 from hipport_passes.warp_intrinsics import assumption
 
 if TYPE_CHECKING:

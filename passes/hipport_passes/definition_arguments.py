@@ -11,12 +11,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from hipport.finding import Finding
-from hipport.languages.cpp import Cpp
-from hipport.languages.functions import nodes
-from hipport.pipeline import Pass
-from hipport.project import Project
-from hipport.source import Edit, Span
+from hipport.analysis.functions import nodes
+from hipport.core.edits import Edit, Span
+from hipport.core.finding import Finding
+from hipport.engine.pipeline import Pass
+from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp
 
 _MAY_BE = re.compile(rb"\b\w+\s*<[\w\s,.]+>\s*\(")
 _TEMPLATES = frozenset(("template_declaration",))

@@ -14,12 +14,12 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from hipport.finding import Certainty, Finding
-from hipport.languages.json import Devcontainer, Entry
-from hipport.languages.shell import Word, commands_in
-from hipport.pipeline import Pass
-from hipport.project import Project
-from hipport.source import Edit, Span
+from hipport.core.edits import Edit, Span
+from hipport.core.finding import Certainty, Finding
+from hipport.engine.pipeline import Pass
+from hipport.program.project import Project
+from hipport.syntax.json import Devcontainer, Entry
+from hipport.syntax.shell import Word, commands_in
 from hipport_passes.packages.asking import Asking, knows_rocm, unless_both
 from hipport_passes.packages.commands import image, in_commands
 

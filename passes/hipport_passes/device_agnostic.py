@@ -20,12 +20,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hipport.finding import Certainty, Finding
-from hipport.languages.python import Misplaced, Python
-from hipport.pipeline import Pass
-from hipport.project import Project
-from hipport.source import Edit, Source, Span
-from hipport.tables import load
+from hipport.core.edits import Edit, Span
+from hipport.core.finding import Certainty, Finding
+from hipport.core.source import Source
+from hipport.core.tables import load
+from hipport.engine.pipeline import Pass
+from hipport.program.dividing import near
+from hipport.program.project import Project
+from hipport.syntax.python import Misplaced, Python
 from hipport_passes.devices.chooser import CALLED, Chooser
 from hipport_passes.devices.decisions import Decisions
 from hipport_passes.devices.files import forks, has_own_cuda, hides, imports_torch
@@ -64,7 +66,7 @@ class _Change:
 
 def find(source: Python, project: Project) -> Iterator[Finding]:
     """Yield a finding per place that needs a GPU."""
-    project = project.near(source)
+    project = near(project, source)
     if not (project.target.device_agnostic or _ASKED.search(source.text)):
         return
     match = _MENTIONS.search(source.text) or CALLED.search(source.text)

@@ -16,14 +16,14 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path, PurePath
 
-from hipport.finding import Certainty, Finding
-from hipport.headers import include, together
-from hipport.languages.cpp import Cpp
-from hipport.names import Names
-from hipport.pipeline import Pass
-from hipport.project import Project
-from hipport.source import Edit, NewFile, Span
-from hipport.tables import load
+from hipport.analysis.library_names import Names
+from hipport.core.edits import Edit, NewFile, Span
+from hipport.core.finding import Certainty, Finding
+from hipport.core.tables import load
+from hipport.engine.pipeline import Pass
+from hipport.program.own_headers import include, together
+from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp
 
 _ROUNDINGS = {"rn": "rn", "rz": "rz", "rd": "rm", "ru": "rp"}
 _OURS = "hipport::"

@@ -17,12 +17,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hipport.finding import Certainty, Finding
-from hipport.languages.python import Misplaced, Python
-from hipport.pipeline import Pass
-from hipport.project import Project
-from hipport.source import Edit, Span
-from hipport.tables import load
+from hipport.core.edits import Edit, Span
+from hipport.core.finding import Certainty, Finding
+from hipport.core.tables import load
+from hipport.engine.pipeline import Pass
+from hipport.program.dividing import near
+from hipport.program.project import Project
+from hipport.syntax.python import Misplaced, Python
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -57,7 +58,7 @@ _TORCH = re.compile(
 
 def find(source: Python, project: Project) -> Iterator[Finding]:
     """Yield a finding per device that PyTorch does not have, and per back end that ROCm does not have."""
-    project = project.near(source)
+    project = near(project, source)
     invented = (
         _MENTIONS.search(source.text) is not None
         and (

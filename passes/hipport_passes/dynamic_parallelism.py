@@ -10,13 +10,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from hipport.finding import Certainty, Finding
-from hipport.languages.cpp import Cpp
-from hipport.languages.cuda import launches
-from hipport.languages.declarations import heads
-from hipport.languages.functions import DEVICE, HOST
-from hipport.pipeline import Pass
-from hipport.project import Project
+from hipport.analysis.functions import DEVICE, HOST
+from hipport.core.finding import Certainty, Finding
+from hipport.engine.pipeline import Pass
+from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp
+from hipport.syntax.cuda import launches
+from hipport.syntax.declarations import heads
 
 # What CUDA's runtime has on the device: CUDA C++ Programming Guide 13.0, "CUDA Dynamic Parallelism", "API Reference".
 _CALL = re.compile(rb"\s*\(")

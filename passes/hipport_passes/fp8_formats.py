@@ -20,15 +20,15 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from hipport.finding import Certainty, Finding
-from hipport.languages.cpp import Cpp
-from hipport.languages.functions import function_at
-from hipport.languages.python import Python
-from hipport.names import Names
-from hipport.pipeline import Pass
-from hipport.project import Project
-from hipport.source import Edit, Span
-from hipport.tables import load
+from hipport.analysis.functions import function_at
+from hipport.analysis.library_names import Names
+from hipport.core.edits import Edit, Span
+from hipport.core.finding import Certainty, Finding
+from hipport.core.tables import load
+from hipport.engine.pipeline import Pass
+from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp
+from hipport.syntax.python import Python
 
 TABLE = load(Path(__file__).with_suffix(".toml"))
 

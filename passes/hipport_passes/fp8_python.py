@@ -13,11 +13,11 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from hipport.finding import Certainty, Finding
-from hipport.languages.python import Misplaced, Python
-from hipport.pipeline import Pass
-from hipport.project import Project
-from hipport.source import Edit
+from hipport.core.edits import Edit
+from hipport.core.finding import Certainty, Finding
+from hipport.engine.pipeline import Pass
+from hipport.program.project import Project
+from hipport.syntax.python import Misplaced, Python
 from hipport_passes.fp8_formats import ABOUT, CHOOSES, GREATEST, TABLE, Formats, formats, replaced
 
 if TYPE_CHECKING:

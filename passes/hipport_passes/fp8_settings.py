@@ -11,10 +11,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from hipport.finding import Certainty, Finding
-from hipport.languages.program_settings import MEANT, ProgramSettings
-from hipport.pipeline import Pass
-from hipport.project import Project
+from hipport.core.finding import Certainty, Finding
+from hipport.engine.pipeline import Pass
+from hipport.program.project import Project
+from hipport.syntax.program_settings import MEANT, ProgramSettings
 from hipport_passes.fp8_formats import formats
 
 _BOTH = re.compile(rb"fnuz")

@@ -15,14 +15,14 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from hipport.finding import Certainty, Finding
-from hipport.headers import include
-from hipport.languages.cpp import Cpp
-from hipport.names import Names
-from hipport.pipeline import Pass
-from hipport.project import Project
-from hipport.source import Edit, Span
-from hipport.tables import load
+from hipport.analysis.library_names import Names
+from hipport.core.edits import Edit, Span
+from hipport.core.finding import Certainty, Finding
+from hipport.core.tables import load
+from hipport.engine.pipeline import Pass
+from hipport.program.own_headers import include
+from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp
 
 _TABLE = Path(__file__).with_suffix(".own.toml")
 

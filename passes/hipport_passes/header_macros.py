@@ -14,11 +14,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from hipport.finding import Finding
-from hipport.languages.cpp import Cpp, within
-from hipport.pipeline import Pass
-from hipport.project import Project
-from hipport.source import Edit, Span
+from hipport.core.edits import Edit, Span
+from hipport.core.finding import Finding
+from hipport.engine.pipeline import Pass
+from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp, within
 
 # What `hipcc -dM -E` shows for hip/hip_runtime.h of ROCm 5.2 and 7.0 and not for cuda_runtime.h of CUDA 13.0, without
 # HIP's prefixes, and of these what only functions of the header that defines it use.

@@ -16,15 +16,14 @@ from functools import cache, cached_property
 from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
-from hipport.extensions import UNITS
-from hipport.finding import Certainty, Finding
-from hipport.headers import FOLDER, header, line_of, own, together
-from hipport.languages.asked import MARK
-from hipport.languages.cpp import MARKED_INCLUDE, Cpp, Include, within
-from hipport.pipeline import Pass
-from hipport.project import Project
-from hipport.source import Edit, NewFile, Span
-from hipport.tables import load
+from hipport.core.edits import Edit, NewFile, Span
+from hipport.core.finding import Certainty, Finding
+from hipport.core.tables import load
+from hipport.engine.pipeline import Pass
+from hipport.program.own_headers import FOLDER, header, line_of, together
+from hipport.program.project import Project
+from hipport.syntax.cpp import MARKED_INCLUDE, UNITS, Cpp, Include, within
+from hipport.syntax.own_guards import MARK
 from hipport_passes import cooperative_groups
 
 # What needs the runtime header: launches, built-in variables, vector types and functions, the runtime's functions.
@@ -710,7 +709,7 @@ def _first(source: Cpp, project: Project, visited: set[object]) -> str:
             continue
         for other in project.included(source, include):
             # hipport's own headers include what they need.
-            if not isinstance(other, Cpp) or other.path in visited or own(other):
+            if not isinstance(other, Cpp) or other.path in visited or other.is_hipport_header:
                 continue
             if first := _first(other, project, visited):
                 return first

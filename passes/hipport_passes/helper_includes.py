@@ -13,8 +13,10 @@ from collections.abc import Set as AbstractSet
 from functools import cache
 from pathlib import PurePath
 
-from hipport.finding import Finding
-from hipport.headers import (
+from hipport.core.edits import Edit, NewFile, Span
+from hipport.core.finding import Finding
+from hipport.engine.pipeline import Pass
+from hipport.program.own_headers import (
     FOLDER,
     INSTEAD,
     asked_for,
@@ -22,16 +24,13 @@ from hipport.headers import (
     include,
     included,
     names,
-    own,
     text,
     together,
 )
-from hipport.headers import header as placed
-from hipport.languages.cpp import Cpp, within
-from hipport.languages.lexing import lex
-from hipport.pipeline import Pass
-from hipport.project import Project
-from hipport.source import Edit, NewFile, Span
+from hipport.program.own_headers import header as placed
+from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp, within
+from hipport.syntax.lexing import lex
 
 #: A name of hipport's.
 USE = re.compile(rb"(?<!\w::)(?<!\w)hipport\s*::\s*(?:\w+\s*::\s*)*\w+")
@@ -42,7 +41,7 @@ _WORD = re.compile(rb"[A-Za-z_]\w*|[{}]")
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per include that leads nowhere or is there twice by now, and one for what is lost or too late."""
-    if own(source) or FOLDER.encode() not in source.words:
+    if source.is_hipport_header or FOLDER.encode() not in source.words:
         return
     yield from _moved(source, project)
     behind = list(_late(source))

@@ -18,13 +18,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from hipport.finding import Certainty, Finding
-from hipport.languages.constants import value_in
-from hipport.languages.cpp import Cpp, within
-from hipport.languages.functions import function_at, functions
-from hipport.pipeline import Pass
-from hipport.project import Component, Project
-from hipport.source import Span
+from hipport.analysis.constant_values import value_in
+from hipport.analysis.functions import function_at, functions
+from hipport.core.edits import Span
+from hipport.core.finding import Certainty, Finding
+from hipport.engine.pipeline import Pass
+from hipport.program.project import Component, Project
+from hipport.syntax.cpp import Cpp, within
 from hipport_passes.waves.marks import COUNTED, WAVE_FUNCTION, any_gpu, counted, own_names
 from hipport_passes.waves.sizes import named_as_warp, sized
 

@@ -21,14 +21,14 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import PurePath
 
-from hipport.extensions import extensions
-from hipport.finding import Certainty, Finding
-from hipport.languages.cpp import Cpp, word_before
-from hipport.languages.launched import Written, written
-from hipport.languages.macros import Macro, calls, defined, expanded
-from hipport.pipeline import Pass
-from hipport.project import Project
-from hipport.source import Edit, Span
+from hipport.analysis.macros import Macro, calls, defined, expanded
+from hipport.core.edits import Edit, Span
+from hipport.core.finding import Certainty, Finding
+from hipport.engine.pipeline import Pass
+from hipport.program.extensions import extensions
+from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp, word_before
+from hipport.syntax.kernel_launches import Written, written
 from hipport_passes.pytorch_headers import includes_pytorch
 
 #: What hipify converts the files of.

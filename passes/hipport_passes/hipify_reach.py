@@ -22,16 +22,18 @@ import re
 from collections.abc import Iterator
 from pathlib import PurePath, PurePosixPath
 
-from hipport import headers
-from hipport.discover import HEADERS
-from hipport.extensions import Extension, extensions
-from hipport.finding import Certainty, Finding
-from hipport.group import Group
-from hipport.languages.cpp import Cpp
-from hipport.languages.python import Python
-from hipport.pipeline import Pass
-from hipport.project import Project
-from hipport.source import NewFile, Source, Span
+from hipport.core.edits import NewFile, Span
+from hipport.core.finding import Certainty, Finding
+from hipport.core.group import Group
+from hipport.core.source import Source
+from hipport.engine.pipeline import Pass
+from hipport.program import own_headers
+from hipport.program.extension_scripts import Extension
+from hipport.program.extensions import extensions
+from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp
+from hipport.syntax.file_languages import HEADERS
+from hipport.syntax.python import Python
 from hipport_passes.build_scripts import hipify_lines
 
 _TOLD = re.compile(rb"hipify.*\bextra_files\b|\bextra_files\b.*hipify", re.DOTALL)
@@ -232,10 +234,10 @@ class _Reach:
     @staticmethod
     def _put_there(path: PurePath) -> set[str]:
         """Return hipport's own header at a path, which is put there with what is ported, and those that it includes."""
-        if path.parent.name != headers.FOLDER:
+        if path.parent.name != own_headers.FOLDER:
             return set()
         try:
-            made = headers.together(NewFile(path, headers.text(path.name)))
+            made = own_headers.together(NewFile(path, own_headers.text(path.name)))
         except FileNotFoundError:
             return set()
         return {each.path.as_posix() for each in made}

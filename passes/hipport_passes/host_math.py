@@ -17,16 +17,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from hipport.finding import Finding
-from hipport.headers import include, line_of, own, together
-from hipport.languages.cpp import Cpp
-from hipport.languages.cuda import Cuda
-from hipport.languages.declarations import heads
-from hipport.languages.functions import DEVICE, HOST
-from hipport.names import Names
-from hipport.pipeline import Pass
-from hipport.project import Project
-from hipport.source import Edit, Span
+from hipport.analysis.functions import DEVICE, HOST
+from hipport.analysis.library_names import Names
+from hipport.core.edits import Edit, Span
+from hipport.core.finding import Finding
+from hipport.engine.pipeline import Pass
+from hipport.program.own_headers import include, line_of, together
+from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp
+from hipport.syntax.cuda import Cuda
+from hipport.syntax.declarations import heads
 from hipport_passes.pytorch_headers import includes_pytorch
 
 # torch/utils/hipify/cuda_to_hip_mappings.py of PyTorch 2.13, MATH_TRANSPILATIONS; only what a bracket follows directly.
@@ -52,7 +52,7 @@ _STD = re.compile(rb"using(?<!\wusing)\s+(?:namespace\s+std\b|std\s*::\s*is\w+)"
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per call that host code may execute."""
-    if not own(source):
+    if not source.is_hipport_header:
         yield from _std(source, project)
         yield from _global(source, project)
 

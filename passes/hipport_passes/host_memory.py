@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from hipport.languages.cpp import Cpp
-from hipport.languages.functions import DEFINE, function_at, functions
-from hipport.project import Component
+from hipport.analysis.functions import DEFINE, function_at, functions
+from hipport.program.project import Component
+from hipport.syntax.cpp import Cpp
 from hipport_passes.value_flow import CALL, NO_CALL, Place, reached, ways
 
 _OF_HOST = re.compile(

@@ -28,17 +28,18 @@ from functools import cache
 from pathlib import PurePath
 from typing import cast
 
-from hipport.finding import Certainty, Finding
-from hipport.headers import include, together
-from hipport.languages.convergence import meetings
-from hipport.languages.cpp import Cpp
-from hipport.languages.cuda import Cuda
-from hipport.languages.functions import DEVICE, function_at
-from hipport.languages.reaching import Collectives
-from hipport.pipeline import Pass
-from hipport.project import Component, Project
-from hipport.source import Edit, NewFile, Source, Span
-from hipport.tables import load
+from hipport.analysis.collective_summary import Collectives
+from hipport.analysis.convergence import meetings
+from hipport.analysis.functions import DEVICE, function_at
+from hipport.core.edits import Edit, NewFile, Span
+from hipport.core.finding import Certainty, Finding
+from hipport.core.source import Source
+from hipport.core.tables import load
+from hipport.engine.pipeline import Pass
+from hipport.program.own_headers import include, together
+from hipport.program.project import Component, Project
+from hipport.syntax.cpp import Cpp
+from hipport.syntax.cuda import Cuda
 from hipport_passes.ptx import carry
 from hipport_passes.ptx.assembly import Unparsed, opcodes, parse
 from hipport_passes.ptx.families import families, has_families

@@ -17,12 +17,12 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 
-from hipport.finding import Certainty, Finding
-from hipport.languages.cpp import Cpp
-from hipport.pipeline import Pass
-from hipport.project import Project
-from hipport.source import Edit, Span
-from hipport.tables import load
+from hipport.core.edits import Edit, Span
+from hipport.core.finding import Certainty, Finding
+from hipport.core.tables import load
+from hipport.engine.pipeline import Pass
+from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp
 
 _CAST = re.compile(
     rb"\(\s*(?:const\s+)?void\s*(?:const\s*)?\*\s*(?:const\s*)?\)|(?:reinterpret|static)_cast\b|(?:nullptr|NULL|0)\s*$"

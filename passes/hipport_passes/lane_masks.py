@@ -16,18 +16,18 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from hipport.finding import Certainty, Finding
-from hipport.headers import include, own
-from hipport.languages import constants
-from hipport.languages.cpp import Cpp, within
-from hipport.languages.declarations import declarations, member_or_qualified
-from hipport.languages.flow import Flow, Kind, result_of
-from hipport.languages.functions import Function, arguments, called_name, function_at, functions, nodes
-from hipport.languages.preprocessor import exclusive
-from hipport.names import Names
-from hipport.pipeline import Pass
-from hipport.project import Project
-from hipport.source import Edit, Span
+from hipport.analysis import constant_values
+from hipport.analysis.functions import Function, arguments, called_name, function_at, functions, nodes
+from hipport.analysis.library_names import Names
+from hipport.analysis.value_propagation import Flow, Kind, result_of
+from hipport.core.edits import Edit, Span
+from hipport.core.finding import Certainty, Finding
+from hipport.engine.pipeline import Pass
+from hipport.program.own_headers import include
+from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp, within
+from hipport.syntax.declarations import declarations, member_or_qualified
+from hipport.syntax.preprocessor import exclusive
 from hipport_passes.waves.branches import of_branches
 from hipport_passes.waves.kinds import Wavefronts, hip_throughout
 from hipport_passes.waves.sizes import MASKED, OF_WARPS, of_hip
@@ -97,7 +97,7 @@ class _Cut(NamedTuple):
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield findings of full masks, warp sizes, and 64-bit masks that are cut."""
-    if own(source) or not project.together(source, _concerned):
+    if source.is_hipport_header or not project.together(source, _concerned):
         return
     if source.matched(MASKED) or source.fact(_full_masks):
         yield from _full(source, project)
@@ -315,7 +315,7 @@ def _cut(source: Cpp, project: Project) -> Iterator[Finding]:
 def _counts_64(function: Function, project: Project) -> bool:
     """Whether lanes are counted to 64 in a function."""
     for match in _NATIVE.finditer(function.source.code, function.body.start_byte, function.body.end_byte):
-        if not match["size"] or constants.value(function.source, project, match["size"]) != 32:
+        if not match["size"] or constant_values.value(function.source, project, match["size"]) != 32:
             return True
     return False
 

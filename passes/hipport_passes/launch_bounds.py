@@ -12,13 +12,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from hipport.finding import Certainty, Finding
-from hipport.languages.constants import value
-from hipport.languages.cpp import Cpp
-from hipport.languages.cuda import launches
-from hipport.pipeline import Pass
-from hipport.project import Project
-from hipport.source import Edit, Span
+from hipport.analysis.constant_values import value
+from hipport.core.edits import Edit, Span
+from hipport.core.finding import Certainty, Finding
+from hipport.engine.pipeline import Pass
+from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp
+from hipport.syntax.cuda import launches
 
 _BOUNDS = re.compile(rb"__launch_bounds__(?<!\w__launch_bounds__)\s*\(")
 _NO_BRACKETS = re.compile(rb"<<|[<>]=|->")

@@ -12,12 +12,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from hipport.finding import Finding
-from hipport.headers import own
-from hipport.languages.cpp import Cpp
-from hipport.pipeline import Pass
-from hipport.project import Project
-from hipport.source import Edit, Span
+from hipport.core.edits import Edit, Span
+from hipport.core.finding import Finding
+from hipport.engine.pipeline import Pass
+from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp
 
 _STRING = re.compile(rb"\"[^\"\r\n]*\"(?P<name>[A-Za-z]\w*)?")
 _DEFINE = re.compile(rb"#[ \t]*define[ \t]+(?P<name>\w+)(?:\((?P<parameters>[^()]*)\))?")
@@ -27,7 +26,7 @@ _OF_INTTYPES = re.compile(rb"(?:PRI[diouxX]|SCN[dioux])(?:(?:LEAST|FAST)?(?:8|16
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per string with a macro directly behind it."""
-    if source.path.suffix == ".c" or own(source):
+    if source.path.suffix == ".c" or source.is_hipport_header:
         return
     found = [match for match in _STRING.finditer(source.code) if match["name"]]
     if not found:

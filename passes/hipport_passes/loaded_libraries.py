@@ -14,12 +14,12 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from hipport.finding import Certainty, Finding
-from hipport.languages.cpp import Cpp
-from hipport.pipeline import Pass
-from hipport.project import Project
-from hipport.source import Span
-from hipport.tables import load
+from hipport.core.edits import Span
+from hipport.core.finding import Certainty, Finding
+from hipport.core.tables import load
+from hipport.engine.pipeline import Pass
+from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp
 from hipport_passes import api_names
 
 # A text that is the name of a library's file, or a path to it: `/usr/lib/libcuda.so.1`, `cublas64_11.dll`.

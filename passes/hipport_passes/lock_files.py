@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from hipport.finding import Certainty, Finding
-from hipport.languages.packaging import Lock, Locked
-from hipport.pipeline import Pass
-from hipport.project import Project
-from hipport.tables import load
+from hipport.core.finding import Certainty, Finding
+from hipport.core.tables import load
+from hipport.engine.pipeline import Pass
+from hipport.program.project import Project
+from hipport.syntax.packaging import Lock, Locked
 from hipport_passes.packages.asking import Asking
 from hipport_passes.packages.recipes import for_rocm
 

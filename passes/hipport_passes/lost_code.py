@@ -14,13 +14,13 @@ from itertools import pairwise
 from pathlib import PurePath
 from typing import NamedTuple
 
-from hipport.languages import conditions
-from hipport.languages.cpp import Cpp
-from hipport.languages.functions import function_at
-from hipport.languages.preprocessor import Conditional
-from hipport.languages.python import Misplaced, Python
-from hipport.project import Project
-from hipport.source import Span
+from hipport.analysis.functions import function_at
+from hipport.core.edits import Span
+from hipport.program.project import Project
+from hipport.syntax import preprocessor_values
+from hipport.syntax.cpp import Cpp
+from hipport.syntax.preprocessor import Conditional
+from hipport.syntax.python import Misplaced, Python
 
 _ARCHITECTURE = re.compile(rb"__CUDA_ARCH__\s*(>=|>)\s*(\d{3,4})\b|__CUDA_ARCH__\s*(<=|<)\s*(\d{3,4})\b")
 _ON_AMD = frozenset((b"__HIPCC__", b"__HIP_DEVICE_COMPILE__", b"__HIP_PLATFORM_AMD__", b"__HIP__", b"USE_ROCM"))
@@ -84,7 +84,11 @@ def _lost(source: Cpp, group: tuple[Conditional, ...]) -> Lost | None:
     branches = [(part, Span(part.span.end, following.span.start)) for part, following in pairwise(group)]
     taken: Span | None = None
     for part, branch in branches:
-        holds = 1 if part.word == b"else" else conditions.value(conditions.tokens(part.condition), _OnAmd())
+        holds = (
+            1
+            if part.word == b"else"
+            else preprocessor_values.value(preprocessor_values.tokens(part.condition), _OnAmd())
+        )
         if holds is None:
             return None
         if holds:

@@ -12,11 +12,11 @@ import symtable
 import warnings
 from collections.abc import Iterator
 
-from hipport.finding import Certainty, Finding
-from hipport.languages.python import Python, syntax_tree
-from hipport.pipeline import Pass
-from hipport.project import Project
-from hipport.source import Edit, Span
+from hipport.core.edits import Edit, Span
+from hipport.core.finding import Certainty, Finding
+from hipport.engine.pipeline import Pass
+from hipport.program.project import Project
+from hipport.syntax.python import Python, syntax_tree
 
 _BUILD = "torch.utils.cpp_extension"
 # What hipport writes, and what it is imported from; the second stands beside a name that it goes with.

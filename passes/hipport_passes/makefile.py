@@ -14,13 +14,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from hipport.finding import Certainty, Finding
-from hipport.languages.enclosing import Block, answered
-from hipport.languages.make import Line, Makefile, without_references
-from hipport.languages.shell import commands_in
-from hipport.pipeline import Pass
-from hipport.project import Project
-from hipport.source import Edit, Span
+from hipport.core.edits import Edit, Span
+from hipport.core.finding import Certainty, Finding
+from hipport.engine.pipeline import Pass
+from hipport.program.project import Project
+from hipport.syntax.enclosing import Block, answered
+from hipport.syntax.make import Line, Makefile, without_references
+from hipport.syntax.shell import commands_in
 from hipport_passes import nvidia_tools, shell_builds
 from hipport_passes.build_scripts.standards import settled
 from hipport_passes.nvcc_flags import HOLE, Change, library, telling, translate, worded

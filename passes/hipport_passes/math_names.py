@@ -15,13 +15,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from hipport.extensions import extensions
-from hipport.finding import Certainty, Finding
-from hipport.languages.cpp import Cpp
-from hipport.languages.functions import Function, functions
-from hipport.pipeline import Pass
-from hipport.project import Project
-from hipport.source import Span
+from hipport.analysis.functions import Function, functions
+from hipport.core.edits import Span
+from hipport.core.finding import Certainty, Finding
+from hipport.engine.pipeline import Pass
+from hipport.program.extensions import extensions
+from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp
 
 _NAME = b"lerp"
 _PARAMETERS = re.compile(

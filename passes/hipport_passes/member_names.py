@@ -15,12 +15,12 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from hipport.finding import Certainty, Finding
-from hipport.languages.cpp import Cpp
-from hipport.pipeline import Pass
-from hipport.project import Project
-from hipport.source import Edit, Span
-from hipport.tables import load
+from hipport.core.edits import Edit, Span
+from hipport.core.finding import Certainty, Finding
+from hipport.core.tables import load
+from hipport.engine.pipeline import Pass
+from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp
 from hipport_passes import api_names
 
 # What a member is taken of: `prop`, `props[i]`, `this->prop`, `desc.handle`, `f().prop`.

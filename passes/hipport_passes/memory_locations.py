@@ -13,13 +13,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from hipport.finding import Finding
-from hipport.headers import include, together
-from hipport.languages.cpp import Cpp
-from hipport.names import Names
-from hipport.pipeline import Pass
-from hipport.project import Project
-from hipport.source import Edit
+from hipport.analysis.library_names import Names
+from hipport.core.edits import Edit
+from hipport.core.finding import Finding
+from hipport.engine.pipeline import Pass
+from hipport.program.own_headers import include, together
+from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp
 
 _NAMES = Names(frozenset((b"cudaMemPrefetchAsync", b"cudaMemAdvise", b"cudaMemLocationTypeHost")))
 # Where the place stands among the arguments, and what passes it on.

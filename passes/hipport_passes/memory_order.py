@@ -18,15 +18,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hipport.finding import Certainty, Finding
-from hipport.headers import include
-from hipport.languages.cpp import Cpp
-from hipport.languages.functions import Function
-from hipport.languages.kernels import Kernels
-from hipport.names import helper_rows
-from hipport.pipeline import Pass
-from hipport.project import Project
-from hipport.source import Edit, Span
+from hipport.analysis.functions import Function
+from hipport.analysis.kernels import Kernels
+from hipport.analysis.library_names import helper_rows
+from hipport.core.edits import Edit, Span
+from hipport.core.finding import Certainty, Finding
+from hipport.engine.pipeline import Pass
+from hipport.program.own_headers import include
+from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -15,14 +15,14 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from hipport.finding import Certainty, Finding
-from hipport.languages.cpp import Cpp, within
-from hipport.languages.declarations import block_around, namespaces
-from hipport.languages.preprocessor import exclusive
-from hipport.pipeline import Pass
-from hipport.project import Project
-from hipport.source import Span
-from hipport.tables import load
+from hipport.core.edits import Span
+from hipport.core.finding import Certainty, Finding
+from hipport.core.tables import load
+from hipport.engine.pipeline import Pass
+from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp, within
+from hipport.syntax.declarations import block_around, namespaces
+from hipport.syntax.preprocessor import exclusive
 
 _KEYWORDS = frozenset(b"if for while switch catch return sizeof defined decltype alignof noexcept".split())
 # A function with a body, from its name to the brace.

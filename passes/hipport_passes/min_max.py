@@ -14,14 +14,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from hipport.finding import Finding
-from hipport.headers import include, own, together
-from hipport.languages.cpp import Cpp
-from hipport.languages.cuda import Cuda
-from hipport.languages.declarations import heads
-from hipport.names import Names
-from hipport.pipeline import Pass
-from hipport.project import Project
+from hipport.analysis.library_names import Names
+from hipport.core.finding import Finding
+from hipport.engine.pipeline import Pass
+from hipport.program.own_headers import include, together
+from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp
+from hipport.syntax.cuda import Cuda
+from hipport.syntax.declarations import heads
 
 _MIN_MAX = Names(frozenset((b"min", b"max")), re.compile(rb"\s*\("))
 _ON_DEVICE = re.compile(rb"__(?:device|global)__")
@@ -47,7 +47,7 @@ _FLOATING = re.compile(rb"(?<![\w.])(?:\d+\.\d*|\.\d+|\d+[eE])")
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding for the first call in device code whose arguments may be integers of two types."""
-    if not isinstance(source, Cuda) or own(source) or source.words.isdisjoint((b"min", b"max")):
+    if not isinstance(source, Cuda) or source.is_hipport_header or source.words.isdisjoint((b"min", b"max")):
         return
     if _ON_DEVICE.search(source.code) is None:
         return

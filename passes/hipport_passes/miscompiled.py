@@ -29,13 +29,13 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from hipport.finding import Certainty, Finding
-from hipport.languages.cpp import Cpp
-from hipport.languages.functions import Function, arguments, bare, nodes, operator_of
-from hipport.languages.kernels import Kernels
-from hipport.pipeline import Pass
-from hipport.project import Project
-from hipport.source import Edit, Span
+from hipport.analysis.functions import Function, arguments, bare, nodes, operator_of
+from hipport.analysis.kernels import Kernels
+from hipport.core.edits import Edit, Span
+from hipport.core.finding import Certainty, Finding
+from hipport.engine.pipeline import Pass
+from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -20,14 +20,14 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path, PurePath
 
-from hipport.finding import Certainty, Finding
-from hipport.headers import include, together
-from hipport.languages.cpp import Cpp, within
-from hipport.languages.declarations import member_or_qualified
-from hipport.pipeline import Pass
-from hipport.project import Project
-from hipport.source import Edit, NewFile, Span
-from hipport.tables import load
+from hipport.core.edits import Edit, NewFile, Span
+from hipport.core.finding import Certainty, Finding
+from hipport.core.tables import load
+from hipport.engine.pipeline import Pass
+from hipport.program.own_headers import include, together
+from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp, within
+from hipport.syntax.declarations import member_or_qualified
 from hipport_passes.pytorch_headers import includes_pytorch
 
 #: The libraries that bring libcu++, by CUDA's names for their headers and by ROCm's.

@@ -13,13 +13,12 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from hipport.finding import Finding
-from hipport.headers import own
-from hipport.languages.constants import value
-from hipport.languages.cpp import Cpp
-from hipport.pipeline import Pass
-from hipport.project import Project
-from hipport.source import Edit, Span
+from hipport.analysis.constant_values import value
+from hipport.core.edits import Edit, Span
+from hipport.core.finding import Finding
+from hipport.engine.pipeline import Pass
+from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp
 
 _PRAGMA = b'#pragma clang diagnostic ignored "-Wc++11-narrowing"'
 
@@ -105,7 +104,7 @@ _BUILT_IN = frozenset((b"threadIdx", b"blockIdx", b"blockDim", b"gridDim"))
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding for the first such value of the file."""
     code = source.code
-    if own(source) or source.for_host or b"-Wc++11-narrowing" in source.text or b"{" not in code:
+    if source.is_hipport_header or source.for_host or b"-Wc++11-narrowing" in source.text or b"{" not in code:
         return
     structures: Mapping[bytes, tuple[_Number | None, ...]] | None = None
     for brace in _BRACE.finditer(code):

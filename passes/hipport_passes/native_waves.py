@@ -22,14 +22,14 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from hipport.finding import Certainty, Finding
-from hipport.headers import include, own
-from hipport.languages.cpp import Cpp
-from hipport.languages.functions import Function
-from hipport.languages.kernels import Kernels
-from hipport.pipeline import Pass
-from hipport.project import Project
-from hipport.source import Edit, Span
+from hipport.analysis.functions import Function
+from hipport.analysis.kernels import Kernels
+from hipport.core.edits import Edit, Span
+from hipport.core.finding import Certainty, Finding
+from hipport.engine.pipeline import Pass
+from hipport.program.own_headers import include
+from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp
 from hipport_passes.wide_warps.masks import Masks, helpers, macros_of_warps
 from hipport_passes.wide_warps.parted import changed, lost
 from hipport_passes.wide_warps.remaining import launches_that_count
@@ -48,7 +48,7 @@ _ASSUMED = (
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding for each function that is widened, and for each kernel that cannot be."""
-    if own(source) or not _asked(source, project):
+    if source.is_hipport_header or not _asked(source, project):
         return
     plan = _plan(source, project)
     for comment in _unheard(source, project):
@@ -170,7 +170,7 @@ def _plan(source: Cpp, project: Project) -> _Plan:
 
 def _planned(source: Cpp, project: Project) -> _Plan:
     kernels = Kernels.of(project)
-    files = [other for other in project.component(source) if isinstance(other, Cpp) and not own(other)]
+    files = [other for other in project.component(source) if isinstance(other, Cpp) and not other.is_hipport_header]
     device = [function for file in files for function in kernels.functions(file)]
     by_name: dict[bytes, list[Function]] = {}
     for function in device:

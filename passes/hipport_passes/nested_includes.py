@@ -12,19 +12,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from hipport.finding import Finding
-from hipport.headers import FOLDER, header, line_of, own
-from hipport.languages.cpp import Cpp, Include
-from hipport.pipeline import Pass
-from hipport.project import Project
-from hipport.source import Edit, Span
+from hipport.core.edits import Edit, Span
+from hipport.core.finding import Finding
+from hipport.engine.pipeline import Pass
+from hipport.program.own_headers import FOLDER, header, line_of
+from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp, Include
 
 _OWN = re.compile(rf"(?:.*/)?{FOLDER}/(\w+\.h)")
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per file that includes others inside of braces, if these need anything."""
-    if own(source) or b"{" not in source.code:
+    if source.is_hipport_header or b"{" not in source.code:
         return
     nested = [
         each
@@ -66,7 +66,7 @@ def _needed(source: Cpp, project: Project, nested: list[Include]) -> Iterator[st
     waiting = [other for include in nested for other in project.included(source, include)]
     while waiting:
         each = waiting.pop(0)
-        if each.path in seen or not isinstance(each, Cpp) or own(each):
+        if each.path in seen or not isinstance(each, Cpp) or each.is_hipport_header:
             continue
         seen.add(each.path)
         for include in each.includes:

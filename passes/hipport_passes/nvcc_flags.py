@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
-from hipport.finding import Certainty
-from hipport.tables import load
+from hipport.core.finding import Certainty
+from hipport.core.tables import load
 
 #: Stands in a flag for what is only known when the build runs: `-arch=sm_` + HOLE.
 HOLE = "\0"

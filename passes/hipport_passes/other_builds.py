@@ -12,12 +12,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from hipport.finding import Certainty, Finding
-from hipport.languages.other_builds import OtherBuild
-from hipport.pipeline import Pass
-from hipport.project import Project
-from hipport.source import Span
-from hipport.tables import load
+from hipport.core.edits import Span
+from hipport.core.finding import Certainty, Finding
+from hipport.core.tables import load
+from hipport.engine.pipeline import Pass
+from hipport.program.project import Project
+from hipport.syntax.unread_builds import OtherBuild
 
 _TABLE = Path(__file__).with_suffix(".toml")
 _ROCM = re.compile(rb"rocm|hipcc|(?<![a-z])hip(?![a-z])", re.IGNORECASE)

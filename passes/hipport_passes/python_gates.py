@@ -16,13 +16,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from hipport.finding import Certainty, Finding
-from hipport.languages.cpp import Cpp
-from hipport.languages.python import Misplaced, Python
-from hipport.pipeline import Pass
-from hipport.project import Project
-from hipport.source import Span
-from hipport.tables import load
+from hipport.core.edits import Span
+from hipport.core.finding import Certainty, Finding
+from hipport.core.tables import load
+from hipport.engine.pipeline import Pass
+from hipport.program.dividing import near
+from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp
+from hipport.syntax.python import Misplaced, Python
 from hipport_passes import nvidia_tools
 from hipport_passes.lost_code import lost
 
@@ -86,7 +87,7 @@ _LACKING = [tuple(name.encode().split(b".")) for name in (*_TABLE["lacking"], *_
 
 def find(source: Python, project: Project) -> Iterator[Finding]:
     """Yield a finding per question that an AMD GPU, or ROCm, answers otherwise, or not at all."""
-    project = project.near(source)
+    project = near(project, source)
     text = source.text
     asked = {name for name, pattern in _QUESTIONS.items() if pattern.search(text)}
     known_elsewhere = project.fact(_capability_functions)

@@ -17,14 +17,14 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from hipport.finding import Certainty, Finding
-from hipport.headers import PYTORCH, line_of
-from hipport.languages.cpp import Cpp
-from hipport.languages.declarations import member_or_qualified
-from hipport.pipeline import Pass
-from hipport.project import Project
-from hipport.source import Edit, Span
-from hipport.tables import load
+from hipport.core.edits import Edit, Span
+from hipport.core.finding import Certainty, Finding
+from hipport.core.tables import load
+from hipport.engine.pipeline import Pass
+from hipport.program.own_headers import PYTORCH, line_of
+from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp
+from hipport.syntax.declarations import member_or_qualified
 from hipport_passes.pytorch_headers import includes_pytorch
 
 _CALL = re.compile(rb"\s*\(")

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from hipport.languages.cpp import Cpp
+from hipport.syntax.cpp import Cpp
 
 #: The folders that they lie in; `TH/` and `THC/` are those of old releases.
 FOLDERS = ("torch/", "ATen/", "c10/", "caffe2/", "TH/", "THC/")

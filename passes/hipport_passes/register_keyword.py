@@ -10,11 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from hipport.finding import Finding
-from hipport.languages.cpp import Cpp, within
-from hipport.pipeline import Pass
-from hipport.project import Project
-from hipport.source import Edit, Span
+from hipport.core.edits import Edit, Span
+from hipport.core.finding import Finding
+from hipport.engine.pipeline import Pass
+from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp, within
 
 _DECLARED = re.compile(rb"[ \t\r\n]+[A-Za-z_:]")
 _NAMED = re.compile(rb"[^;{}=]*\b(?:asm|__asm__|__asm)\s*\(")

@@ -20,16 +20,16 @@ from dataclasses import replace
 from pathlib import PurePath
 from typing import Any
 
-from hipport.finding import Certainty, Finding
-from hipport.group import Group
-from hipport.languages.notebook import Notebook
-from hipport.languages.packaging import CondaEnvironment, Requirements, SetupCfg, ToxIni
-from hipport.languages.python import Python
-from hipport.languages.shell import Definition, Dockerfile, Markdown, Shell
-from hipport.languages.toml import Toml
-from hipport.pipeline import Pass
-from hipport.project import Project
-from hipport.source import Source
+from hipport.core.finding import Certainty, Finding
+from hipport.core.group import Group
+from hipport.core.source import Source
+from hipport.engine.pipeline import Pass
+from hipport.program.project import Project
+from hipport.syntax.notebook import Notebook
+from hipport.syntax.packaging import CondaEnvironment, Requirements, SetupCfg, ToxIni
+from hipport.syntax.python import Python
+from hipport.syntax.shell import Definition, Dockerfile, Markdown, Shell
+from hipport.syntax.toml import Toml
 from hipport_passes.packages.recipes import for_rocm
 
 _WORDS = re.compile(

@@ -12,14 +12,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from hipport.finding import Certainty, Finding
-from hipport.languages.constants import size, value
-from hipport.languages.cpp import Cpp, within
-from hipport.languages.cuda import launches
-from hipport.languages.declarations import heads
-from hipport.pipeline import Pass
-from hipport.project import Project
-from hipport.source import Span
+from hipport.analysis.constant_values import size, value
+from hipport.core.edits import Span
+from hipport.core.finding import Certainty, Finding
+from hipport.engine.pipeline import Pass
+from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp, within
+from hipport.syntax.cuda import launches
+from hipport.syntax.declarations import heads
 
 # LLVM, AMDGPU usage guide: local memory of a work-group, in bytes; gfx950 has more than all others.
 _BYTES = 65536

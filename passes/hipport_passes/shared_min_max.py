@@ -14,12 +14,12 @@ import re
 from collections.abc import Iterator
 from pathlib import PurePath
 
-from hipport.finding import Finding
-from hipport.headers import own
-from hipport.languages.cpp import Cpp
-from hipport.pipeline import Pass
-from hipport.project import Project
-from hipport.source import Edit, Source, Span
+from hipport.core.edits import Edit, Span
+from hipport.core.finding import Finding
+from hipport.core.source import Source
+from hipport.engine.pipeline import Pass
+from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp
 from hipport_passes.pytorch_headers import includes_pytorch
 
 _CALL = re.compile(rb"(?<![\w:])std::(?:min|max)(?=\()")
@@ -27,7 +27,7 @@ _CALL = re.compile(rb"(?<![\w:])std::(?:min|max)(?=\()")
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per call that hipify would replace in what the host's compiler reads."""
-    if source.path.suffix != ".cuh" or b"std" not in source.words or own(source):
+    if source.path.suffix != ".cuh" or b"std" not in source.words or source.is_hipport_header:
         return
     calls = [Span(*match.span()) for match in _CALL.finditer(source.code)]
     if not calls or not project.together(source, includes_pytorch) or source.path not in project.fact(_on_host):

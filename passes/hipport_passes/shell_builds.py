@@ -17,17 +17,18 @@ from dataclasses import replace
 from itertools import accumulate, pairwise
 from pathlib import PurePath
 
-from hipport.finding import Certainty, Finding
-from hipport.languages.notebook import Notebook
-from hipport.languages.packaging import ToxIni
-from hipport.languages.python import Python
-from hipport.languages.shell import Command, Definition, Dockerfile, Instruction, Markdown, Shell, Word, settings
-from hipport.languages.tasks import tasks
-from hipport.languages.toml import Toml
-from hipport.languages.yaml import Workflow
-from hipport.pipeline import Pass
-from hipport.project import Project
-from hipport.source import Edit, Source, Span
+from hipport.core.edits import Edit, Span
+from hipport.core.finding import Certainty, Finding
+from hipport.core.source import Source
+from hipport.engine.pipeline import Pass
+from hipport.program.project import Project
+from hipport.syntax.notebook import Notebook
+from hipport.syntax.packaging import ToxIni
+from hipport.syntax.python import Python
+from hipport.syntax.shell import Command, Definition, Dockerfile, Instruction, Markdown, Shell, Word, settings
+from hipport.syntax.tasks import tasks
+from hipport.syntax.toml import Toml
+from hipport.syntax.yaml import Workflow
 from hipport_passes import nvidia_tools
 from hipport_passes.nvcc_flags import ABI_BY_VARIABLE, OLD_ABI, translate, worded
 from hipport_passes.packages.asking import Asking

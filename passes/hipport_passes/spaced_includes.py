@@ -13,12 +13,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from hipport.finding import Finding
-from hipport.headers import own
-from hipport.languages.cpp import Cpp, Include
-from hipport.pipeline import Pass
-from hipport.project import Project
-from hipport.source import Edit, Span
+from hipport.core.edits import Edit, Span
+from hipport.core.finding import Finding
+from hipport.engine.pipeline import Pass
+from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp, Include
 from hipport_passes.pytorch_headers import includes_pytorch
 
 _SPELLED = re.compile(rb"#include [<\"]")
@@ -28,7 +27,7 @@ _FOR_CUDA = re.compile(r"(?:ATen|c10|torch|caffe2|THC)/.*")
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per include that hipify would not see."""
     missed = [each for each in source.includes if not _SPELLED.match(source.code, each.directive.start)]
-    if not missed or own(source) or not project.together(source, includes_pytorch):
+    if not missed or source.is_hipport_header or not project.together(source, includes_pytorch):
         return
     for each in missed:
         if _converted(source, each, project):
@@ -46,7 +45,7 @@ def _converted(source: Cpp, include: Include, project: Project) -> bool:
     if _FOR_CUDA.fullmatch(include.path):
         return "cuda" in include.path.lower() or include.path.startswith("THC/")
     found = project.included(source, include)
-    return any(isinstance(other, Cpp) and not own(other) for other in found)
+    return any(isinstance(other, Cpp) and not other.is_hipport_header for other in found)
 
 
 PASS = Pass(Cpp, find)

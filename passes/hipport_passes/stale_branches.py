@@ -12,11 +12,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from hipport.finding import Certainty, Finding
-from hipport.languages.make import Line, Makefile
-from hipport.pipeline import Pass
-from hipport.project import Project
-from hipport.source import Edit, Span
+from hipport.core.edits import Edit, Span
+from hipport.core.finding import Certainty, Finding
+from hipport.engine.pipeline import Pass
+from hipport.program.project import Project
+from hipport.syntax.make import Line, Makefile
 from hipport_passes import makefile
 
 _FOR_HIP, _FOR_CUDA = b"ifeq ($(USE_HIP),1)", b"ifneq ($(USE_HIP),1)"

@@ -11,11 +11,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from hipport.finding import Finding
-from hipport.languages.cpp import Cpp
-from hipport.pipeline import Pass
-from hipport.project import Project
-from hipport.source import Edit, Span
+from hipport.core.edits import Edit, Span
+from hipport.core.finding import Finding
+from hipport.engine.pipeline import Pass
+from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp
 
 _CALL = re.compile(
     rb"\b\w+\s*<([^;{}()<>]*(?:<[^;{}()<>]*>[^;{}()<>]*)*)>\s*::\s*(?P<name>[A-Za-z_]\w*)\s*<[^;{}()]*?>\s*\("

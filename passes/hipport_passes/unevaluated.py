@@ -15,14 +15,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from hipport.finding import Certainty, Finding
-from hipport.headers import include, own, together
-from hipport.languages.cpp import Cpp, word_before
-from hipport.languages.declarations import heads
-from hipport.languages.functions import DEVICE, HOST
-from hipport.pipeline import Pass
-from hipport.project import Project
-from hipport.source import Edit, Span
+from hipport.analysis.functions import DEVICE, HOST
+from hipport.core.edits import Edit, Span
+from hipport.core.finding import Certainty, Finding
+from hipport.engine.pipeline import Pass
+from hipport.program.own_headers import include, together
+from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp, word_before
+from hipport.syntax.declarations import heads
 
 # Those of <concepts> that clang 21 with libstdc++ does not find to hold in device code for types that satisfy them,
 # tried one by one; and those that are made of these.
@@ -51,7 +51,7 @@ _NO_FUNCTION = frozenset((b"struct", b"class", b"union", b"enum", b"using", b"ty
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per use that device code may look at, and per function of the host that is named there."""
-    if own(source) or source.for_host or not project.together(source, _device_code):
+    if source.is_hipport_header or source.for_host or not project.together(source, _device_code):
         return
     macros = dict(project.together(source, _macros))
     yield from _of_host(source, project, macros)

@@ -17,13 +17,13 @@ from functools import cache
 from pathlib import Path, PurePath
 from typing import NamedTuple
 
-from hipport.finding import Certainty, Finding
-from hipport.languages.cpp import Cpp, word_before
-from hipport.languages.declarations import declarations, member_or_qualified
-from hipport.pipeline import Pass
-from hipport.project import Component, Project
-from hipport.source import Span
-from hipport.tables import load
+from hipport.core.edits import Span
+from hipport.core.finding import Certainty, Finding
+from hipport.core.tables import load
+from hipport.engine.pipeline import Pass
+from hipport.program.project import Component, Project
+from hipport.syntax.cpp import Cpp, word_before
+from hipport.syntax.declarations import declarations, member_or_qualified
 from hipport_passes import api_names, headers
 
 _CALLED = re.compile(rb"\s*(?:<[^;{}()]*>\s*)?\(")

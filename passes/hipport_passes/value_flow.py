@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import TypeVar
 
-from hipport.languages.cpp import Cpp
-from hipport.languages.functions import Function, function_at, functions
-from hipport.languages.holders import Holders
-from hipport.project import Component
+from hipport.analysis.functions import Function, function_at, functions
+from hipport.analysis.word_index import Holders
+from hipport.program.project import Component
+from hipport.syntax.cpp import Cpp
 
 #: A place that a value is in: its kind, its name, and where its function begins, or which parameter it is.
 Place = tuple[str, bytes, int]

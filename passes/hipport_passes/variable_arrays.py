@@ -13,13 +13,13 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from hipport.finding import Certainty, Finding
-from hipport.languages.constants import value
-from hipport.languages.cpp import Cpp
-from hipport.languages.declarations import declarations, opened_before
-from hipport.pipeline import Pass
-from hipport.project import Project
-from hipport.source import Edit, Span
+from hipport.analysis.constant_values import value
+from hipport.core.edits import Edit, Span
+from hipport.core.finding import Certainty, Finding
+from hipport.engine.pipeline import Pass
+from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp
+from hipport.syntax.declarations import declarations, opened_before
 
 _ARRAY = re.compile(
     rb"(?:(?<=[;{}:])\s*|^[ \t]*)(?P<const>const\s+)?"

@@ -13,13 +13,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from hipport.finding import Finding
-from hipport.headers import include, own, together
-from hipport.languages.cpp import Cpp
-from hipport.languages.cuda import Cuda
-from hipport.pipeline import Pass
-from hipport.project import Project
-from hipport.source import Edit, Span
+from hipport.core.edits import Edit, Span
+from hipport.core.finding import Finding
+from hipport.engine.pipeline import Pass
+from hipport.program.own_headers import include, together
+from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp
+from hipport.syntax.cuda import Cuda
 
 _TYPE = rb"(?:u?(?:char|short|int|long|longlong)|float|double)"
 _VECTOR = re.compile(rb"(?:make_)?" + _TYPE + rb"[2-4]")
@@ -32,7 +32,7 @@ _MEMBERS = b"xyzw"
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per list of members with names, and for the first place where names are bound."""
-    if not isinstance(source, Cuda) or own(source) or not source.matched(_VECTOR):
+    if not isinstance(source, Cuda) or source.is_hipport_header or not source.matched(_VECTOR):
         return
     yield from _bound(source, project)
     # A list of members is found by its brace, many times as fast as by what may stand in front.

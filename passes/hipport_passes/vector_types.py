@@ -20,14 +20,14 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from hipport.finding import Certainty, Finding
-from hipport.languages.asked import MARK
-from hipport.languages.cpp import Cpp, within
-from hipport.languages.declarations import declarations, member_or_qualified
-from hipport.languages.left_out import opened
-from hipport.pipeline import Pass
-from hipport.project import Project
-from hipport.source import Edit, Span
+from hipport.core.edits import Edit, Span
+from hipport.core.finding import Certainty, Finding
+from hipport.engine.pipeline import Pass
+from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp, within
+from hipport.syntax.declarations import declarations, member_or_qualified
+from hipport.syntax.left_out import opened
+from hipport.syntax.own_guards import MARK
 
 _VARIABLES = (b"threadIdx", b"blockIdx", b"blockDim", b"gridDim")
 _WHOLE = re.compile(rb"\b(?P<name>" + b"|".join(_VARIABLES) + rb")\b(?!\s*(?:\.|->))")

@@ -18,13 +18,13 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePath, PurePosixPath
 
-from hipport.finding import Finding
-from hipport.group import Group
-from hipport.languages.cpp import Cpp
-from hipport.languages.python import Python
-from hipport.pipeline import Pass
-from hipport.project import Project
-from hipport.tables import load
+from hipport.core.finding import Finding
+from hipport.core.group import Group
+from hipport.core.tables import load
+from hipport.engine.pipeline import Pass
+from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp
+from hipport.syntax.python import Python
 from hipport_passes.build_scripts import hipify_lines
 
 _FOLDERS = re.compile(rb"\binclude_dirs\b|\bextra_include_paths\b")

@@ -21,17 +21,17 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from hipport.finding import Certainty, Finding
-from hipport.headers import include
-from hipport.languages import constants
-from hipport.languages.built_ins import LANES
-from hipport.languages.convergence import meetings
-from hipport.languages.cpp import Cpp, within
-from hipport.languages.reaching import Collectives, Meeting
-from hipport.names import helper_rows
-from hipport.pipeline import Pass
-from hipport.project import Project
-from hipport.source import Edit, Span
+from hipport.analysis import constant_values
+from hipport.analysis.built_ins import LANES
+from hipport.analysis.collective_summary import Collectives, Meeting
+from hipport.analysis.convergence import meetings
+from hipport.analysis.library_names import helper_rows
+from hipport.core.edits import Edit, Span
+from hipport.core.finding import Certainty, Finding
+from hipport.engine.pipeline import Pass
+from hipport.program.own_headers import include
+from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp, within
 from hipport_passes.waves.kinds import hip_throughout, narrow_mask
 from hipport_passes.waves.sizes import sizes_of_wavefronts
 
@@ -105,7 +105,7 @@ def _reads_outside(source: Cpp, project: Project, span: Span, name: bytes) -> st
     Such a mask is a slip of the pen at times, `0xfffffff`, and distances that are halved lead out of it.
     """
     given = source.given(span.end) if _BY_DISTANCE.fullmatch(name) else None
-    mask = constants.value(source, project, source.code[given[0].start : given[0].end]) if given else None
+    mask = constant_values.value(source, project, source.code[given[0].start : given[0].end]) if given else None
     lanes = mask.bit_count() if mask is not None and mask > 0 else 0
     if lanes & (lanes - 1) == 0 or lanes > LANES:
         return ""

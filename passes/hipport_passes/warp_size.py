@@ -15,15 +15,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from hipport.finding import Certainty, Finding
-from hipport.headers import include
-from hipport.languages.cpp import Cpp
-from hipport.languages.declarations import member_of
-from hipport.languages.functions import function_at
-from hipport.names import Names
-from hipport.pipeline import Pass
-from hipport.project import Project
-from hipport.source import Edit, NewFile, Source, Span
+from hipport.analysis.functions import function_at
+from hipport.analysis.library_names import Names
+from hipport.core.edits import Edit, NewFile, Span
+from hipport.core.finding import Certainty, Finding
+from hipport.core.source import Source
+from hipport.engine.pipeline import Pass
+from hipport.program.own_headers import include
+from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp
+from hipport.syntax.declarations import member_of
 from hipport_passes.helper_includes import USE, declaring
 from hipport_passes.waves.kinds import Wavefronts
 from hipport_passes.waves.marks import asked

@@ -14,13 +14,14 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePath
 
-from hipport.finding import Certainty, Finding
-from hipport.languages.toml import Toml
-from hipport.languages.yaml import Entry, Workflow
-from hipport.pipeline import Pass
-from hipport.project import Project
-from hipport.source import Source, Span
-from hipport.tables import load
+from hipport.core.edits import Span
+from hipport.core.finding import Certainty, Finding
+from hipport.core.source import Source
+from hipport.core.tables import load
+from hipport.engine.pipeline import Pass
+from hipport.program.project import Project
+from hipport.syntax.toml import Toml
+from hipport.syntax.yaml import Entry, Workflow
 from hipport_passes import shell_builds
 from hipport_passes.packages.asking import Asking
 from hipport_passes.packages.commands import for_cuda_image, in_commands

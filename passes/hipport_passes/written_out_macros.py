@@ -11,11 +11,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from hipport.finding import Certainty, Finding
-from hipport.languages.cpp import Cpp
-from hipport.pipeline import Pass
-from hipport.project import Project
-from hipport.source import Span
+from hipport.core.edits import Span
+from hipport.core.finding import Certainty, Finding
+from hipport.engine.pipeline import Pass
+from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp
 
 _MARK = re.compile(rb"// hipport wrote (\w+) out at its uses\b")
 _TYPE = re.compile(rb"(?:[busf](?:8|16|32|64)|f16x2|[su]16x2|bf16(?:x2)?|pred)")

@@ -24,12 +24,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hipport import __version__
-from hipport.terminal import block, joined, json_for_logs
+from hipport.core.terminal import block, joined, json_for_logs
 
 if TYPE_CHECKING:
-    from hipport.api import Scanned
-    from hipport.config import Config
-    from hipport.pipeline import Ported
+    from hipport.engine.outcomes import Ported, Scanned
+    from hipport.workspace.config import Config
 
 DONE, PERSON, FAILED = 0, 1, 2
 
@@ -166,7 +165,8 @@ def rewrite(
 
     `hipport undo` takes it back. A second run changes nothing.
     """
-    from hipport import api, report
+    from hipport import api
+    from hipport.reporting import report
 
     # A rewrite makes many small objects that live to its end: looking for garbage is a sixth of its time.
     gc.disable()
@@ -236,7 +236,8 @@ def scan(
     form: str,
 ) -> None:
     """Say what is there, what would change and what cannot be ported. Writes nothing."""
-    from hipport import api, report
+    from hipport import api
+    from hipport.reporting import report
 
     with _failing():
         config = _config(paths, None, target, rocm, warp, rules)
@@ -294,7 +295,8 @@ def review(
     PATHS are the current folder if not given. A comment `hipport: ignore[RULE] why` at a place says that what is
     assumed there was checked. Writes nothing. Give the options of the rewrite again.
     """
-    from hipport import api, report
+    from hipport import api
+    from hipport.reporting import report
 
     paths = paths or (Path(),)
     with _failing():
@@ -329,7 +331,8 @@ def build(
     use the network. Where the machine has neither Landlock nor bubblewrap, writing is not contained: hipport then says
     so. docs/security.md has it all.
     """
-    from hipport import api, report
+    from hipport import api
+    from hipport.reporting import report
 
     with _failing():
         config = _config(paths, None, target, None)
@@ -461,8 +464,9 @@ def verify(
     behind. It can read files and use the network. Where the machine has neither Landlock nor bubblewrap, writing is not
     contained: hipport then says so. docs/security.md has it all.
     """
-    from hipport import api, verify_report
-    from hipport.verifier import BadCases
+    from hipport import api
+    from hipport.reporting import verify_report
+    from hipport.verifying.extension_verifier import BadCases
 
     arguments: list[str] = ctx.meta.get("arguments", [])
     checks = (*sanitize, "thread") if races else sanitize
@@ -579,7 +583,9 @@ def port(
     behind. It can read files and use the network. Where the machine has neither Landlock nor bubblewrap, writing is not
     contained: hipport then says so. docs/security.md has it all.
     """
-    from hipport import api, evidence, placing
+    from hipport import api
+    from hipport.core import placing
+    from hipport.reporting import evidence
 
     with _failing("`hipport undo` takes back what was written, if anything was"):
         config = _config(paths, accept, target, rocm, warp, rules)
@@ -671,8 +677,9 @@ def deps(
 
     PATHS is the repository. Nothing is installed and nothing is written.
     """
-    from hipport import api, install_plan
-    from hipport.config import parse_rocm
+    from hipport import api
+    from hipport.toolchain import install_plan
+    from hipport.workspace.config import parse_rocm
 
     if script and (check or form == "json"):
         raise click.UsageError("--script prints the script and nothing else")
@@ -711,7 +718,8 @@ def doctor(python: Path | None, root: Path, form: str) -> None:
 
     Looks at GPUs, drivers, access, settings and toolchains; adds numbers with PyTorch, in a child process.
     """
-    from hipport import api, report
+    from hipport import api
+    from hipport.reporting import report
 
     with _failing():
         diagnosis = api.doctor(env=os.environ, root=root, python=python or Path(sys.executable))
@@ -740,7 +748,7 @@ def toolchain_install(name: str, mirror: str | None) -> None:
 
     Debian's packages are unpacked into hipport's cache, 1 to 4 GB; nothing else of the machine is touched.
     """
-    from hipport import install_toolchain
+    from hipport.toolchain import install_toolchain
 
     with _failing():
         hipcc, now = install_toolchain.ensure(name, os.environ, mirror, lambda text: click.echo(text, err=True))
@@ -750,12 +758,12 @@ def toolchain_install(name: str, mirror: str | None) -> None:
 @toolchains.command("list")
 def toolchain_list() -> None:
     """Say which toolchains there are to install, and which hipcc hipport finds on this machine."""
-    from hipport import install_toolchain, toolchain
-    from hipport.environment import from_anywhere
+    from hipport.toolchain import install_toolchain, toolchains
+    from hipport.workspace.environment import from_anywhere
 
     with _failing():
         here = install_toolchain.installed(os.environ)
-        found = toolchain.find(from_anywhere(os.environ), Path(sys.executable))
+        found = toolchains.find(from_anywhere(os.environ), Path(sys.executable))
     for name in _TOOLCHAINS:
         click.echo(f"{name}  {f'installed: {here[name]}' if name in here else f'hipport toolchain install {name}'}")
     for each in found:
@@ -767,7 +775,7 @@ def toolchain_list() -> None:
 @click.argument("name", type=click.Choice(_TOOLCHAINS))
 def toolchain_remove(name: str) -> None:
     """Remove the toolchain NAME that `hipport toolchain install` made."""
-    from hipport import install_toolchain
+    from hipport.toolchain import install_toolchain
 
     with _failing():
         place = install_toolchain.remove(name, os.environ)
@@ -799,7 +807,8 @@ def explain(
     NAME is a pass, a rule (the words in brackets behind a message), the number of a pitfall, a name of CUDA, a header,
     a PTX instruction, or an option of nvcc.
     """
-    from hipport import api, report
+    from hipport import api
+    from hipport.reporting import report
 
     if not name.strip():
         raise click.BadParameter("an empty name; for example: hipport explain cudaMalloc", param_hint="'NAME'")
@@ -815,15 +824,15 @@ def explain(
 @contextmanager
 def _failing(state: str = "nothing was changed") -> Iterator[None]:
     """Turn what may go wrong into a message and exit status 2. `state` is how things are after an interruption."""
-    from hipport import config, discover, write
+    from hipport.workspace import config, discovery, writing
 
     problems: tuple[str, ...]
     try:
         yield
         return
-    except write.Refused as error:
+    except writing.Refused as error:
         problems = error.problems
-    except (config.BadConfig, discover.NotFound, ValueError) as error:
+    except (config.BadConfig, discovery.NotFound, ValueError) as error:
         problems = (str(error),)
     except OSError as error:
         what = f"{error.filename}: " if error.filename else ""
@@ -856,7 +865,7 @@ def _failing(state: str = "nothing was changed") -> Iterator[None]:
 
 def _say_if_not_contained() -> None:
     """Say it where code of the tree can write wherever the user can."""
-    from hipport.processes import guarded_by
+    from hipport.toolchain.processes import guarded_by
 
     if not guarded_by():
         click.echo(
@@ -894,7 +903,7 @@ def _config(
     rules: tuple[Path, ...] = (),
 ) -> Config:
     """What the nearest configuration says, and over it what the command line says."""
-    from hipport import config
+    from hipport.workspace import config
 
     first = paths[0].resolve()
     settings = config.read(first if first.is_dir() else first.parent)
@@ -924,7 +933,7 @@ def _said(config: Config) -> dict[str, Any]:
 
 def _sentences() -> dict[str, str]:
     """What each pass does, in a sentence."""
-    from hipport.explainer import first_sentence
+    from hipport.reporting.explain import first_sentence
     from hipport_passes import PASSES
 
     return {each.name: first_sentence(each.doc) for each in PASSES}

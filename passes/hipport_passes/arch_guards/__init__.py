@@ -14,7 +14,7 @@ Inner conditions are decided before outer ones, and a branch that uses what only
 condition declares stays closed, too. Code that AMD compiles in any case, and that uses what only closed branches
 declare, is reported as well.
 What hipport has written is not taken for somebody's decision by a later run, which ports what has come into a branch
-since (`hipport.languages.asked`).
+since (`hipport.syntax.own_guards`).
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from hipport.finding import Certainty, Finding
-from hipport.languages.asked import EQUALS, is_paired
-from hipport.languages.cpp import Cpp, within
-from hipport.languages.cuda import Cuda
-from hipport.languages.preprocessor import Conditional
-from hipport.pipeline import Pass
-from hipport.project import Project
-from hipport.source import Edit, Span
+from hipport.core.edits import Edit, Span
+from hipport.core.finding import Certainty, Finding
+from hipport.engine.pipeline import Pass
+from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp, within
+from hipport.syntax.cuda import Cuda
+from hipport.syntax.own_guards import EQUALS, is_paired
+from hipport.syntax.preprocessor import Conditional
 from hipport_passes import api_names
 from hipport_passes.arch_guards.chains import (
     ASKS,

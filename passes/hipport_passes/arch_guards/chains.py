@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import product
 from typing import NamedTuple
 
-from hipport.languages import conditions
-from hipport.languages.asked import COMPILERS, EQUALS, MARK, is_marked
-from hipport.languages.cpp import Cpp
-from hipport.languages.cuda import Cuda
-from hipport.languages.preprocessor import Conditional
-from hipport.source import Edit, Span
+from hipport.core.edits import Edit, Span
+from hipport.syntax import preprocessor_values
+from hipport.syntax.cpp import Cpp
+from hipport.syntax.cuda import Cuda
+from hipport.syntax.own_guards import COMPILERS, EQUALS, MARK, is_marked
+from hipport.syntax.preprocessor import Conditional
 from hipport_passes import api_names
 
 # What nvcc says of itself that is about the language; the name for it alone is about its pragmas and defects, too.
@@ -78,7 +78,7 @@ class _Chain(NamedTuple):
             # What only asks for device code is renamed.
             if on_hip and _only_asks(text):
                 known = macros | {b"__CUDA_ARCH__": 1}
-            if _holds(conditions.tokens(text), known):
+            if _holds(preprocessor_values.tokens(text), known):
                 return number
         return len(self.parts)
 
@@ -185,7 +185,7 @@ def chain_of(source: Cpp, group: tuple[Conditional, ...]) -> _Chain | None:
             end = part.span.start + len(source.code[part.span.start : part.span.end].rstrip())
             parts.append((part.condition, Span(word, end), b"if "))
         text = parts[-1][0]
-        names.update(WORD.findall(b" ".join(conditions.tokens(text))))
+        names.update(WORD.findall(b" ".join(preprocessor_values.tokens(text))))
     others = sorted(name for name in names if name not in OLDEST and name not in _ON_AMD and name != b"defined")
     return _Chain(tuple(parts), tuple(others)) if len(others) <= 4 else None
 
@@ -197,7 +197,10 @@ def branch_of(group: tuple[Conditional, ...], number: int) -> Span | None:
 
 def _made_amd(source: Cpp, text: bytes, those: list[dict[bytes, int]]) -> list[Edit]:
     """Return the edits to a condition by which AMD answers it as all of `those` GPUs and releases do."""
-    words = {token for token in conditions.tokens(text) if WORD.fullmatch(token)} - {b"defined", *EQUALS.values()}
+    words = {token for token in preprocessor_values.tokens(text) if WORD.fullmatch(token)} - {
+        b"defined",
+        *EQUALS.values(),
+    }
     if words.isdisjoint(VERSIONS):
         return []
     whole = _with_amd(source, text, 0, text, those)
@@ -213,7 +216,7 @@ def _made_amd(source: Cpp, text: bytes, those: list[dict[bytes, int]]) -> list[E
 
 def _with_amd(source: Cpp, text: bytes, start: int, part: bytes, those: list[dict[bytes, int]]) -> list[Edit]:
     """Return the edits to a part of a condition that all GPUs and releases answer alike, and AMD otherwise."""
-    condition = conditions.tokens(part)
+    condition = preprocessor_values.tokens(part)
     answers = {_holds(condition, known) for known in those}
     if len(answers) > 1 or _holds(condition, _ON_AMD) in answers:
         return []
@@ -251,7 +254,7 @@ def as_on_the_newest(directive: bytes, given: dict[bytes, int] | None = None) ->
     match = _CONDITION.match(directive)
     if match is None:
         return False
-    condition = conditions.tokens(match[1])
+    condition = preprocessor_values.tokens(match[1])
     names = {token for token in condition if WORD.fullmatch(token) and not NAME.fullmatch(token)}
     others = sorted(names - {b"defined"} - given.keys())
     if len(others) > 4:
@@ -298,7 +301,7 @@ class _Given(NamedTuple):
 
 def _holds(condition: list[bytes], known: Mapping[bytes, int]) -> bool:
     """Say whether a condition holds, of which these are the tokens. Raises Unreadable."""
-    found = conditions.value(condition, _Given(known))
+    found = preprocessor_values.value(condition, _Given(known))
     if found is None:
         raise Unreadable
     return found != 0

@@ -11,15 +11,14 @@ from itertools import pairwise
 from pathlib import PurePath
 from typing import NamedTuple
 
-from hipport.finding import Certainty, Finding
-from hipport.headers import own
-from hipport.languages import conditions
-from hipport.languages.asked import is_marked
-from hipport.languages.cpp import Cpp, within
-from hipport.languages.declarations import member_or_qualified
-from hipport.languages.preprocessor import Conditional
-from hipport.project import Project
-from hipport.source import Span
+from hipport.core.edits import Span
+from hipport.core.finding import Certainty, Finding
+from hipport.program.project import Project
+from hipport.syntax import preprocessor_values
+from hipport.syntax.cpp import Cpp, within
+from hipport.syntax.declarations import member_or_qualified
+from hipport.syntax.own_guards import is_marked
+from hipport.syntax.preprocessor import Conditional
 from hipport_passes import api_names
 from hipport_passes.arch_guards.chains import (
     ASKS,
@@ -354,7 +353,7 @@ class Guards:
         known: dict[PurePath, Guards] = project.__dict__.setdefault("_guards", {})
         component = project.component(source)
         if component[0].path not in known:
-            files = [each for each in component if isinstance(each, Cpp) and not own(each)]
+            files = [each for each in component if isinstance(each, Cpp) and not each.is_hipport_header]
             known[component[0].path] = Guards(files, project)
         return known[component[0].path]
 
@@ -455,7 +454,7 @@ def _is_whole(code: bytes, span: Span) -> bool:
 
 
 def _condition(group: tuple[Conditional, ...]) -> tuple[bytes, ...]:
-    return tuple(conditions.tokens(group[0].condition))
+    return tuple(preprocessor_values.tokens(group[0].condition))
 
 
 def _lacking(source: Cpp, group: tuple[Conditional, ...]) -> set[bytes]:

@@ -30,20 +30,20 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import product, takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
-from hipport.finding import Certainty, Finding
-from hipport.headers import include, own
-from hipport.languages.agreement import BLOCK, varies
-from hipport.languages.cpp import Cpp, within
-from hipport.languages.exclusion import exclude, squeezed
-from hipport.languages.functions import DEFINE, Call, Condition, Function, comes_by_label, contains
-from hipport.languages.holders import leading_to
-from hipport.languages.indirect import CALLED, indirect_calls, targets
-from hipport.languages.kernels import Kernels
-from hipport.languages.parting import meaning
-from hipport.names import Names
-from hipport.pipeline import Pass
-from hipport.project import Component, Project
-from hipport.source import Edit, Span
+from hipport.analysis.divergence import meaning
+from hipport.analysis.exclusive_conditions import exclude, squeezed
+from hipport.analysis.functions import DEFINE, Call, Condition, Function, comes_by_label, contains
+from hipport.analysis.indirect_calls import CALLED, indirect_calls, targets
+from hipport.analysis.kernels import Kernels
+from hipport.analysis.library_names import Names
+from hipport.analysis.uniformity import BLOCK, varies
+from hipport.analysis.word_index import leading_to
+from hipport.core.edits import Edit, Span
+from hipport.core.finding import Certainty, Finding
+from hipport.engine.pipeline import Pass
+from hipport.program.own_headers import include
+from hipport.program.project import Component, Project
+from hipport.syntax.cpp import Cpp, within
 from hipport_passes.barriers.instead import instead_of, parts
 from hipport_passes.barriers.turns import in_turns
 from hipport_passes.barriers.waiting import VOTES, Waiting, macros_by_words
@@ -92,7 +92,7 @@ def _barrier_functions(source: Cpp) -> frozenset[bytes]:
 
 
 def _numbered(source: Cpp) -> frozenset[bytes]:
-    if _NUMBERED.isdisjoint(source.words) or own(source):
+    if _NUMBERED.isdisjoint(source.words) or source.is_hipport_header:
         return frozenset()
     return frozenset(re.findall(rb"\bhipport::(numbered_(?:sync|arrive))\b", source.code))
 
@@ -109,7 +109,7 @@ def _begun(source: Cpp, project: Project, kernels: Kernels) -> Iterator[Finding]
     known = project.component(source).fact(_Begun)
     if known.kernels is None:
         # Not by way of hipport's own headers, which are here only when what was ported is read again.
-        files = [each for each in project.component(source) if isinstance(each, Cpp) and not own(each)]
+        files = [each for each in project.component(source) if isinstance(each, Cpp) and not each.is_hipport_header]
         functions = [function for file in files for function in kernels.functions(file)]
         macros = {each for file in files for each in file.fact(macros_by_words)}
         units = [*((each.name, each.called) for each in functions if not each.kernel), *macros]

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from hipport.languages.functions import Call, contains
+from hipport.analysis.functions import Call, contains
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -8,16 +8,16 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
-from hipport.finding import Certainty, Finding
-from hipport.languages.agreement import BLOCK, WARP, varies
-from hipport.languages.alike import alike
-from hipport.languages.exclusion import squeezed
-from hipport.languages.functions import LOOPS, Call, Condition, Function, contains, exclusive, nodes, operator_of
-from hipport.languages.kernels import Kernels
-from hipport.languages.macros import conditional
-from hipport.languages.parting import changes, loops_around, may_change, side_of
-from hipport.languages.trips import alike_in_turns, equal_trips
-from hipport.source import Span
+from hipport.analysis.divergence import changes, loops_around, may_change, side_of
+from hipport.analysis.exclusive_conditions import squeezed
+from hipport.analysis.functions import LOOPS, Call, Condition, Function, contains, exclusive, nodes, operator_of
+from hipport.analysis.kernels import Kernels
+from hipport.analysis.macros import conditional
+from hipport.analysis.trip_counts import alike_in_turns, equal_trips
+from hipport.analysis.uniformity import BLOCK, WARP, varies
+from hipport.analysis.warp_invariance import alike
+from hipport.core.edits import Span
+from hipport.core.finding import Certainty, Finding
 from hipport_passes.barriers.instead import instead_of
 from hipport_passes.barriers.waiting import Waiting
 

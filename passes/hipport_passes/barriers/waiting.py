@@ -10,16 +10,15 @@ from itertools import chain, islice
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from hipport.headers import own
-from hipport.languages.carriers import Carriers, Text, carriers, extent
-from hipport.languages.cpp import Cpp
-from hipport.languages.functions import DEFINE, Call, Function, arguments, call_of, nodes
-from hipport.languages.holders import leading_to
-from hipport.languages.implicit import makes_object, operator_uses
-from hipport.languages.indirect import Pointed, indirect_calls, may_call, pointed, targets
-from hipport.languages.kernels import Kernels
-from hipport.project import Component, Project
-from hipport.source import Span
+from hipport.analysis.functions import DEFINE, Call, Function, arguments, call_of, nodes
+from hipport.analysis.implicit_calls import makes_object, operator_uses
+from hipport.analysis.indirect_calls import Pointed, indirect_calls, may_call, pointed, targets
+from hipport.analysis.kernels import Kernels
+from hipport.analysis.transitive_callers import Carriers, Text, carriers, extent
+from hipport.analysis.word_index import leading_to
+from hipport.core.edits import Span
+from hipport.program.project import Component, Project
+from hipport.syntax.cpp import Cpp
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -58,7 +57,9 @@ class Waiting:
         self.pattern = re.compile(_BARRIER.pattern + b"|" + names) if found else _BARRIER
         # Macros that are `__syncthreads()` and nothing else, however they are defined.
         self._plain = frozenset(found - project.together(source, _more_than_barriers))
-        self._files = [each for each in project.component(source) if isinstance(each, Cpp) and not own(each)]
+        self._files = [
+            each for each in project.component(source) if isinstance(each, Cpp) and not each.is_hipport_header
+        ]
         self._sites: dict[Function, tuple[Call, ...]] = {}
         self._places: dict[PurePath, list[tuple[Span, bytes]]] = {}
         #: What waits, and of how many arguments at the most: one that is not given may be what waits.

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from hipport.finding import Certainty, Finding
-from hipport.languages.cmake import CMake, Command
-from hipport.source import Edit, Span
+from hipport.core.edits import Edit, Span
+from hipport.core.finding import Certainty, Finding
+from hipport.syntax.cmake_script import CMake, Command
 from hipport_passes.build_scripts.cmake_flags import Copy
 
 

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from hipport.finding import Certainty
-from hipport.languages.cmake import Argument, CMake, Command, Expression
-from hipport.source import Span
+from hipport.core.edits import Span
+from hipport.core.finding import Certainty
+from hipport.syntax.cmake_script import Argument, CMake, Command, Expression
 from hipport_passes.build_scripts.standards import settled
 from hipport_passes.nvcc_flags import HOLE, Change, telling, translate
 

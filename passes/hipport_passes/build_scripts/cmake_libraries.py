@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from hipport.finding import Certainty
-from hipport.languages.cmake import CMake, Command, Expression
-from hipport.source import Edit, Span
-from hipport.tables import load
+from hipport.core.edits import Edit, Span
+from hipport.core.finding import Certainty
+from hipport.core.tables import load
+from hipport.syntax.cmake_script import CMake, Command, Expression
 from hipport_passes.build_scripts.cmake_branches import Said
 from hipport_passes.build_scripts.cmake_trees import Tree, links, text
 from hipport_passes.nvcc_flags import library

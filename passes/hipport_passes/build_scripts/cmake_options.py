@@ -11,9 +11,9 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from hipport.finding import Certainty
-from hipport.languages.cmake import Argument, CMake, Command, Expression
-from hipport.source import Edit, Span
+from hipport.core.edits import Edit, Span
+from hipport.core.finding import Certainty
+from hipport.syntax.cmake_script import Argument, CMake, Command, Expression
 from hipport_passes.build_scripts.cmake_branches import Said, split
 from hipport_passes.build_scripts.cmake_flags import LANGUAGE, Copy, copied, leaves, stands_alone, tells, values
 from hipport_passes.build_scripts.cmake_trees import Tree, text

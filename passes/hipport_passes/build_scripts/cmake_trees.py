@@ -10,10 +10,10 @@ from functools import cached_property, partial
 from pathlib import PurePath
 from typing import NamedTuple
 
-from hipport.languages.cmake import CMake, Command
-from hipport.languages.cpp import Cpp
-from hipport.languages.enclosing import Block, answered
-from hipport.project import Project
+from hipport.program.project import Project
+from hipport.syntax.cmake_script import CMake, Command
+from hipport.syntax.cpp import Cpp
+from hipport.syntax.enclosing import Block, answered
 
 #: What a script says that has to do with CUDA.
 MENTIONS = re.compile(

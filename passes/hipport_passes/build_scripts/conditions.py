@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import libcst as cst
 
-from hipport.languages.python import Python
-from hipport.source import Edit, Span
+from hipport.core.edits import Edit, Span
+from hipport.syntax.python import Python
 from hipport_passes.build_scripts.names import Names, called
 from hipport_passes.nvcc_flags import HOLE
 

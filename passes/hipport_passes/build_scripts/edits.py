@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
-from hipport.finding import Certainty, Finding
-from hipport.languages.python import Python
-from hipport.source import Edit, Span
+from hipport.core.edits import Edit, Span
+from hipport.core.finding import Certainty, Finding
+from hipport.syntax.python import Python
 from hipport_passes.build_scripts.names import called, lone_call
 from hipport_passes.build_scripts.script import Group, Script
 from hipport_passes.nvcc_flags import worded

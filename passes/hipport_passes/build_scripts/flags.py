@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 import libcst as cst
 
-from hipport.finding import Certainty
-from hipport.languages.cpp import Cpp
-from hipport.project import Project
-from hipport.source import Span
+from hipport.core.edits import Span
+from hipport.core.finding import Certainty
+from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp
 from hipport_passes.build_scripts import options
 from hipport_passes.build_scripts.edits import NOBODY_SAYS, Becomes, Said, with_parentheses
 from hipport_passes.build_scripts.gates import left_out

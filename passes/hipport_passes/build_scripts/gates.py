@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from hipport.finding import Certainty
-from hipport.source import Edit, Span
+from hipport.core.edits import Edit, Span
+from hipport.core.finding import Certainty
 from hipport_passes.build_scripts.edits import Said, either
 from hipport_passes.build_scripts.names import called
 from hipport_passes.build_scripts.no_gpu import unseen

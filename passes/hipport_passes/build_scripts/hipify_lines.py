@@ -6,8 +6,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from hipport.languages.python import Misplaced, Python, children
-from hipport.source import Edit, Span
+from hipport.core.edits import Edit, Span
+from hipport.syntax.python import Misplaced, Python, children
 
 if TYPE_CHECKING:
     import libcst as cst

@@ -11,8 +11,8 @@ from functools import cached_property
 
 import libcst as cst
 
-from hipport.languages.python import Python, children, literal
-from hipport.source import Edit, Span
+from hipport.core.edits import Edit, Span
+from hipport.syntax.python import Python, children, literal
 from hipport_passes.nvcc_flags import HOLE
 
 _CONVERSION = re.compile(r"%(\(\w+\))?([-+ #0-9.]*)([a-z])")

@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterator
 
 import libcst as cst
 
-from hipport.finding import Certainty
-from hipport.languages.python import children
-from hipport.source import Edit
+from hipport.core.edits import Edit
+from hipport.core.finding import Certainty
+from hipport.syntax.python import children
 from hipport_passes.build_scripts.edits import Said
 from hipport_passes.build_scripts.names import called
 from hipport_passes.build_scripts.script import NVCC, RUNS, Script

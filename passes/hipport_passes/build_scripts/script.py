@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
-from hipport.languages.python import Python
+from hipport.syntax.python import Python
 from hipport_passes.build_scripts.conditions import ROCM, Conditions
 from hipport_passes.build_scripts.names import Binding, called, lone_call
 from hipport_passes.nvcc_flags import HOLE, telling

@@ -12,8 +12,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from hipport.finding import Certainty
-from hipport.languages.cpp import Cpp
+from hipport.core.finding import Certainty
+from hipport.syntax.cpp import Cpp
 from hipport_passes.nvcc_flags import Change
 
 #: What is assumed where this cannot be told.

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from hipport.finding import Certainty
-from hipport.source import Edit, Span
+from hipport.core.edits import Edit, Span
+from hipport.core.finding import Certainty
 from hipport_passes.build_scripts.edits import Said
 from hipport_passes.build_scripts.gates import set_for_cuda
 from hipport_passes.build_scripts.names import lone_call

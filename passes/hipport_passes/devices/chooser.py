@@ -7,8 +7,8 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from hipport.languages.python import Misplaced, children
-from hipport.source import Edit, Span
+from hipport.core.edits import Edit, Span
+from hipport.syntax.python import Misplaced, children
 
 if TYPE_CHECKING:
     import libcst as cst

@@ -7,7 +7,7 @@ import ast
 import re
 from collections.abc import Mapping, Sequence
 
-from hipport.languages.python import Python, syntax_tree
+from hipport.syntax.python import Python, syntax_tree
 
 _OWN_CUDA = re.compile(rb"\bdef[ \t]+cuda[ \t]*\(")
 # After PyTorch was asked for GPUs it is too late for either.

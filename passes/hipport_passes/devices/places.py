@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from hipport.languages.python import Python
+from hipport.syntax.python import Python
 from hipport_passes.devices.files import signatures
 
 if TYPE_CHECKING:

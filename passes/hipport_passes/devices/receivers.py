@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
-from hipport.finding import Certainty
-from hipport.languages.python import literal
+from hipport.core.finding import Certainty
+from hipport.syntax.python import literal
 from hipport_passes.build_scripts.names import called
 from hipport_passes.build_scripts.no_gpu import full_name
 from hipport_passes.build_scripts.script import Script

@@ -11,8 +11,8 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
-from hipport.project import Project
-from hipport.tables import load
+from hipport.core.tables import load
+from hipport.program.project import Project
 from hipport_passes.packages import own
 
 _TABLE = Path(__file__).parent.parent / "requirements.toml"

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from hipport.languages.cpp import Cpp
-from hipport.languages.declarations import member_or_qualified
-from hipport.project import Component, Project
+from hipport.program.project import Component, Project
+from hipport.syntax.cpp import Cpp
+from hipport.syntax.declarations import member_or_qualified
 from hipport_passes.ptx.assembly import opcodes
 from hipport_passes.ptx.statements import statements
 

@@ -13,7 +13,7 @@ import re
 from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from hipport.languages.cpp import Cpp
+from hipport.syntax.cpp import Cpp
 
 _DEFINE = re.compile(rb"#[ \t]*define[ \t]+(?P<name>\w+)(?P<parameters>\([^()]*\))?", re.DOTALL)
 _SPLICE = re.compile(rb"\\[ \t]*\r?\n")

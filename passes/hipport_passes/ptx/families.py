@@ -16,10 +16,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePath
 
-from hipport.languages.cpp import Cpp
-from hipport.project import Project
-from hipport.source import Edit, Span
-from hipport.tables import load
+from hipport.core.edits import Edit, Span
+from hipport.core.tables import load
+from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp
 from hipport_passes.ptx.assembly import Program, Register, Unparsed, parse
 from hipport_passes.ptx.operations import NAMESPACE, TABLE, Operation, Untranslated, function_name, operation
 from hipport_passes.ptx.statements import Statement, Unreadable, hole, statements, text_of

@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from hipport.languages.cpp import Cpp
-from hipport.project import Component, Project
-from hipport.source import Span
+from hipport.core.edits import Span
+from hipport.program.project import Component, Project
+from hipport.syntax.cpp import Cpp
 from hipport_passes.ptx.assembly import Unparsed, parse
 from hipport_passes.ptx.families import function
 from hipport_passes.ptx.operations import Untranslated, operation

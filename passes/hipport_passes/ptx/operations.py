@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
-from hipport.tables import load
+from hipport.core.tables import load
 from hipport_passes.ptx.assembly import Address, Changed, Instruction, Number, Pair, Register, Value, Vector
 
 TABLE = Path(__file__).parent.parent / "inline_ptx.own.toml"

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
-from hipport.languages.cpp import Cpp, within
-from hipport.languages.preprocessor import condition
-from hipport.project import Project
-from hipport.source import Span
+from hipport.core.edits import Span
+from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp, within
+from hipport.syntax.preprocessor import condition
 from hipport_passes.ptx.expansions import Definition, Unexpanded, definitions, expand, with_strings
 
 _KEYWORDS = frozenset((b"asm", b"__asm__", b"__asm"))

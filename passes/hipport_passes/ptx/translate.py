@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from hipport.tables import load
+from hipport.core.tables import load
 from hipport_passes.ptx.assembly import (
     Address,
     Changed,

@@ -16,10 +16,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePath
 
-from hipport.languages.cpp import Cpp
-from hipport.languages.cuda import Cuda
-from hipport.project import Project
-from hipport.source import Span
+from hipport.core.edits import Span
+from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp
+from hipport.syntax.cuda import Cuda
 from hipport_passes.ptx.assembly import Unparsed, opcodes, parse
 from hipport_passes.ptx.expansions import Definition, Unexpanded, definitions, expand, with_strings
 from hipport_passes.ptx.operations import Untranslated

@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 import libcst as cst
 
-from hipport.finding import Certainty, Finding
-from hipport.source import Edit, Span
+from hipport.core.edits import Edit, Span
+from hipport.core.finding import Certainty, Finding
 from hipport_passes.runtime.program import Program
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import libcst as cst
 
-from hipport.finding import Finding
+from hipport.core.finding import Finding
 from hipport_passes.runtime.capability_reader import Elsewhere, Reader
 from hipport_passes.runtime.capability_values import Capability
 from hipport_passes.runtime.program import Program, finding

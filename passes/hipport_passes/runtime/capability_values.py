@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import libcst as cst
 
-from hipport.languages.python import literal
+from hipport.syntax.python import literal
 
 Capability = tuple[int, int]
 

@@ -10,8 +10,8 @@ from typing import TypeVar
 
 import libcst as cst
 
-from hipport.languages.python import Python
-from hipport.project import Project
+from hipport.program.project import Project
+from hipport.syntax.python import Python
 from hipport_passes.runtime.program import Program
 
 #: Values by the module, or the class, that they belong to, and their name.

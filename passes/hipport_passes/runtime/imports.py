@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 
 import libcst as cst
 
-from hipport.finding import Finding
+from hipport.core.finding import Finding
 from hipport_passes.nvcc_flags import HOLE
 from hipport_passes.runtime.attention import expressed
 from hipport_passes.runtime.program import Program, finding

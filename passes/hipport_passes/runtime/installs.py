@@ -9,10 +9,10 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from hipport.finding import Finding
-from hipport.languages.notebook import Notebook
-from hipport.languages.shell import Shell
-from hipport.project import Project
+from hipport.core.finding import Finding
+from hipport.program.project import Project
+from hipport.syntax.notebook import Notebook
+from hipport.syntax.shell import Shell
 from hipport_passes.packages.asking import Asking
 from hipport_passes.packages.commands import BRINGS, in_commands
 from hipport_passes.runtime.probes import RUNS

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 import libcst as cst
 
-from hipport.finding import Finding
+from hipport.core.finding import Finding
 from hipport_passes.build_scripts.no_gpu import full_name
 from hipport_passes.runtime.probes import are_properties
 from hipport_passes.runtime.program import Program, finding

@@ -13,7 +13,7 @@ from itertools import pairwise
 
 import libcst as cst
 
-from hipport.languages.python import Python
+from hipport.syntax.python import Python
 from hipport_passes.build_scripts.names import Binding
 from hipport_passes.runtime.program import Program
 

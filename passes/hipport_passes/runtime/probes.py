@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from hipport.finding import Finding
-from hipport.source import Edit
+from hipport.core.edits import Edit
+from hipport.core.finding import Finding
 from hipport_passes import nvidia_tools
 from hipport_passes.nvcc_flags import HOLE
 from hipport_passes.python_gates import PRODUCT

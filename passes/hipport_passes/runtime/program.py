@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator
 
 import libcst as cst
 
-from hipport.finding import Certainty, Finding
-from hipport.languages.python import Python
-from hipport.source import Edit, Span
+from hipport.core.edits import Edit, Span
+from hipport.core.finding import Certainty, Finding
+from hipport.syntax.python import Python
 from hipport_passes.build_scripts.script import Script
 
 _NVIDIA = re.compile(r"(?i)_*(?:is|on|has)_*(?:on_)?nvidia(?:_*(?:gpu|device|platform|backend))?")

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from hipport.finding import Finding
+from hipport.core.finding import Finding
 from hipport_passes.runtime.program import Program, finding
 
 #: What PyTorch's hipify leaves as it is, and what means something else with 64 lanes, or nothing, on AMD's GPUs.

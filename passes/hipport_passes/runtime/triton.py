@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from hipport.finding import Finding
-from hipport.source import Edit
+from hipport.core.edits import Edit
+from hipport.core.finding import Finding
 from hipport_passes.runtime import elsewhere
 from hipport_passes.runtime.elsewhere import Known
 from hipport_passes.runtime.origins import EACH, origins

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from hipport.finding import Finding
-from hipport.source import Edit, Span
+from hipport.core.edits import Edit, Span
+from hipport.core.finding import Finding
 from hipport_passes.runtime.origins import origins
 from hipport_passes.runtime.program import Program, finding
 

@@ -32,14 +32,14 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from hipport.finding import Certainty, Finding
-from hipport.headers import include
-from hipport.languages.cpp import Cpp, within
-from hipport.languages.functions import Function, nodes
-from hipport.languages.kernels import Kernels
-from hipport.pipeline import Pass
-from hipport.project import Project
-from hipport.source import Edit, Span
+from hipport.analysis.functions import Function, nodes
+from hipport.analysis.kernels import Kernels
+from hipport.core.edits import Edit, Span
+from hipport.core.finding import Certainty, Finding
+from hipport.engine.pipeline import Pass
+from hipport.program.own_headers import include
+from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp, within
 from hipport_passes.spin_locks.flags import ATOMIC, for_the_block, own_flag, progress, readers_of
 from hipport_passes.spin_locks.taking import (
     ATOMICS,

@@ -7,13 +7,13 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from hipport.finding import Certainty, Finding
-from hipport.headers import include
-from hipport.languages.cpp import Cpp
-from hipport.languages.functions import Function, arguments, called_name, contains, nodes
-from hipport.languages.kernels import Kernels
-from hipport.project import Project
-from hipport.source import Edit, Span
+from hipport.analysis.functions import Function, arguments, called_name, contains, nodes
+from hipport.analysis.kernels import Kernels
+from hipport.core.edits import Edit, Span
+from hipport.core.finding import Certainty, Finding
+from hipport.program.own_headers import include
+from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp
 from hipport_passes.spin_locks.taking import NAME, WAITS, changes, innermost_loop, is_look, waits_for
 from hipport_passes.spin_locks.turns import BLOCK_TOGETHER, TURNS, fixed, in_turns, used_behind
 

@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from hipport.languages.functions import Call, Function, arguments, called_name, contains, nodes
-from hipport.languages.kernels import Kernels
-from hipport.source import Span
+from hipport.analysis.functions import Call, Function, arguments, called_name, contains, nodes
+from hipport.analysis.kernels import Kernels
+from hipport.core.edits import Span
 
 if TYPE_CHECKING:
     from tree_sitter import Node

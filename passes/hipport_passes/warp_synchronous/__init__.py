@@ -26,14 +26,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from hipport.finding import Certainty, Finding
-from hipport.headers import include
-from hipport.languages.cpp import Cpp
-from hipport.languages.functions import Function, nodes
-from hipport.languages.kernels import LED, Kernels
-from hipport.pipeline import Pass
-from hipport.project import Project
-from hipport.source import Span
+from hipport.analysis.functions import Function, nodes
+from hipport.analysis.kernels import LED, Kernels
+from hipport.core.edits import Span
+from hipport.core.finding import Certainty, Finding
+from hipport.engine.pipeline import Pass
+from hipport.program.own_headers import include
+from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp
 from hipport_passes.warp_synchronous.accesses import places_of_order, step_macros
 from hipport_passes.warp_synchronous.arrays import LAMBDAS, Arrays, arrays_of, concerned, has_elements, has_shared
 from hipport_passes.warp_synchronous.calls import at, at_the_end, in_front, joined

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import re
 
-from hipport.languages.cpp import Cpp
-from hipport.project import Component, Project
+from hipport.program.project import Component, Project
+from hipport.syntax.cpp import Cpp
 
 # What orders accesses of lanes: barriers, by whatever name. A shuffle or a vote does not, nor does a fence of CUDA's or
 # PTX's, which is for the accesses of one thread, or one for the compiler.

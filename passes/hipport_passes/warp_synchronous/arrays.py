@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, TypeAlias
 
-from hipport.languages.cpp import Cpp
-from hipport.languages.functions import Function, arguments, declared_name, device_macros, function_at, is_method, nodes
-from hipport.languages.kernels import Kernels
-from hipport.project import Project
+from hipport.analysis.functions import Function, arguments, declared_name, device_macros, function_at, is_method, nodes
+from hipport.analysis.kernels import Kernels
+from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp
 from hipport_passes.warp_synchronous.accesses import ELEMENT, WORD, step_macros
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from hipport.languages.cpp import Cpp
-from hipport.source import Edit, Span
+from hipport.core.edits import Edit, Span
+from hipport.syntax.cpp import Cpp
 
 if TYPE_CHECKING:
     from tree_sitter import Node

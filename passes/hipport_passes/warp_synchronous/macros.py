@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from hipport.finding import Certainty, Finding
-from hipport.headers import include
-from hipport.languages.cpp import Cpp, within
-from hipport.languages.functions import DEFINE, LOOPS, Function
-from hipport.languages.kernels import Kernels
-from hipport.project import Project
-from hipport.source import Edit, Span
+from hipport.analysis.functions import DEFINE, LOOPS, Function
+from hipport.analysis.kernels import Kernels
+from hipport.core.edits import Edit, Span
+from hipport.core.finding import Certainty, Finding
+from hipport.program.own_headers import include
+from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp, within
 from hipport_passes.warp_synchronous.accesses import (
     ELEMENT,
     HALVES,

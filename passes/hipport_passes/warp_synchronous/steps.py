@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from hipport.languages.agreement import BLOCK, WARP
-from hipport.languages.functions import LOOPS, Function, arguments, called_name, is_method, nodes
-from hipport.languages.kernels import Kernels
+from hipport.analysis.functions import LOOPS, Function, arguments, called_name, is_method, nodes
+from hipport.analysis.kernels import Kernels
+from hipport.analysis.uniformity import BLOCK, WARP
 from hipport_passes.warp_synchronous.accesses import ELEMENT, HALVES, LOADED, ORDERS, STORE, WORD
 from hipport_passes.warp_synchronous.arrays import Arrays
 

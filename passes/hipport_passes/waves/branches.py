@@ -21,13 +21,13 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
-from hipport.finding import Certainty, Finding
-from hipport.languages.cpp import Cpp, within
-from hipport.languages.functions import Function, functions
-from hipport.languages.macros import choices
-from hipport.languages.mentions import Definition, Mentions
-from hipport.project import Component, Project
-from hipport.source import Edit, Span
+from hipport.analysis.functions import Function, functions
+from hipport.analysis.macros import choices
+from hipport.analysis.references import Definition, Mentions
+from hipport.core.edits import Edit, Span
+from hipport.core.finding import Certainty, Finding
+from hipport.program.project import Component, Project
+from hipport.syntax.cpp import Cpp, within
 from hipport_passes.waves.kinds import on_wavefronts
 from hipport_passes.waves.sizes import having_intrinsics
 

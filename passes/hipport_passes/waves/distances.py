@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 
-from hipport.languages import constants
-from hipport.languages.cpp import Cpp, within
-from hipport.languages.functions import function_at
-from hipport.languages.mentions import Definition
-from hipport.project import Component
-from hipport.source import Span
+from hipport.analysis import constant_values
+from hipport.analysis.functions import function_at
+from hipport.analysis.references import Definition
+from hipport.core.edits import Span
+from hipport.program.project import Component
+from hipport.syntax.cpp import Cpp, within
 
 _LANES = 32
 _WORD = re.compile(rb"[A-Za-z_]\w*")
@@ -81,7 +81,7 @@ def _is_small(component: Component, source: Cpp, text: bytes, offset: int) -> bo
     # The nearest definition counts, before one of the same name elsewhere.
     made = list(re.finditer(rb"\b%b\s*=(?!=)\s*([^;,]*);" % re.escape(text), before)) if _WORD.fullmatch(text) else []
     if not made:
-        known = constants.value_in(component, text)
+        known = constant_values.value_in(component, text)
         return known is not None and 0 <= known < _LANES
     first, behind = made[-1][1].strip(), before[made[-1].end() :]
     loop = re.match(
@@ -92,7 +92,7 @@ def _is_small(component: Component, source: Cpp, text: bytes, offset: int) -> bo
     # What changes it besides, or may through its address.
     if loop is not None and re.search(_CHANGES % ((text,) * 2), behind[loop.end() :]):
         return False
-    known = constants.value_in(component, first)
+    known = constant_values.value_in(component, first)
     if known is not None:
         return 0 <= known < _LANES
     half = _HALF.fullmatch(first)
@@ -101,7 +101,7 @@ def _is_small(component: Component, source: Cpp, text: bytes, offset: int) -> bo
 
 def _is_at_most(component: Component, before: bytes, name: bytes) -> bool:
     """Say whether a size is 32 at most: by its value, or by what an assertion allows."""
-    known = constants.value_in(component, name)
+    known = constant_values.value_in(component, name)
     if known is not None:
         return 0 <= known <= _LANES
     for asserted in re.finditer(rb"\bstatic_assert\s*\(([^;]*?)(?:,[^;,]*)?\)\s*;", before):

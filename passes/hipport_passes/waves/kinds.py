@@ -12,11 +12,11 @@ import re
 from collections.abc import Iterable
 from functools import cached_property
 
-from hipport.languages.cpp import Cpp, within
-from hipport.languages.functions import Function
-from hipport.languages.mentions import Mentions
-from hipport.project import Component, Project
-from hipport.source import Span
+from hipport.analysis.functions import Function
+from hipport.analysis.references import Mentions
+from hipport.core.edits import Span
+from hipport.program.project import Component, Project
+from hipport.syntax.cpp import Cpp, within
 
 # Functions of the whole wavefront, and of 32 lanes; what tells that 64 lanes were thought of.
 _OF_WAVEFRONT = re.compile(rb"\b__(?:shfl(?:_up|_down|_xor)?|ballot|any|all)\s*\(")

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 from typing import NamedTuple
 
-from hipport.languages import constants, instances
-from hipport.languages.cpp import Cpp, within, word_before
-from hipport.languages.mentions import Definition, Mentions
-from hipport.project import Component
-from hipport.source import Span
+from hipport.analysis import constant_values, template_arguments
+from hipport.analysis.references import Definition, Mentions
+from hipport.core.edits import Span
+from hipport.program.project import Component
+from hipport.syntax.cpp import Cpp, within, word_before
 from hipport_passes.waves.distances import stays_in_half
 from hipport_passes.waves.kinds import OF_32_LANES, narrow_mask
 from hipport_passes.waves.sizes import named_as_warp, sized
@@ -81,11 +81,11 @@ class Mixed(NamedTuple):
 def counted(component: Component, match: re.Match[bytes]) -> int | None:
     """Return how many lanes `COUNTED` counts by where it matches; None if that is not known."""
     if match["size"]:
-        return constants.value_in(component, match["size"])
+        return constant_values.value_in(component, match["size"])
     if match["mask"]:
-        mask = constants.value_in(component, match["mask"])
+        mask = constant_values.value_in(component, match["mask"])
         return None if mask is None else mask + 1
-    shift = constants.value_in(component, match["shift"])
+    shift = constant_values.value_in(component, match["shift"])
     return None if shift is None or not 0 <= shift < 32 else 1 << shift
 
 
@@ -222,7 +222,9 @@ def native_marks(
 
 def _is_wide(component: Component | None, source: Cpp, width: Span) -> bool:
     text = source.code[width.start : width.end].strip()
-    known = constants.value_in(component, text) if component is not None else int(text) if text.isdigit() else None
+    known = (
+        constant_values.value_in(component, text) if component is not None else int(text) if text.isdigit() else None
+    )
     return known == 2 * _LANES
 
 
@@ -252,7 +254,7 @@ def _of_32(definition: Definition, component: Component, match: re.Match[bytes])
         return bool(match["mask"]) and _may_be(definition, component, match["mask"], _LANES - 1)
     if match.re is _TILES:
         name = match["size"] or match["given"]
-        return constants.value_in(component, name) == _LANES or _may_be(definition, component, name, _LANES)
+        return constant_values.value_in(component, name) == _LANES or _may_be(definition, component, name, _LANES)
     return True
 
 
@@ -275,10 +277,10 @@ def _may_be(definition: Definition, component: Component, name: bytes, number: i
         return False
     owner, _, member = name.rpartition(b"::")
     if owner:
-        return owner in function.template_parameters and number in constants.members(component, member)
+        return owner in function.template_parameters and number in constant_values.members(component, member)
     if name not in function.template_parameters:
         return False
-    return number in (instances.given(component, function, name, some=True) or ())
+    return number in (template_arguments.given(component, function, name, some=True) or ())
 
 
 def _is_default(definition: Definition, name: bytes) -> bool:

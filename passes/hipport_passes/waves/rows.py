@@ -6,12 +6,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from hipport.languages.blocks import shapes
-from hipport.languages.cpp import Cpp, within
-from hipport.languages.declarations import opened_before
-from hipport.languages.mentions import Mentions
-from hipport.project import Project
-from hipport.source import Span
+from hipport.analysis.block_shapes import shapes
+from hipport.analysis.references import Mentions
+from hipport.core.edits import Span
+from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp, within
+from hipport.syntax.declarations import opened_before
 from hipport_passes.waves.marks import Mark, may_be_native, native_marks, own_names
 
 #: The first of a row, a bit for each of it, and a variable that is called a lane.

@@ -12,12 +12,12 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from hipport.finding import Certainty, Finding
-from hipport.languages.cpp import Cpp, within
-from hipport.languages.functions import functions
-from hipport.languages.mentions import Definition, Mentions
-from hipport.project import Component, Project
-from hipport.source import Edit, Span
+from hipport.analysis.functions import functions
+from hipport.analysis.references import Definition, Mentions
+from hipport.core.edits import Edit, Span
+from hipport.core.finding import Certainty, Finding
+from hipport.program.project import Component, Project
+from hipport.syntax.cpp import Cpp, within
 from hipport_passes.waves.kinds import on_wavefronts, places_on_wavefronts
 
 #: CUDA's functions whose first argument is a mask.

@@ -9,13 +9,13 @@ from functools import cache
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
-from hipport.languages import constants
-from hipport.languages.cpp import Cpp
-from hipport.languages.flow import Flow, Kind
-from hipport.languages.functions import Function, Variable, called_name
-from hipport.names import Names
-from hipport.project import Project
-from hipport.tables import load
+from hipport.analysis import constant_values
+from hipport.analysis.functions import Function, Variable, called_name
+from hipport.analysis.library_names import Names
+from hipport.analysis.value_propagation import Flow, Kind
+from hipport.core.tables import load
+from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -171,11 +171,11 @@ class Masks(Flow):
     def number(self, function: Function, node: Node) -> int | None:
         text = function.text(node).strip(b"() ")
         if text.startswith(b"~"):
-            inner = constants.value(function.source, self.project, text[1:].strip())
+            inner = constant_values.value(function.source, self.project, text[1:].strip())
             return None if inner is None else ~inner
         if function.locals.named(text, node.start_byte) is not None and not self._is_constant(function, node, text):
             return None
-        return 32 if text == b"warpSize" else constants.value(function.source, self.project, text)
+        return 32 if text == b"warpSize" else constant_values.value(function.source, self.project, text)
 
     def _is_constant(self, function: Function, node: Node, name: bytes) -> bool:
         variable = function.locals.named(name, node.start_byte)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from hipport.languages.functions import Function
+from hipport.analysis.functions import Function
 from hipport_passes.wide_warps.twins import OF_WAVE, whole
 from hipport_passes.wide_warps.widening import NATIVE
 

@@ -11,13 +11,12 @@ import re
 from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
-from hipport.headers import own
-from hipport.languages import constants
-from hipport.languages.agreement import BLOCK, WARP
-from hipport.languages.cpp import Cpp
-from hipport.languages.cuda import launches
-from hipport.languages.functions import Function, arguments, called_name
-from hipport.project import Project
+from hipport.analysis import constant_values
+from hipport.analysis.functions import Function, arguments, called_name
+from hipport.analysis.uniformity import BLOCK, WARP
+from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp
+from hipport.syntax.cuda import launches
 from hipport_passes.wide_warps.masks import SHUFFLE, Masks, inner_nodes, returned
 
 if TYPE_CHECKING:
@@ -97,11 +96,12 @@ class _Remaining:
         """Whether it is a constant that is defined as something divided by 32."""
         if self.function.locals.named(name, node.start_byte) is not None:
             return False
-        body = constants.definition(self.function.source, self.project, name)
+        body = constant_values.definition(self.function.source, self.project, name)
         if body is None:
             return False
         return any(
-            five or constants.value(self.function.source, self.project, by) == 32 for by, five in _DIVIDED.findall(body)
+            five or constant_values.value(self.function.source, self.project, by) == 32
+            for by, five in _DIVIDED.findall(body)
         )
 
     def _sizes(self, node: Node) -> bool:
@@ -148,7 +148,7 @@ class _Remaining:
         for declared in self.flow.members_named(name):
             size = declared.declarator.child_by_field_name("size") if declared.declarator is not None else None
             text = declared.source.code[size.start_byte : size.end_byte] if size is not None else b""
-            if text and constants.value(declared.source, self.project, text) == 32:
+            if text and constant_values.value(declared.source, self.project, text) == 32:
                 yield node.start_byte, f"`{self._shown(node)}` has 32 entries"
                 return
 
@@ -305,7 +305,7 @@ def _right(node: Node) -> Node | None:
 def launches_that_count(kernel: Function, project: Project) -> Iterator[str]:
     """Yield the launches of the kernel whose blocks are not whole wavefronts, or whose grid counts warps of 32."""
     for source in project.component(kernel.source):
-        if not isinstance(source, Cpp) or own(source) or kernel.name not in source.words:
+        if not isinstance(source, Cpp) or source.is_hipport_header or kernel.name not in source.words:
             continue
         for launch in launches(source):
             name = re.split(rb"\s*<", launch.kernel)[0].rpartition(b"::")[2].strip()
@@ -314,7 +314,9 @@ def launches_that_count(kernel: Function, project: Project) -> Iterator[str]:
             line = source.first.position(source.origin(launch.brackets).start)[0]
             grid, block = (source.code[each.start : each.end] for each in launch.configuration[:2])
             where = f"its launch in line {line}" + ("" if source is kernel.source else f" of {source.path.name}")
-            sizes = [constants.value(source, project, each) for each in _sizes(source, block, launch.brackets.start)]
+            sizes = [
+                constant_values.value(source, project, each) for each in _sizes(source, block, launch.brackets.start)
+            ]
             if sizes and sizes[0] is not None and sizes[0] % 64:
                 shown = " x ".join(str(size) if size is not None else "?" for size in sizes)
                 yield f"{where}: blocks of {shown} threads"
@@ -360,6 +362,6 @@ def _divided(text: bytes) -> list[bytes]:
 
 
 def _counts(source: Cpp, project: Project, text: bytes) -> bool:
-    if constants.value(source, project, text) is not None:
+    if constant_values.value(source, project, text) is not None:
         return False
-    return any(constants.value(source, project, word) in (31, 32) for word in _WORD.findall(text))
+    return any(constant_values.value(source, project, word) in (31, 32) for word in _WORD.findall(text))

@@ -6,9 +6,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from hipport.languages.cpp import Cpp
-from hipport.languages.functions import Function, functions, is_method
-from hipport.source import Span
+from hipport.analysis.functions import Function, functions, is_method
+from hipport.core.edits import Span
+from hipport.syntax.cpp import Cpp
 from hipport_passes.wide_warps.widening import Work
 
 _SUFFIX = b"_of_wave"

@@ -8,13 +8,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from hipport.languages import constants
-from hipport.languages.agreement import BLOCK, WARP
-from hipport.languages.cpp import Cpp
-from hipport.languages.flow import Declared, result_of, span
-from hipport.languages.functions import Function, arguments, called_name
-from hipport.project import Project
-from hipport.source import Span
+from hipport.analysis import constant_values
+from hipport.analysis.functions import Function, arguments, called_name
+from hipport.analysis.uniformity import BLOCK, WARP
+from hipport.analysis.value_propagation import Declared, result_of, span
+from hipport.core.edits import Span
+from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp
 from hipport_passes.wide_warps.masks import (
     SHUFFLE,
     Masks,
@@ -82,7 +82,7 @@ class Widening:
         for match in _REFUSED.finditer(self.code, function.body.start_byte, function.body.end_byte):
             self.refuse_at(match.start(), match.group().decode("utf-8", "replace"))
         for match in _TILE.finditer(self.code, function.body.start_byte, function.body.end_byte):
-            size = constants.value(function.source, self.project, match[1])
+            size = constant_values.value(function.source, self.project, match[1])
             if size is None or size >= 32:
                 self.refuse_at(match.start(), match.group().decode("utf-8", "replace"))
         for match in _ROWS.finditer(self.code, function.body.start_byte, function.body.end_byte):
@@ -143,7 +143,7 @@ class Widening:
                 return
         known = self.flow.kernels.definitions(self.function.source, name)
         sizes = re.findall(rb"<([^<>]*)>", self.function.text(callee)) if known else []
-        if known and any(constants.value(self.function.source, self.project, each) == 32 for each in sizes):
+        if known and any(constant_values.value(self.function.source, self.project, each) == 32 for each in sizes):
             self.refuse(node, "32 is given on")
         for argument in given if known else ():
             if self.flow.number(self.function, argument) in (16, 31, 32):
@@ -169,7 +169,7 @@ class Widening:
         return _FULL.fullmatch(text) is not None or (
             node.type == "identifier"
             and self.function.locals.named(text, node.start_byte) is None
-            and constants.value(self.function.source, self.project, text) in (0xFFFFFFFF, -1)
+            and constant_values.value(self.function.source, self.project, text) in (0xFFFFFFFF, -1)
         )
 
     def shuffle(self, name: bytes, given: tuple[Node, ...]) -> None:
@@ -581,10 +581,10 @@ class Widening:
         source = self.function.source
 
         def counts(name: bytes, depth: int) -> bool:
-            if constants.value(source, self.project, name) is not None:
+            if constant_values.value(source, self.project, name) is not None:
                 return False
             return any(
-                constants.value(source, self.project, word) in (31, 32)
+                constant_values.value(source, self.project, word) in (31, 32)
                 or (depth > 0 and word in bodies and counts(word, depth - 1))
                 for body in bodies[name]
                 for word in _NUMBER_OR_NAME.findall(body)
