@@ -22,7 +22,7 @@ from hipport.engine.outcomes import Outcome
 from hipport.executor import compile as compiling
 from hipport.executor.compile import Options
 from hipport.program.project import Target
-from hipport_passes import inline_ptx
+from hipport_passes.device import inline_ptx
 
 KERNELS = 24
 THREADS = 1024

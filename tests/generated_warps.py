@@ -24,7 +24,7 @@ from random import Random
 from hipport import api
 from hipport.executor import compile as compiling
 from hipport.executor.compile import Options
-from hipport_passes import inline_ptx
+from hipport_passes.device import inline_ptx
 
 KERNELS = 24
 BLOCK = 96

@@ -172,7 +172,8 @@ def test_no_modules_import_each_other() -> None:
 def test_no_two_modules_have_one_name() -> None:
     """So that a name says which one is meant: in a stack trace, in a search, in talk."""
     names = Counter(p.stem for p in (*ENGINE, *(ROOT / "passes/hipport_passes").rglob("*.py")) if p.stem[:2] != "__")
-    names += Counter(p.parent.name for p in (ROOT / "passes/hipport_passes").rglob("__init__.py"))
+    # Passes of several files; the folders that passes lie in are none.
+    names += Counter(p.parent.name for p in (ROOT / "passes/hipport_passes").glob("*/*/__init__.py"))
     assert [name for name, count in names.items() if count > 1] == []
 
 

@@ -12,7 +12,8 @@ import hipport
 from hipport.core.finding import Certainty
 from hipport.testing import Fixture, fixtures, port
 from hipport.toolchain import toolchains
-from hipport_passes import PASSES, cpp_extension
+from hipport_passes import PASSES
+from hipport_passes.build_files import cpp_extension
 from recorded_builds import ENVIRONMENTS, record, untranslated
 
 ROOT = Path(__file__).parent.parent

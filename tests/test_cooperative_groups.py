@@ -8,7 +8,7 @@ import pytest
 from hipport.engine.pipeline import run
 from hipport.program.project import Project, Target
 from hipport.syntax.cuda import Cuda
-from hipport_passes import cooperative_groups
+from hipport_passes.device import cooperative_groups
 
 HEADER = b"""#pragma once
 #include <cooperative_groups.h>

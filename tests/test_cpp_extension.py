@@ -25,8 +25,8 @@ from hipport.syntax.cpp import Cpp
 from hipport.syntax.cuda import Cuda
 from hipport.syntax.python import Python
 from hipport.testing import Fixture, fixtures
-from hipport_passes import cpp_extension
-from hipport_passes.cpp_extension import translate
+from hipport_passes.build_files import cpp_extension
+from hipport_passes.build_files.cpp_extension import translate
 from recorded_builds import Recorded, record, words
 
 FIXTURES = list(fixtures(Path(__file__).parent.parent / "fixtures" / "cpp_extension"))

@@ -24,7 +24,7 @@ from hipport.core.finding import Certainty
 from hipport.engine.outcomes import Outcome, Ported
 from hipport.program.project import Target
 from hipport.workspace import config
-from hipport_passes import device_agnostic
+from hipport_passes.python import device_agnostic
 
 PROGRAMS = {
     "tensors": """

@@ -19,7 +19,7 @@ from hipport.reporting import report
 from hipport.reporting.explain import Unknown
 from hipport.syntax.cuda import Cuda
 from hipport.workspace import writing
-from hipport_passes import api_names
+from hipport_passes.names import api_names
 
 TEXT = b"void f() { cudaDeviceSynchronize(); }\n"
 

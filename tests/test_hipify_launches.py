@@ -19,7 +19,8 @@ from hipport.syntax.cuda import Cuda
 from hipport.syntax.kernel_launches import Written, written
 from hipport.syntax.python import Python
 from hipport.testing import Fixture, fixtures
-from hipport_passes import hipify_launches, launch_syntax
+from hipport_passes.compatibility import hipify_launches
+from hipport_passes.device import launch_syntax
 from test_fixture_builds import complaint
 
 hipify = pytest.importorskip(

@@ -26,8 +26,9 @@ from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp
 from hipport.syntax.cuda import Cuda
 from hipport.toolchain.toolchains import find
-from hipport_passes import inline_ptx
-from hipport_passes.ptx.assembly import (
+from hipport_passes.device import inline_ptx
+from hipport_passes.device.ptx.operations import BITS, CPP, TABLE, Untranslated, expanded, operation, pattern, signature
+from hipport_passes.device.ptx.ptx_assembly import (
     Address,
     Changed,
     Instruction,
@@ -40,9 +41,8 @@ from hipport_passes.ptx.assembly import (
     opcodes,
     parse,
 )
-from hipport_passes.ptx.operations import BITS, CPP, TABLE, Untranslated, expanded, operation, pattern, signature
-from hipport_passes.ptx.statements import Operand, Statement, Unreadable, hole, statements
-from hipport_passes.ptx.translate import Translation, translate
+from hipport_passes.device.ptx.statements import Operand, Statement, Unreadable, hole, statements
+from hipport_passes.device.ptx.translate import Translation, translate
 from ptx_columns import columns
 
 

@@ -17,8 +17,8 @@ from hipport.engine.pipeline import run
 from hipport.program.project import Project
 from hipport.syntax.make import Makefile
 from hipport.testing import fixtures
-from hipport_passes import makefile
-from hipport_passes.nvcc_flags import translate
+from hipport_passes.build_files import makefile
+from hipport_passes.build_files.nvcc_flags import translate
 
 FIXTURES = list(fixtures(Path(__file__).parent.parent / "fixtures" / "makefile"))
 

@@ -12,7 +12,8 @@ from hipport.engine.pipeline import run
 from hipport.program.project import Project, Target
 from hipport.syntax.cpp import Cpp
 from hipport.syntax.cuda import Cuda
-from hipport_passes import api_names, arch_guards, headers, namespaces
+from hipport_passes.device import arch_guards
+from hipport_passes.names import api_names, headers, namespaces
 
 
 def port(files: dict[str, str], **target: tuple[int, int]) -> Ported:

@@ -17,8 +17,7 @@ from hipport.syntax.packaging import Requirements
 from hipport.syntax.shell import Command, Dockerfile, Shell
 from hipport.syntax.toml import Toml
 from hipport.workspace import config
-from hipport_passes import requirements
-from hipport_passes.packages import recipes
+from hipport_passes.packages import recipes, requirements
 from hipport_passes.packages.judge import asked, judge
 
 PINNED = b"torch==2.1.0+cu118\n"

@@ -27,9 +27,9 @@ from hipport.syntax.own_guards import MARK, asked
 from hipport.syntax.python import Python
 from hipport.testing import Fixture, fixtures
 from hipport_passes import PASSES
-from hipport_passes.build_scripts.cmake_trees import Tree
-from hipport_passes.build_scripts.conditions import Conditions
-from hipport_passes.helper_includes import USE, _included, _of
+from hipport_passes.build_files.build_scripts.cmake_trees import Tree
+from hipport_passes.build_files.build_scripts.script_conditions import Conditions
+from hipport_passes.names.helper_includes import USE, _included, _of
 from upstream import merged, upstream
 
 FOLDER = Path(__file__).parent.parent / "fixtures"

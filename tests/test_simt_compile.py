@@ -423,7 +423,7 @@ def test_without_a_compiler_it_is_said_what_is_needed(tmp_path: Path, env: dict[
 
 def test_inline_ptx_runs_as_functions(tmp_path: Path, env: dict[str, str]) -> None:
     """The original's assembly is what hipport makes of it: the executor has no other way to run it."""
-    from hipport_passes import inline_ptx
+    from hipport_passes.device import inline_ptx
 
     text = """
 #include <cstdio>

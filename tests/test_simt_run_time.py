@@ -18,7 +18,7 @@ from hipport.executor.compile import Options, program
 from hipport.executor.run_time_compiler import Refused, Request, flags_of
 from hipport.toolchain.toolchains import cache as cache_of
 from hipport.verifying import program_verifier as programs
-from hipport_passes import inline_ptx
+from hipport_passes.device import inline_ptx
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="needs a C++ compiler")
 

@@ -14,7 +14,8 @@ from hipport.core.source import Source
 from hipport.core.tables import load
 from hipport.syntax.file_languages import source
 from hipport.toolchain.toolchains import Toolchain, find
-from hipport_passes import api_names, fp8_formats, headers
+from hipport_passes.device import fp8_formats
+from hipport_passes.names import api_names, headers
 
 PASSES = Path(api_names.__file__).parent
 OWN = load(PASSES / "api_names.own.toml")

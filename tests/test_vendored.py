@@ -14,7 +14,7 @@ from hipport.program.project import Project, Skipped
 from hipport.syntax.cuda import Cuda
 from hipport.syntax.python import Python
 from hipport.workspace.discovery import discover
-from hipport_passes import vendored
+from hipport_passes.packages import vendored
 
 needs_torch = pytest.mark.skipif(
     importlib.util.find_spec("torch") is None,

@@ -16,7 +16,7 @@ from hipport import api
 from hipport.reporting import verify_report
 from hipport.verifying import extension_verifier
 from hipport.verifying.results import Configuration, Verified
-from hipport_passes import inline_ptx
+from hipport_passes.device import inline_ptx
 
 EXAMPLES = Path(__file__).parent.parent / "ext_examples"
 NAMES = sorted(path.parent.name for path in EXAMPLES.glob("*/cases.py"))

@@ -22,7 +22,7 @@ from hipport.reporting import verify_report
 from hipport.toolchain import contained, toolchains
 from hipport.verifying import extension_verifier, results
 from hipport.verifying import program_verifier as programs
-from hipport_passes import inline_ptx
+from hipport_passes.device import inline_ptx
 
 SUMS = Path(__file__).parent / "verified/sums.cu"
 ENV = {**os.environ}

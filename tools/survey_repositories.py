@@ -29,8 +29,8 @@ from hipport.core.tables import load
 from hipport.engine.outcomes import Outcome, Ported
 from hipport.syntax.cpp import Cpp
 from hipport.syntax.cuda import Cuda
-from hipport_passes import warp_intrinsics
-from hipport_passes.ptx.statements import statements
+from hipport_passes.device import warp_intrinsics
+from hipport_passes.device.ptx.statements import statements
 
 
 def commit_of(clone: Path) -> str:

@@ -269,7 +269,7 @@ def build(
     """
     env = allowed(env, pass_on)
     from hipport.building import builder
-    from hipport_passes.nvcc_flags import translate
+    from hipport_passes.build_files.nvcc_flags import translate
 
     places = _listed(paths)
     target = target or Target()
@@ -334,7 +334,7 @@ def port(
     from hipport.reporting.evidence import Evidence
     from hipport.toolchain.machine import known_gpus
     from hipport_passes import BEFORE_EXECUTOR
-    from hipport_passes.nvcc_flags import translate
+    from hipport_passes.build_files.nvcc_flags import translate
 
     places = _listed(paths)
     options: dict[str, Any] = {
@@ -431,7 +431,8 @@ def verify_program(
     env = allowed(env, pass_on)
     from hipport.verifying import extension_verifier as verifying
     from hipport.verifying import program_verifier as running
-    from hipport_passes import BEFORE_EXECUTOR, nvcc_flags
+    from hipport_passes import BEFORE_EXECUTOR
+    from hipport_passes.build_files import nvcc_flags
 
     places = _listed(paths)
     discovery.refuse_conflicts(discovery.discover(places, exclude=exclude, vendored=_markers()))
@@ -530,7 +531,7 @@ def _run_how(
 def _sides(places: Sequence[Path], env: Mapping[str, str], make: Callable[[list[Path]], Ported]) -> Sides:
     """Return the original and the port of what is at `places`; raises where the port is not complete."""
     from hipport.verifying.restored import Sides
-    from hipport_passes.headers import is_of_hip
+    from hipport_passes.names.headers import is_of_hip
 
     return Sides(places, env, lambda places: _complete(make(list(places))), is_of_hip)
 
@@ -753,6 +754,6 @@ def _check_rules(rules: Mapping[str, Any] | None) -> None:
 
 
 def _markers() -> Mapping[str, tuple[str, ...]]:
-    from hipport_passes.vendored import markers
+    from hipport_passes.packages.vendored import markers
 
     return markers()

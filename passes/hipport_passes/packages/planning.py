@@ -22,8 +22,8 @@ from hipport.syntax.python import Python
 from hipport.syntax.shell import Dockerfile, Markdown, Shell
 from hipport.syntax.toml import Toml
 from hipport.toolchain.install_plan import Change, Check, LeftOut, Mention, Package, Plan, Step, in_work
-from hipport_passes import requirements
 from hipport_passes.packages import recipes as table
+from hipport_passes.packages import requirements
 from hipport_passes.packages.asking import Asking, decoded
 from hipport_passes.packages.commands import conda_install, filled, pip_install
 from hipport_passes.packages.judge import asked, family_of

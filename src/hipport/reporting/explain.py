@@ -333,8 +333,13 @@ def _neutral(reported: Reported, name: str) -> tuple[str, str, str]:
     return reported.path.name, reported.rule, reported.message.replace(name, "…")
 
 
+def _tables(folder: Path) -> list[Path]:
+    """Return the tables of passes, in the order of their names: they lie beside the passes, and fixtures deeper."""
+    return sorted((*folder.glob("*.toml"), *folder.glob("*/*.toml")), key=lambda path: path.name)
+
+
 def _rows(name: str, tables: Path) -> Iterator[Row]:
-    for path in sorted(tables.glob("*.toml")):
+    for path in _tables(tables):
         if path.name != "pitfalls.toml":
             for section, values in _found(name, load(path), ()):
                 # Names that came with a release of ROCm stand below it.
@@ -395,7 +400,7 @@ def _plain(value: Any) -> str:
 def _near(name: str, own: Sequence[str], tables: Path) -> list[str]:
     """Names that are spelled like `name`, hipport's own first."""
     known = set()
-    for path in tables.glob("*.toml"):
+    for path in _tables(tables):
         if path.name != "pitfalls.toml":
             known |= _names(load(path))
     lower = {each.lower(): each for each in (*sorted(known), *own)}
