@@ -16,6 +16,7 @@ from functools import singledispatch
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Finding
 from hipport.core.source import Source
+from hipport.syntax.cmake_script import CMake
 from hipport.syntax.cpp import Cpp
 from hipport.syntax.own_guards import MARK
 from hipport.syntax.python import Python
@@ -76,6 +77,21 @@ def _of_python(source: Python, finding: Finding) -> Finding:
         ]
         new = edit.new + b"".join(b"  " + comment + source.newline for comment in again)
         edits.append(replace(edit, new=new) if again and edit.new else edit)
+    return replace(finding, edits=tuple(edits))
+
+
+@keeping_comments.register
+def _of_cmake(source: CMake, finding: Finding) -> Finding:
+    """Between any two words of CMake a comment may stand; behind one of a line's rest, the line ends."""
+    if not any(b"#" in source[edit.span] for edit in finding.edits):
+        return finding
+    written = b"\n".join(edit.new for edit in finding.edits)
+    edits = []
+    for edit in finding.edits:
+        tokens = [token for token in source.tokens_in(edit.span) if token.kind == "comment"]
+        lost = [source[token.span] for token in tokens if source[token.span] not in written]
+        kept = b"".join(b" " + each + (b"" if each.startswith(b"#[") else source.newline) for each in lost)
+        edits.append(replace(edit, new=edit.new + kept) if kept else edit)
     return replace(finding, edits=tuple(edits))
 
 
