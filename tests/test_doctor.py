@@ -14,7 +14,7 @@ from hipport.cli import main
 from hipport.core import reading
 from hipport.reporting import report
 from hipport.toolchain import toolchains
-from hipport.toolchain.doctor import Diagnosis, Status, diagnose, visible
+from hipport.toolchain.diagnosis import Diagnosis, Status, diagnose, visible
 from hipport.toolchain.machine import Machine, Torch, User, arch_of, look
 from hipport.toolchain.toolchains import Toolchain
 

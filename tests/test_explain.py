@@ -12,7 +12,7 @@ import hipport
 from hipport.cli import main
 from hipport.core.tables import load
 from hipport.reporting import report
-from hipport.reporting.explain import Explanation, Unknown
+from hipport.reporting.explainer import Explanation, Unknown
 from hipport.testing import fixtures
 from hipport_passes import PASSES
 

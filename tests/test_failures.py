@@ -16,7 +16,7 @@ from hipport.core.finding import Finding
 from hipport.engine.pipeline import Pass
 from hipport.program.project import Project
 from hipport.reporting import report
-from hipport.reporting.explain import Unknown
+from hipport.reporting.explainer import Unknown
 from hipport.syntax.cuda import Cuda
 from hipport.workspace import writing
 from hipport_passes.names import api_names

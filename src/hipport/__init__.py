@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from hipport.program.project import Project, Target
     from hipport.reporting import report
     from hipport.reporting.evidence import Evidence
-    from hipport.reporting.explain import Explanation
-    from hipport.toolchain.doctor import Diagnosis
+    from hipport.reporting.explainer import Explanation
+    from hipport.toolchain.diagnosis import Diagnosis
     from hipport.toolchain.install_plan import Checked, Plan
     from hipport.verifying.results import Verified
 
@@ -52,10 +52,10 @@ _WHERE = {
     "Built": "building.builder",
     "Certainty": "core.finding",
     "Checked": "toolchain.install_plan",
-    "Diagnosis": "toolchain.doctor",
+    "Diagnosis": "toolchain.diagnosis",
     "Edit": "core.source",
     "Evidence": "reporting.evidence",
-    "Explanation": "reporting.explain",
+    "Explanation": "reporting.explainer",
     "Finding": "core.finding",
     "Outcome": "engine.outcomes",
     "Pass": "engine.pipeline",

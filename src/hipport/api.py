@@ -29,10 +29,10 @@ from hipport.workspace.environment import allowed, from_anywhere
 
 if TYPE_CHECKING:
     from hipport.building import builder
+    from hipport.reporting.assumptions import Reviewed
     from hipport.reporting.evidence import Evidence, Verification
-    from hipport.reporting.explain import Explanation
-    from hipport.reporting.review import Reviewed
-    from hipport.toolchain.doctor import Diagnosis
+    from hipport.reporting.explainer import Explanation
+    from hipport.toolchain.diagnosis import Diagnosis
     from hipport.toolchain.install_plan import Plan
     from hipport.verifying.amd_gpus import Hardware
     from hipport.verifying.restored import Sides
@@ -216,7 +216,7 @@ def review(
     The journal of `rewrite` says what there was, which is ported again, with the same options if these are the same.
     Raises writing.Refused where there is no journal, or one that is damaged.
     """
-    from hipport.reporting.review import review as reviewed
+    from hipport.reporting.assumptions import review as reviewed
     from hipport_passes import PASSES
 
     _check_rules(rules)
@@ -295,7 +295,7 @@ def doctor(*, env: Mapping[str, str], root: str | Path = "/", python: str | Path
     Runs ROCm's tools and each hipcc, and with `python` a program that uses its PyTorch. With another `root`, files of
     another machine's /sys, /proc, /dev and /etc that were copied there, it reads those and runs nothing.
     """
-    from hipport.toolchain.doctor import diagnose
+    from hipport.toolchain.diagnosis import diagnose
     from hipport.toolchain.machine import look, me
 
     return diagnose(look(Path(root).resolve(), from_anywhere(env), me(), Path(python) if python is not None else None))
@@ -383,16 +383,16 @@ def port(
 def explain(name: str, *, target: Target | None = None, rules: Mapping[str, Any] | None = None) -> Explanation:
     """Return what hipport does with `name`, and why: a pass, a rule, the number of a pitfall, or a name in programs.
 
-    Ports small programs in memory, for `target` and with your own `rules`. Raises explain.Unknown, which says what is
+    Ports small programs in memory, for `target` and with your own `rules`. Raises explainer.Unknown, which says what is
     spelled like it.
     """
     import hipport_passes
-    from hipport.reporting import explain
+    from hipport.reporting import explainer
 
     tables = Path(hipport_passes.__file__).parent
     # In the wheel fixtures lie in the package, and in the repository beside it.
     cases = next(path for path in (tables / "fixtures", tables.parents[1] / "fixtures") if path.is_dir())
-    return explain.explain(
+    return explainer.explain(
         name, hipport_passes.PASSES, tables, cases, lambda texts: rewrite(texts, target=target, rules=rules)
     )
 

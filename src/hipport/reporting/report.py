@@ -26,9 +26,9 @@ from hipport.syntax.cpp import UNITS
 
 if TYPE_CHECKING:
     from hipport.building.builder import Built, Compiled
-    from hipport.reporting.explain import Explanation
-    from hipport.reporting.review import Reviewed
-    from hipport.toolchain.doctor import Diagnosis
+    from hipport.reporting.assumptions import Reviewed
+    from hipport.reporting.explainer import Explanation
+    from hipport.toolchain.diagnosis import Diagnosis
 
 #: The version of the JSON that `as_json` writes; a field is never renamed or removed within one.
 SCHEMA = 1

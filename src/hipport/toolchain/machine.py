@@ -190,7 +190,7 @@ def look(root: Path, env: Mapping[str, str], user: User, python: Path | None = N
 
 @cache
 def _integrated() -> frozenset[str]:
-    return frozenset(load(Path(__file__).with_name("doctor.toml"))["integrated"].split())
+    return frozenset(load(Path(__file__).with_name("diagnosis.toml"))["integrated"].split())
 
 
 def arch_of(version: int) -> str:

@@ -67,7 +67,7 @@ def diagnose(machine: Machine) -> Diagnosis:
 
 @cache
 def _facts() -> dict[str, Any]:
-    return load(Path(__file__).with_name("doctor.toml"))
+    return load(Path(__file__).with_name("diagnosis.toml"))
 
 
 def _gpus(machine: Machine) -> Iterator[Check]:
