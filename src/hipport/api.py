@@ -21,8 +21,7 @@ from hipport.core.source import Source
 from hipport.engine.outcomes import Ported, Scanned
 from hipport.engine.pipeline import Pass, Progress, run
 from hipport.program import extensions
-from hipport.program.project import Project, Target
-from hipport.syntax import file_languages
+from hipport.program.project import Target
 from hipport.toolchain.processors import processors
 from hipport.workspace import discovery, writing
 from hipport.workspace.environment import allowed, from_anywhere
@@ -141,7 +140,10 @@ def scan(
 def changes(ported: Ported) -> tuple[writing.Change, ...]:
     """Return what `ported` would write, as bytes before and after."""
     before = ported.before.by_path
-    changed = [writing.Change(source.path, before[source.path].text, source.text) for source in ported.changed]
+    changed = [
+        writing.Change(source.path, before[source.path].text, source.text, source.steps_from(before[source.path]))
+        for source in ported.changed
+    ]
     root = ported.before.root
     made = []
     for file in ported.created:
@@ -277,7 +279,7 @@ def build(
         env,
         _knowledge(),
         python=Path(python),
-        sources=_rewritten(places, target),
+        sources=_rewritten(places),
         exclude=exclude,
         exclude_base=exclude_base,
         jobs=jobs,
@@ -610,33 +612,10 @@ def verify_teeth(
     return own.run(lambda: verifying.teeth(own.original[0], how, port=own.port, cases=cases, names=names))
 
 
-def _rewritten(paths: Sequence[Path], target: Target) -> dict[Path, Source]:
-    """The files that hipport rewrote in place, by absolute path, with how they came to be.
-
-    The journal has what was there before; porting it again tells how that became what is there now.
-    """
-    found: dict[Path, Source] = {}
-    for root in {root for path in paths for root in writing.find_roots(path.resolve())}:
-        try:
-            first = writing.originals(root)
-        except OSError:
-            continue  # one of them is damaged: messages are at the lines that files have now
-        project = discovery.discover([root], target, vendored=_markers())
-        before = tuple(
-            file_languages.source(source.path, first[source.path]) if source.path in first else source
-            for source in project.sources
-        )
-        ported = rewrite_project(replace(project, sources=before))
-        now = project.by_path
-        found |= {root / s.path: s for s in ported.changed if s.text == now[s.path].text}
-    return found
-
-
-def rewrite_project(project: Project) -> Ported:
-    """Run all passes over a project."""
-    from hipport_passes import PASSES
-
-    return run(project, PASSES)
+def _rewritten(paths: Sequence[Path]) -> dict[Path, Source]:
+    """The files that hipport rewrote in place, by absolute path, with how they came to be."""
+    roots = {root for path in paths for root in writing.find_roots(path.resolve())}
+    return {root / path: source for root in roots for path, source in writing.rewritten(root).items()}
 
 
 def deps(

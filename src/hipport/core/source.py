@@ -69,6 +69,15 @@ class Source(Facts):
         """Let go of what was derived from the text but for what is asked of it when edits of it have been made."""
         self.drop((*self.__getstate__(), *self.lasting))
 
+    def steps_from(self, before: Source) -> tuple[tuple[Edit, ...], ...]:
+        """Return the edits that made this text of an earlier one, step by step; none where they did not."""
+        steps: list[tuple[Edit, ...]] = []
+        step: Source = self
+        while step.before is not None and step.text != before.text:
+            steps.append(step.edits)
+            step = step.before
+        return tuple(reversed(steps)) if step.text == before.text else ()
+
     def apply(self: SourceT, edits: Iterable[Edit]) -> SourceT:
         """Return the source with `edits` made. Raises Conflict; with no edits, returns itself."""
         ordered: list[Edit] = []
