@@ -87,7 +87,7 @@ def test_of_two_registrations_the_gpus_is_the_cpus() -> None:
 
 
 def run_python(text: str) -> str:
-    folder = torch_extension.HERE
+    folder = torch_extension.HERE.parent
     code = f"import sys; sys.path.insert(0, {str(folder)!r})\nimport pretend_gpu, torch\n" + textwrap.dedent(text)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
