@@ -62,6 +62,10 @@ class Names:
             yield self.parent[node], node
             node = self.parent[node]
 
+    def is_inside(self, node: cst.CSTNode, outer: cst.CSTNode) -> bool:
+        """Say whether `node` is `outer`, or a part of it."""
+        return node is outer or any(above is outer for above, _ in self.ancestors(node))
+
     def function(self, node: cst.CSTNode) -> cst.FunctionDef | None:
         """Return the function that `node` stands in."""
         return next(iter(self._functions_around(node)), None)
