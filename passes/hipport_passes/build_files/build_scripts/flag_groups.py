@@ -111,29 +111,18 @@ class _Following:
         self._done.add((node, use, split))
         match node:
             case cst.List() | cst.Tuple() | cst.Set():
-                items = tuple(element.value for element in node.elements if isinstance(element, cst.Element))
-                self._group(node, "elements", items, use)
-                for element in node.elements:
-                    if isinstance(element, cst.StarredElement) or (
-                        use != "macro" and isinstance(element.value, (cst.List, cst.Tuple))
-                    ):
-                        self._follow(element.value, use, split)
-            case cst.SimpleString() | cst.ConcatenatedString():
+                self._follow_elements(node, use, split)
+            case cst.SimpleString() | cst.ConcatenatedString() | cst.BinaryOperation(operator=cst.Modulo()):
                 self._group(node, "split" if split else "alone", (node,), use)
             case cst.FormattedString():
                 self._group(node, "split" if split else "alone", (node,), use)
                 for part in self._words_put(node) if split else ():
                     self._follow(part, use, split)
-            case cst.BinaryOperation(operator=cst.Modulo()):
-                self._group(node, "split" if split else "alone", (node,), use)
-            case cst.BinaryOperation(operator=cst.Add()):
+            case cst.BinaryOperation(operator=cst.Add()) | cst.BooleanOperation():
                 self._follow(node.left, use, split)
                 self._follow(node.right, use, split)
             case cst.BinaryOperation(operator=cst.Multiply()):
                 self._follow(node.left, use, split)
-            case cst.BooleanOperation():
-                self._follow(node.left, use, split)
-                self._follow(node.right, use, split)
             case cst.IfExp():
                 for branch in (node.body, node.orelse):
                     # A name in a branch for one vendor stands for what may be written where both come to it.
@@ -141,16 +130,7 @@ class _Following:
             case cst.NamedExpr():
                 self._follow(node.value, use, split)
             case cst.ListComp() | cst.GeneratorExp() | cst.SetComp():
-                # `f"{name}"` is the name.
-                elt = node.elt
-                match elt:
-                    case cst.FormattedString(parts=[cst.FormattedStringExpression(expression=cst.Name() as elt)]):
-                        pass
-                if isinstance(elt, cst.Name):
-                    loop = self.script.comprehended(elt)
-                    self._follow(loop.iter if loop is not None else node.for_in.iter, use, split)
-                else:
-                    self._group(node, "comprehension", (node.elt,), use)
+                self._follow_comprehension(node, use, split)
             case cst.Call():
                 self._follow_call(node, use, split)
             case cst.Subscript(value=value):
@@ -159,13 +139,37 @@ class _Following:
                 for value in self.script.gone_through(loop.iter, places(loop.target, node.value)):
                     self._follow(value, use, split)
             case cst.Name() | cst.Attribute():
-                around = {above for above, _ in self.script.ancestors(node)}
-                for binding in self.script.bound(node):
-                    self._follow_binding(binding, use, split)
-                    if isinstance(binding.node, cst.For) and isinstance(node, cst.Name) and binding.node in around:
-                        self._follow_loop(binding.node, node, use, split)
-                if isinstance(node, cst.Name):
-                    self._follow_into_functions(node, use, split)
+                self._follow_name(node, use, split)
+
+    def _follow_elements(self, node: cst.List | cst.Tuple | cst.Set, use: str, split: bool) -> None:
+        items = tuple(element.value for element in node.elements if isinstance(element, cst.Element))
+        self._group(node, "elements", items, use)
+        for element in node.elements:
+            if isinstance(element, cst.StarredElement) or (
+                use != "macro" and isinstance(element.value, (cst.List, cst.Tuple))
+            ):
+                self._follow(element.value, use, split)
+
+    def _follow_comprehension(self, node: cst.ListComp | cst.GeneratorExp | cst.SetComp, use: str, split: bool) -> None:
+        # `f"{name}"` is the name.
+        elt = node.elt
+        match elt:
+            case cst.FormattedString(parts=[cst.FormattedStringExpression(expression=cst.Name() as elt)]):
+                pass
+        if isinstance(elt, cst.Name):
+            loop = self.script.comprehended(elt)
+            self._follow(loop.iter if loop is not None else node.for_in.iter, use, split)
+        else:
+            self._group(node, "comprehension", (node.elt,), use)
+
+    def _follow_name(self, node: cst.Name | cst.Attribute, use: str, split: bool) -> None:
+        around = {above for above, _ in self.script.ancestors(node)}
+        for binding in self.script.bound(node):
+            self._follow_binding(binding, use, split)
+            if isinstance(binding.node, cst.For) and isinstance(node, cst.Name) and binding.node in around:
+                self._follow_loop(binding.node, node, use, split)
+        if isinstance(node, cst.Name):
+            self._follow_into_functions(node, use, split)
 
     @staticmethod
     def _words_put(text: cst.FormattedString) -> Iterator[cst.BaseExpression]:
