@@ -13,11 +13,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from hipport.core.tables import load
-from hipport_passes.device.ptx.operations import BITS, CPP, NAMESPACE, TABLE, Untranslated, called, operation
+from hipport_passes.device.ptx.operations import BITS, CPP, NAMESPACE, TABLE, Operation, Untranslated, called, operation
 from hipport_passes.device.ptx.ptx_assembly import (
     Address,
     Changed,
     Hole,
+    Instruction,
     Number,
     Pair,
     Placeholder,
@@ -188,38 +189,42 @@ class _Translator:
         for i, (each, instruction) in enumerate(zip(self.operations, self.instructions, strict=True)):
             if each.assumes:
                 self.assumes.append(each.assumes)
-            read = [value for value, _ in each.sources]
-            if any(not kind for _, kind in each.after):
-                # The complement is worked out from the sources again.
-                if each.result is not None and set(_leaves(each.result[0])) & {x for v in read for x in _leaves(v)}:
-                    raise Untranslated("unknown", f"{instruction.opcode.decode()} reads a predicate that it sets")
-                read *= 2
-            if instruction.guard is not None:
-                read.append(instruction.guard)
-            for value in read:
-                for leaf in _leaves(value):
-                    self.checked(leaf)
-                    self.uses.setdefault(leaf, _Uses()).reads.append(i)
-            for value, kind in each.written:
-                for leaf in _leaves(value):
-                    if leaf == Register(b"_"):
-                        continue
-                    if isinstance(leaf, Placeholder) and leaf.index >= len(self.outputs):
-                        raise Untranslated("unreadable", f"it writes %{leaf.index}, which is no output")
-                    self.checked(leaf)
-                    uses = self.uses.setdefault(leaf, _Uses())
-                    uses.referred |= (
-                        not uses.writes and kind != b"" and (each.result is None or each.result[0] != value)
-                    )
-                    uses.writes.append(i)
-            for value, _ in each.written:
-                if isinstance(value, (Address, Number, Hole, Changed)):
-                    raise Untranslated("unknown", f"{instruction.opcode.decode()} is not known with such a destination")
+            self.gather_reads(i, each, instruction)
+            self.gather_writes(i, each, instruction)
         for leaf, uses in self.uses.items():
             if isinstance(leaf, Register) and self.type_of(leaf) and not uses.writes:
                 raise Untranslated("unreadable", f"it reads {leaf.name.decode()}, which it does not set")
         for i in range(len(self.operands)):
             self.uses.setdefault(Placeholder(i), _Uses())
+
+    def gather_reads(self, number: int, each: Operation, instruction: Instruction) -> None:
+        read = [value for value, _ in each.sources]
+        if any(not kind for _, kind in each.after):
+            # The complement is worked out from the sources again.
+            if each.result is not None and set(_leaves(each.result[0])) & {x for v in read for x in _leaves(v)}:
+                raise Untranslated("unknown", f"{instruction.opcode.decode()} reads a predicate that it sets")
+            read *= 2
+        if instruction.guard is not None:
+            read.append(instruction.guard)
+        for value in read:
+            for leaf in _leaves(value):
+                self.checked(leaf)
+                self.uses.setdefault(leaf, _Uses()).reads.append(number)
+
+    def gather_writes(self, number: int, each: Operation, instruction: Instruction) -> None:
+        for value, kind in each.written:
+            for leaf in _leaves(value):
+                if leaf == Register(b"_"):
+                    continue
+                if isinstance(leaf, Placeholder) and leaf.index >= len(self.outputs):
+                    raise Untranslated("unreadable", f"it writes %{leaf.index}, which is no output")
+                self.checked(leaf)
+                uses = self.uses.setdefault(leaf, _Uses())
+                uses.referred |= not uses.writes and kind != b"" and (each.result is None or each.result[0] != value)
+                uses.writes.append(number)
+        for value, _ in each.written:
+            if isinstance(value, (Address, Number, Hole, Changed)):
+                raise Untranslated("unknown", f"{instruction.opcode.decode()} is not known with such a destination")
 
     def checked(self, leaf: Value) -> None:
         """Raise Untranslated if it is nothing that is known."""
