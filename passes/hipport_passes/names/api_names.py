@@ -176,39 +176,17 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     if not names:
         return
     known = table()
-    own = project.declared(source, _own_everywhere)
-    if own and (mocks := project.without_cuda(source)):
-        # What only stands in for CUDA's names where there is no CUDA goes by their names, too.
-        own = project.declared(source, _own_everywhere, but=mocks)
-    inside = source.fact(_own)[1]
-    in_namespaces = project.declared(source, _own_in_namespaces)
-    of_namespaces = {name for _, name in in_namespaces}
+    own = _OwnNames(source, project)
     reported: set[tuple[bytes, int]] = set()
     moot = 0
     for span, name in names:
-        start = span.start
-        if start < moot or name in own or any(scope.start <= start < scope.end for scope in inside.get(name, ())):
+        if span.start < moot or source.ported(span.start) or own.has(span.start, name):
             continue
-        enumeration = _enumeration(source.code, start)
-        if source.ported(start) or enumeration in own:
+        if meant := own.meant(span.start, name):
+            yield from _ambiguous(source, span, name, meant)
             continue
-        if enumeration in of_namespaces and _meant(source, project, start, enumeration, in_namespaces):
-            continue
-        if name in of_namespaces and not _OUTERMOST.search(source.code, max(0, start - 40), start):
-            meant = _meant(source, project, start, name, in_namespaces)
-            # Types of both would not compile; of functions, the arguments choose one.
-            if meant and meant != namespaces(source, start)[: len(meant)] and _CALL.match(source.code, span.end):
-                where = b"::".join(meant).decode()
-                message = (
-                    f"{name.decode()} is CUDA's, or the program's own of {where}, whose names are used without it; "
-                    f"write {where}:: or :: in front of it"
-                )
-                yield Finding(span, "ambiguous", message, certainty=Certainty.MANUAL)
-            if meant:
-                continue
         row = known[name]
-        directive = source.directive(start)
-        words = source.code[directive.start : directive.end] if directive else b""
+        directive = source.directive(span.start)
         if row.hip == "" and directive is not None and _names_macro(source, directive, span):
             continue  # `#define` and `#ifdef` have no line without the name
         if row.hip and (made := _made(source, project, span, name, row)):
@@ -217,29 +195,79 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
                 "the program has; rename both, or write out what the macro stands for"
             )
             yield Finding(span, "made", message, certainty=Certainty.MANUAL)
-            continue
-        if (row.hip is None and not row.calls) or row.since > project.target.rocm:
-            # In a condition the name is merely undefined; a name that a line has twice is one thing to do.
-            if _CONDITION.match(words):
-                continue
-            if row.called and not _CALL.match(source.code, span.end):
-                continue
-            compared = _compared(source, project, span, name)
-            if name == b"__CUDA_ARCH__" and _ON_DEVICE in words:
-                continue  # Somebody, or an earlier run, has said what AMD answers.
-            if compared is not None:
-                yield compared
-                moot = compared.edits[0].span.end if compared.edits else moot
-            elif row.value:
-                message = f"{name.decode()} → {row.value}: {row.review}"
-                yield Finding(span, "version", message, (Edit(span, row.value.encode()),), Certainty.REVIEW)
-            elif (place := (name, source.position(start)[0])) not in reported and not (
-                directive is None and (settled(source.code, span) or asserted(source, span))
-            ):
-                reported.add(place)
-                yield _manual(span, name, row)
+        elif (row.hip is None and not row.calls) or row.since > project.target.rocm:
+            if (found := _without_equal(source, project, span, name, row, reported)) is not None:
+                yield found
+                # What is written for more than the name answers what else it has in it.
+                moot = found.edits[0].span.end if found.edits else moot
         else:
             yield from _renamed(source, project, span, name, row)
+
+
+class _OwnNames:
+    """The names of the program's own that are CUDA's as well, as a file sees them."""
+
+    def __init__(self, source: Cpp, project: Project) -> None:
+        self._source, self._project = source, project
+        self._everywhere = project.declared(source, _own_everywhere)
+        if self._everywhere and (mocks := project.without_cuda(source)):
+            # What only stands in for CUDA's names where there is no CUDA goes by their names, too.
+            self._everywhere = project.declared(source, _own_everywhere, but=mocks)
+        self._inside = source.fact(_own)[1]
+        self._in_namespaces = project.declared(source, _own_in_namespaces)
+        self._of_namespaces = {name for _, name in self._in_namespaces}
+
+    def has(self, start: int, name: bytes) -> bool:
+        """Say whether a name, or the enumeration that it is read of, is the program's."""
+        if name in self._everywhere or any(scope.start <= start < scope.end for scope in self._inside.get(name, ())):
+            return True
+        enumeration = _enumeration(self._source.code, start)
+        if enumeration in self._everywhere:
+            return True
+        return enumeration in self._of_namespaces and bool(self._space(start, enumeration))
+
+    def meant(self, start: int, name: bytes) -> tuple[bytes, ...]:
+        """Return the program's namespace whose `name` is meant there, or may be; empty if none is."""
+        if name in self._of_namespaces and not _OUTERMOST.search(self._source.code, max(0, start - 40), start):
+            return self._space(start, name)
+        return ()
+
+    def _space(self, start: int, name: bytes) -> tuple[bytes, ...]:
+        return _meant(self._source, self._project, start, name, self._in_namespaces)
+
+
+def _ambiguous(source: Cpp, span: Span, name: bytes, meant: tuple[bytes, ...]) -> Iterator[Finding]:
+    """Types of both would not compile; of functions, the arguments choose one."""
+    if meant != namespaces(source, span.start)[: len(meant)] and _CALL.match(source.code, span.end):
+        where = b"::".join(meant).decode()
+        message = (
+            f"{name.decode()} is CUDA's, or the program's own of {where}, whose names are used without it; "
+            f"write {where}:: or :: in front of it"
+        )
+        yield Finding(span, "ambiguous", message, certainty=Certainty.MANUAL)
+
+
+def _without_equal(
+    source: Cpp, project: Project, span: Span, name: bytes, row: Row, reported: set[tuple[bytes, int]]
+) -> Finding | None:
+    """Return what is said of a name that HIP has no other for; of one that a line has twice, once."""
+    directive = source.directive(span.start)
+    words = source.code[directive.start : directive.end] if directive else b""
+    # In a condition the name is merely undefined.
+    if _CONDITION.match(words) or (row.called and not _CALL.match(source.code, span.end)):
+        return None
+    if name == b"__CUDA_ARCH__" and _ON_DEVICE in words:
+        return None  # Somebody, or an earlier run, has said what AMD answers.
+    if (compared := _compared(source, project, span, name)) is not None:
+        return compared
+    if row.value:
+        message = f"{name.decode()} → {row.value}: {row.review}"
+        return Finding(span, "version", message, (Edit(span, row.value.encode()),), Certainty.REVIEW)
+    place = (name, source.position(span.start)[0])
+    if place in reported or (directive is None and (settled(source.code, span) or asserted(source, span))):
+        return None
+    reported.add(place)
+    return _manual(span, name, row)
 
 
 def _meant(source: Cpp, project: Project, offset: int, name: bytes, own: frozenset[_InNamespace]) -> tuple[bytes, ...]:

@@ -11,7 +11,7 @@ features], where PyTorch's are [batch, heads, sequence, features]; flash-attn's 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 import libcst as cst
