@@ -61,6 +61,9 @@ class Family:
     rocm: str = ""
     source: str = ""
 
+    def is_for(self, rocm: str) -> bool:
+        return not self.releases or rocm in self.releases
+
 
 @dataclass(frozen=True)
 class Index:
