@@ -531,7 +531,7 @@ def _run_how(
 def _sides(places: Sequence[Path], env: Mapping[str, str], make: Callable[[list[Path]], Ported]) -> Sides:
     """Return the original and the port of what is at `places`; raises where the port is not complete."""
     from hipport.verifying.restored import Sides
-    from hipport_passes.names.headers import is_of_hip
+    from hipport_passes.names.headers.header_tables import is_of_hip
 
     return Sides(places, env, lambda places: _complete(make(list(places))), is_of_hip)
 
