@@ -32,7 +32,7 @@ from hipport.syntax.yaml import Workflow
 from hipport_passes.build_files import nvidia_tools
 from hipport_passes.build_files.nvcc_flags import ABI_BY_VARIABLE, OLD_ABI, translate, worded
 from hipport_passes.packages.asking import Asking
-from hipport_passes.packages.commands import of_image
+from hipport_passes.packages.image_environment import of_image
 
 _NVCC = re.compile(r"(?:\S*/)?nvcc(?:-[\d.]+)?|\$\{?\w*NVCC\w*\}?", re.IGNORECASE)
 _SMI = re.compile("nvidia-smi")

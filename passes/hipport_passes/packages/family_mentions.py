@@ -16,7 +16,7 @@ from hipport.syntax.shell import Command, Dockerfile, Markdown, Shell
 from hipport.syntax.toml import Toml
 from hipport.toolchain.install_plan import Mention
 from hipport_passes.packages.asking import decoded
-from hipport_passes.packages.commands import conda_install, pip_install
+from hipport_passes.packages.install_commands import conda_install, pip_install
 from hipport_passes.packages.judge import asked, family_of
 from hipport_passes.packages.recipes import Family, Recipes
 from hipport_passes.packages.toml_lists import LISTS, POETRY, joined

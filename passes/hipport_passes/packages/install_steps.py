@@ -22,8 +22,9 @@ from hipport.syntax.toml import Toml
 from hipport.toolchain.install_plan import Mention, Step, in_work
 from hipport_passes.packages import recipes as table
 from hipport_passes.packages.asking import Asking, decoded
-from hipport_passes.packages.commands import filled, pip_install
 from hipport_passes.packages.family_mentions import of_setup
+from hipport_passes.packages.install_commands import pip_install
+from hipport_passes.packages.installed_packages import filled
 from hipport_passes.packages.judge import asked, family_of
 from hipport_passes.packages.pip_lists import in_conda, in_requirements
 from hipport_passes.packages.recipes import Family, Recipes

@@ -74,6 +74,15 @@ class Script(Conditions):
                 return depth < 3 and bool(values) and all(self._is_nvcc(value, depth + 1) for value in values)
         return False
 
+    def is_compared(self, node: cst.CSTNode) -> bool:
+        """Say whether the value is a part of a comparison where it stands."""
+        for above, _ in self.ancestors(node):
+            if isinstance(above, (cst.Comparison, cst.ComparisonTarget)):
+                return True
+            if isinstance(above, (cst.Arg, cst.BaseSmallStatement)):
+                return False
+        return False
+
     # Loops and tables
 
     def comprehended(self, name: cst.Name) -> cst.CompFor | None:

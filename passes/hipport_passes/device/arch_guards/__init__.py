@@ -43,7 +43,7 @@ from hipport_passes.device.arch_guards.chains import (
     is_undecided,
 )
 from hipport_passes.device.arch_guards.deciding import Guards, decide
-from hipport_passes.names import api_names
+from hipport_passes.names import release_comparisons
 from hipport_passes.names.pytorch_headers import includes_pytorch
 
 _DEFINES = re.compile(rb"#[ \t]*(?:define|undef)[ \t]+__CUDACC__")
@@ -90,7 +90,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
 
 def _in_code(source: Cpp, span: Span) -> Iterator[Finding]:
     """Yield what is to be said of `__CUDA_ARCH__` outside of directives: comparisons and assertions have answers."""
-    compared = api_names.settled(source.code, span)
+    compared = release_comparisons.settled(source.code, span)
     if compared is not None and not within(span.start, source.cuda_only):
         written = source.code[span.start : compared[0].end].decode(errors="replace")
         yield Finding(
@@ -102,7 +102,7 @@ def _in_code(source: Cpp, span: Span) -> Iterator[Finding]:
             Certainty.REVIEW,
         )
         return
-    condition = api_names.asserted(source, span)
+    condition = release_comparisons.asserted(source, span)
     if condition is not None and condition.start == span.start and not within(span.start, source.cuda_only):
         yield Finding(
             condition,
