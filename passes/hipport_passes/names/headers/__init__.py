@@ -18,7 +18,8 @@ from hipport.core.finding import Certainty, Finding
 from hipport.engine.pipeline import Pass
 from hipport.program.own_headers import FOLDER, header, line_of, together
 from hipport.program.project import Project
-from hipport.syntax.cpp import MARKED_INCLUDE, UNITS, Cpp, Include, within
+from hipport.syntax.cpp import MARKED_INCLUDE, UNITS, Cpp, within
+from hipport.syntax.cpp_text import Include
 from hipport.syntax.own_guards import MARK
 from hipport_passes.device import cooperative_groups
 from hipport_passes.names.headers.brought_headers import brought, transitive

@@ -11,7 +11,8 @@ from hipport.core.edits import Span
 from hipport.core.finding import Finding
 from hipport.program.own_headers import FOLDER
 from hipport.program.project import Project
-from hipport.syntax.cpp import UNITS, Cpp, Include, within
+from hipport.syntax.cpp import UNITS, Cpp, within
+from hipport.syntax.cpp_text import Include
 from hipport_passes.names.headers.header_tables import lookup, table
 from hipport_passes.names.headers.include_lines import behind, is_own, on_top
 from hipport_passes.names.headers.runtime_header import NEEDS_RUNTIME

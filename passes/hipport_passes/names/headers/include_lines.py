@@ -8,7 +8,8 @@ import re
 from hipport.core.edits import Edit, Span
 from hipport.program.own_headers import line_of
 from hipport.program.project import Project
-from hipport.syntax.cpp import Cpp, Include
+from hipport.syntax.cpp import Cpp
+from hipport.syntax.cpp_text import Include
 from hipport_passes.names.headers.header_tables import table
 
 # The rest of an include's line: comments that end on it.

@@ -7,7 +7,8 @@ import re
 from pathlib import PurePath
 
 from hipport.program.project import Project
-from hipport.syntax.cpp import Cpp, Include, within
+from hipport.syntax.cpp import Cpp, within
+from hipport.syntax.cpp_text import Include
 from hipport_passes.names.headers.header_tables import lookup, table
 from hipport_passes.names.headers.include_lines import is_own
 
