@@ -118,17 +118,10 @@ class _Following:
                 self._group(node, "split" if split else "alone", (node,), use)
                 for part in self._words_put(node) if split else ():
                     self._follow(part, use, split)
-            case cst.BinaryOperation(operator=cst.Add()) | cst.BooleanOperation():
-                self._follow(node.left, use, split)
-                self._follow(node.right, use, split)
-            case cst.BinaryOperation(operator=cst.Multiply()):
-                self._follow(node.left, use, split)
             case cst.IfExp():
                 for branch in (node.body, node.orelse):
                     # A name in a branch for one vendor stands for what may be written where both come to it.
                     self._follow(branch, use if self.script.runs(branch).both else "decided", split)
-            case cst.NamedExpr():
-                self._follow(node.value, use, split)
             case cst.ListComp() | cst.GeneratorExp() | cst.SetComp():
                 self._follow_comprehension(node, use, split)
             case cst.Call():
@@ -140,6 +133,9 @@ class _Following:
                     self._follow(value, use, split)
             case cst.Name() | cst.Attribute():
                 self._follow_name(node, use, split)
+            case _:
+                for part in _joined(node):
+                    self._follow(part, use, split)
 
     def _follow_elements(self, node: cst.List | cst.Tuple | cst.Set, use: str, split: bool) -> None:
         items = tuple(element.value for element in node.elements if isinstance(element, cst.Element))
@@ -315,3 +311,15 @@ class _Following:
     def _appends(self, line: cst.CSTNode, receiver: str) -> bool:
         call = lone_call(line)
         return call is not None and len(call.args) == 1 and self.script.code(call.func) == receiver
+
+
+def _joined(node: cst.CSTNode) -> tuple[cst.BaseExpression, ...]:
+    """Return what an expression has the strings of."""
+    match node:
+        case cst.BinaryOperation(operator=cst.Add()) | cst.BooleanOperation():
+            return node.left, node.right
+        case cst.BinaryOperation(operator=cst.Multiply()):
+            return (node.left,)
+        case cst.NamedExpr():
+            return (node.value,)
+    return ()

@@ -24,7 +24,7 @@ from hipport_passes.device.ptx.expansions import Definition, Unexpanded, definit
 from hipport_passes.device.ptx.operations import Untranslated
 from hipport_passes.device.ptx.ptx_assembly import Unparsed, opcodes, parse
 from hipport_passes.device.ptx.statements import Statement, Unreadable, statements
-from hipport_passes.device.ptx.translate import Translation, translate
+from hipport_passes.device.ptx.translate import Place, Translation, translate
 
 _DEFINE = re.compile(rb"#[ \t]*define[ \t]+(\w+)\(([^()]*)\)")
 #: Instructions that lanes carry out together.
@@ -385,5 +385,7 @@ def _written(
     (statement,) = found
     outputs, inputs = statement.outputs, statement.inputs
     program = parse(statement.template.text, [operand.name for operand in (*outputs, *inputs)])
-    translation = translate(program, outputs, inputs, is_pointer=lambda each: is_pointer(source, span.start, each))
+    translation = translate(
+        program, outputs, inputs, (), Place(is_pointer=lambda each: is_pointer(source, span.start, each))
+    )
     return Written(span, translation, tuple(dict.fromkeys(opcodes(statement.template.text))))
