@@ -227,7 +227,7 @@ BEFORE_EXECUTOR: tuple[Pass[Any], ...] = (inline_ptx.PASS, pytorch_api.PASS)
 def knowledge() -> Knowledge:
     """Return what builders and verifiers are given of what passes know."""
     from hipport_passes.build_files.nvcc_flags import translate
-    from hipport_passes.names.headers import is_of_hip
+    from hipport_passes.names.headers.header_tables import is_of_hip
     from hipport_passes.packages.vendored import markers
 
     return Knowledge(BEFORE_EXECUTOR, markers(), lambda flags: translate(flags).kept, is_of_hip)

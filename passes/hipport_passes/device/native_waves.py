@@ -34,7 +34,8 @@ from hipport_passes.device.wide_warps.masks import Masks, helpers, macros_of_war
 from hipport_passes.device.wide_warps.parted import changed, lost
 from hipport_passes.device.wide_warps.remaining import launches_that_count
 from hipport_passes.device.wide_warps.twins import can_have_twin, name_of, renamed, twin
-from hipport_passes.device.wide_warps.widening import NATIVE, Widening, Work
+from hipport_passes.device.wide_warps.widening import Widening
+from hipport_passes.device.wide_warps.widening_notes import NATIVE, Work
 
 _ASKS = re.compile(rb"(?://|/\*)[^\r\n]*?\bhipport:[ \t]*warp=(native|logical32)\b")
 _ASKS_NATIVE = re.compile(rb"\bhipport:[ \t]*warp=native\b")

@@ -16,7 +16,8 @@ from hipport.core.facts import Facts
 from hipport.core.source import Source
 from hipport.program.include_graph import Linked, Shared, connected
 from hipport.program.include_resolution import Includes
-from hipport.syntax.cpp import UNITS, Cpp, Include, within
+from hipport.syntax.cpp import UNITS, Cpp, within
+from hipport.syntax.cpp_text import Include
 
 T = TypeVar("T")
 
