@@ -213,3 +213,18 @@ def test_the_names_of_the_python_reference_are_those_that_there_are() -> None:
     shown = set(re.findall(r"^::: hipport\.(\w+)$", (DOCS / "reference/python.md").read_text(encoding="utf-8"), re.M))
     functions = {name for name in hipport.__all__ if name[0].islower()} - {"report"}
     assert functions <= shown
+
+
+def test_decisions_have_an_area_and_a_status(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "tools"))
+    import decisions
+
+    found = list(decisions.pages())
+    numbers = [path.name[:4] for path, _ in found]
+    titles = [head["title"] for _, head in found]
+    assert len(found) == len(list((DOCS / "decisions").iterdir())) > 100
+    assert len(set(numbers)) == len(set(titles)) == len(found)
+    for path, head in found:
+        later = head["status"].removeprefix("superseded by ")
+        assert later == "accepted" or later in numbers, path.name
+        assert "**Decision.**" in path.read_text(encoding="utf-8"), path.name

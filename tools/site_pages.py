@@ -15,6 +15,7 @@ from typing import Any
 
 import click
 
+import decisions as written
 from hipport import cli, testing
 from hipport.pipeline import Pass, Reported
 from hipport.tables import load
@@ -189,13 +190,9 @@ def _first(doc: str) -> str:
 def decisions() -> str:
     """Return the index of decisions by area."""
     by_area: dict[str, list[str]] = defaultdict(list)
-    for path in sorted((ROOT / "docs" / "decisions").glob("[0-9]*.md")):
-        title, _, rest = path.read_text(encoding="utf-8").partition("\n")
-        area = re.search(r"^Area: ([\w ]+?) · Status: (.+?)\.?$", rest, re.MULTILINE)
-        if area is None:
-            raise SystemExit(f"{path}: the third line has to say `Area: … · Status: …`")
-        note = "" if area[2] == "accepted" else f" ({area[2]})"
-        by_area[area[1]].append(f"* [{title.removeprefix('# ')}]({path.name}){note}")
+    for path, head in written.pages():
+        note = "" if head["status"] == "accepted" else f" ({head['status']})"
+        by_area[head["area"]].append(f"* [{head['title']}]({path.name}){note}")
     parts = [
         "# Decisions",
         "Each page says why a mechanism is as it is: the context, the decision, and what was rejected. A decision "

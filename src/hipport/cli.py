@@ -327,7 +327,7 @@ def build(
     What is run for that sees of the environment only what build tools ask for (and --env), cannot write outside the
     copies that hipport makes, has limits on memory and time, and leaves no process behind. It can read files and
     use the network. Where the machine has neither Landlock nor bubblewrap, writing is not contained: hipport then says
-    so. docs/security.md has it all.
+    so. See docs/explanation/security.md.
     """
     from hipport import api, report
 
@@ -459,7 +459,7 @@ def verify(
     What is run for that sees of the environment only what build tools ask for (and --env), cannot write outside the
     copies that hipport makes and, a program, the current folder, has limits on memory and time, and leaves no process
     behind. It can read files and use the network. Where the machine has neither Landlock nor bubblewrap, writing is not
-    contained: hipport then says so. docs/security.md has it all.
+    contained: hipport then says so. See docs/explanation/security.md.
     """
     from hipport import api, verify_report
     from hipport.verifier import BadCases
@@ -577,7 +577,7 @@ def port(
     What is run for that sees of the environment only what build tools ask for (and --env), cannot write outside the
     copies that hipport makes and, a program, the current folder, has limits on memory and time, and leaves no process
     behind. It can read files and use the network. Where the machine has neither Landlock nor bubblewrap, writing is not
-    contained: hipport then says so. docs/security.md has it all.
+    contained: hipport then says so. See docs/explanation/security.md.
     """
     from hipport import api, evidence, placing
 
