@@ -45,8 +45,6 @@ if TYPE_CHECKING:
     from hipport.source import Edit, Source, Span
     from hipport.verification import Verified
 
-__version__ = "0.1.0"
-
 _WHERE = {
     "Built": "builder",
     "Certainty": "finding",
@@ -124,6 +122,18 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name == "report":
         return import_module("hipport.report")
+    if name == "__version__":
+        return _version()
     if name in _WHERE:
         return getattr(import_module(f"hipport.{_WHERE[name]}"), name)
     raise AttributeError(f"module 'hipport' has no attribute {name!r}")
+
+
+def _version() -> str:
+    """What was installed; of a checkout that was never installed nothing is known."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("hipport")
+    except PackageNotFoundError:
+        return "unknown"

@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hipport import __version__
 from hipport.terminal import block, joined, json_for_logs
 
 if TYPE_CHECKING:
@@ -115,7 +114,7 @@ _FORMAT_OF_FINDINGS = click.option(
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
-@click.version_option(__version__, prog_name="hipport")
+@click.version_option(package_name="hipport", prog_name="hipport")
 def main() -> None:
     """Port CUDA repositories to AMD GPUs.
 
