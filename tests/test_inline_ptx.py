@@ -18,15 +18,17 @@ from hypothesis import strategies as st
 
 import compiled
 import hipport
-from hipport.finding import Certainty
-from hipport.languages.cpp import Cpp
-from hipport.languages.cuda import Cuda
-from hipport.pipeline import Ported, run
-from hipport.project import Project
-from hipport.tables import load
-from hipport.toolchain import find
-from hipport_passes import inline_ptx
-from hipport_passes.ptx.assembly import (
+from hipport.core.finding import Certainty
+from hipport.core.tables import load
+from hipport.engine.outcomes import Ported
+from hipport.engine.pipeline import run
+from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp
+from hipport.syntax.cuda import Cuda
+from hipport.toolchain.toolchains import find
+from hipport_passes.device import inline_ptx
+from hipport_passes.device.ptx.operations import BITS, CPP, TABLE, Untranslated, expanded, operation, pattern, signature
+from hipport_passes.device.ptx.ptx_assembly import (
     Address,
     Changed,
     Instruction,
@@ -39,9 +41,8 @@ from hipport_passes.ptx.assembly import (
     opcodes,
     parse,
 )
-from hipport_passes.ptx.operations import BITS, CPP, TABLE, Untranslated, expanded, operation, pattern, signature
-from hipport_passes.ptx.statements import Operand, Statement, Unreadable, hole, statements
-from hipport_passes.ptx.translate import Translation, translate
+from hipport_passes.device.ptx.statements import Operand, Statement, Unreadable, hole, statements
+from hipport_passes.device.ptx.translate import Translation, translate
 from ptx_columns import columns
 
 

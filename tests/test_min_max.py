@@ -12,10 +12,10 @@ import pytest
 import compiled
 import hipport
 from hipport import api
-from hipport import program_verifier as programs
-from hipport.pipeline import Ported
-from hipport.source import Edit, Span
-from hipport.toolchain import find
+from hipport.core.edits import Edit, Span
+from hipport.engine.outcomes import Ported
+from hipport.toolchain.toolchains import find
+from hipport.verifying import program_verifier as programs
 
 # The types that nvcc 13.0 gives these calls; it takes this text as it stands.
 TYPES = b"""#include <cuda_runtime.h>

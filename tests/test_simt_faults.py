@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from hipport.program_verifier import Run, run
-from hipport.simt import compile as compiling
-from hipport.verification import Configuration
-from hipport.verifier import Limits
+from hipport.executor import compile as compiling
+from hipport.verifying.extension_verifier import Limits
+from hipport.verifying.program_verifier import Run, run
+from hipport.verifying.results import Configuration
 
 HERE = Path(__file__).parent / "simt_faults"
 CUDA, HIP, WAITS, BALLOTS = (HERE / name for name in ("faults.cu", "faults.hip", "waits.hip", "ballots.hip"))

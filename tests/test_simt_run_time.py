@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 
 from hipport import api
-from hipport import program_verifier as programs
-from hipport.simt import run_time_compiler
-from hipport.simt.compile import Options, program
-from hipport.simt.run_time_compiler import Refused, Request, flags_of
-from hipport.toolchain import cache as cache_of
-from hipport_passes import inline_ptx
+from hipport.executor import run_time_compiler
+from hipport.executor.compile import Options, program
+from hipport.executor.run_time_compiler import Refused, Request, flags_of
+from hipport.toolchain.toolchains import cache as cache_of
+from hipport.verifying import program_verifier as programs
+from hipport_passes.device import inline_ptx
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="needs a C++ compiler")
 

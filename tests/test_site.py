@@ -16,7 +16,7 @@ import pytest
 
 import hipport
 import quick_hipcc
-from hipport import toolchain
+from hipport.toolchain import toolchains
 from hipport_passes import PASSES
 from source_packages import without_cuda
 
@@ -26,6 +26,7 @@ DOCS = ROOT / "docs"
 _LOADS = {"script": "src", "img": "src", "link": "href", "iframe": "src", "source": "src"}
 _FENCE = re.compile(r"^( *)```(\w+)?([^\n]*)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"(?<!`)!?\[[^\]\n]*\]\(([^)\s]+)\)")
+_TESTS = sorted((ROOT / "tests").glob("test_*.py"))
 PAGES = [*sorted(DOCS.rglob("*.md")), *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "passes/README.md"))]
 
 
@@ -119,8 +120,8 @@ def shell(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str,
     """The environment in which commands of pages run: hipport is this one, hipcc that of the tests."""
     env = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
     try:
-        hipcc = toolchain.choose(toolchain.find(os.environ), ("gfx942", "gfx1100"))
-    except toolchain.NoToolchain as missing:
+        hipcc = toolchains.choose(toolchains.find(os.environ), ("gfx942", "gfx1100"))
+    except toolchains.NoToolchain as missing:
         pytest.skip(f"no hipcc: {missing}")
     quick = quick_hipcc.environment(hipcc, {**without_cuda(), "PATH": env["PATH"]}, tmp_path_factory)
     return {**env, **quick}
@@ -162,7 +163,7 @@ def test_the_json_has_the_schema_that_is_documented(tmp_path: Path) -> None:
     import json
 
     schema = json.loads((DOCS / "reference/rewrite.schema.json").read_text(encoding="utf-8"))
-    shutil.copytree(ROOT / "ext_examples/compaction", tmp_path / "compaction")
+    shutil.copytree(ROOT / "ext_examples/ballot_compact", tmp_path / "example")
     for options in (["rewrite", "--check"], ["rewrite", "--diff"], ["scan"]):
         command = [sys.executable, "-m", "hipport", *options, str(tmp_path), "--format", "json"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -174,7 +175,7 @@ def test_the_json_has_the_schema_that_is_documented(tmp_path: Path) -> None:
 
 
 def test_every_setting_is_documented() -> None:
-    from hipport.config import _SETTINGS, Config, read
+    from hipport.workspace.config import _SETTINGS, Config, read
 
     page = DOCS / "reference/configuration.md"
     text = page.read_text(encoding="utf-8")
@@ -184,7 +185,7 @@ def test_every_setting_is_documented() -> None:
 
 @pytest.mark.parametrize("page", ["configuration.md", "../how-to/your-own-rules.md"])
 def test_settings_and_rules_that_pages_show_are_read(page: str, tmp_path: Path) -> None:
-    from hipport import config
+    from hipport.workspace import config
 
     for language, _, text in _fences(DOCS / "reference" / page):
         if language == "toml":
@@ -228,3 +229,19 @@ def test_decisions_have_an_area_and_a_status(monkeypatch: pytest.MonkeyPatch) ->
         later = head["status"].removeprefix("superseded by ")
         assert later == "accepted" or later in numbers, path.name
         assert "**Decision.**" in path.read_text(encoding="utf-8"), path.name
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_files_that_a_page_names_are_there(page: Path) -> None:
+    """Modules, tests, tools and tables, by their path or the end of it."""
+    text = _FENCE.sub("", page.read_text(encoding="utf-8"))
+    named = re.findall(
+        r"`((?:src|tests|tools|bench|passes|core|syntax|program|analysis|engine|workspace|toolchain|"
+        r"building|executor|verifying|reporting)/[\w/]+\.(?:py|toml|h|cpp))`",
+        text,
+    )
+    missing = [name for name in named if not (ROOT / name).exists() and not (ROOT / "src/hipport" / name).exists()]
+    assert not missing
+    tests = re.findall(r"`(test_\w+)`", text)
+    source = "".join(path.read_text(encoding="utf-8") for path in _TESTS) if tests else ""
+    assert not [name for name in tests if f"def {name}(" not in source and f"{name}.py" not in source]

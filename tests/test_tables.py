@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 
 import compiled
-from hipport.discover import source
-from hipport.source import Source
-from hipport.tables import load
-from hipport.toolchain import Toolchain, find
-from hipport_passes import api_names, fp8_formats, headers
+from hipport.core.source import Source
+from hipport.core.tables import load
+from hipport.syntax.file_languages import source
+from hipport.toolchain.toolchains import Toolchain, find
+from hipport_passes.device import fp8_formats
+from hipport_passes.names import api_names, headers
 
 PASSES = Path(api_names.__file__).parent
 OWN = load(PASSES / "api_names.own.toml")

@@ -13,13 +13,16 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from hipport import api, contained, toolchain, verification, verifier, verify_report
-from hipport import program_verifier as programs
+from hipport import api
 from hipport.cli import main
-from hipport.pipeline import Ported
-from hipport.simt.messages import NotCompiled
-from hipport.source import Edit, Span
-from hipport_passes import inline_ptx
+from hipport.core.edits import Edit, Span
+from hipport.engine.outcomes import Ported
+from hipport.executor.messages import NotCompiled
+from hipport.reporting import verify_report
+from hipport.toolchain import contained, toolchains
+from hipport.verifying import extension_verifier, results
+from hipport.verifying import program_verifier as programs
+from hipport_passes.device import inline_ptx
 
 SUMS = Path(__file__).parent / "verified/sums.cu"
 ENV = {**os.environ}
@@ -42,7 +45,7 @@ def test_a_port_that_is_right() -> None:
     verified = programs.program([SUMS], ["775"], env=ENV, port=lambda paths: api.rewrite(paths))
     assert verified.ok
     assert [str(each.configuration) for each in verified.ran] == [
-        f"{side} {order}" for side in ("original@32", "ported@32", "ported@64") for order in verifier.ORDERS
+        f"{side} {order}" for side in ("original@32", "ported@32", "ported@64") for order in extension_verifier.ORDERS
     ]
     # What is not compared is said.
     assert any("1 of 3 lines" in each for each in verified.not_checked)
@@ -102,10 +105,10 @@ def test_what_passes_left_or_assumed_is_told(tmp_path: Path) -> None:
         "#include <cuda_bf16.h>\n#include <cuda_fp8.h>\n__device__ __nv_fp8_e4m3 a;\n"
         "__device__ float f(float x) { return __float2bfloat16_ru(x); }\n"
     )
-    findings = verification.for_a_person(api.rewrite([tmp_path / "main.cu"]))
-    good = verification.Ran(verification.Configuration("ported", 32), ())
+    findings = results.for_a_person(api.rewrite([tmp_path / "main.cu"]))
+    good = results.Ran(results.Configuration("ported", 32), ())
     for ran, differs in (((good,), False), ((), True)):
-        verified = verification.Verified(tmp_path, "main", ran, (), for_a_person=findings)
+        verified = results.Verified(tmp_path, "main", ran, (), for_a_person=findings)
         text = verify_report.as_text(verified)
         assert "left to a person in the port:\n  main.cu:4: __float2bfloat16_ru: HIP has no such" in text
         assert ("assumed in the port:\n  main.cu:3: __nv_fp8_e4m3 → " in text) is differs
@@ -502,8 +505,8 @@ def test_an_original_that_fails_its_own_check_is_no_reference() -> None:
 def test_what_a_failing_original_said_last_is_shown_once() -> None:
     first = programs.Run(1, ("1",), "sizes\n\nexpected 3\ngot 4\n", 0.1, ())
     outcome = programs._outcome("x", first, first, programs.Varying(), 3)
-    sides = (verification.Configuration("original", 32, "forward"), verification.Configuration("ported", 64, "forward"))
-    verified = verification.Verified(Path(), "x", tuple(verification.Ran(side, (outcome,)) for side in sides), ())
+    sides = (results.Configuration("original", 32, "forward"), results.Configuration("ported", 64, "forward"))
+    verified = results.Verified(Path(), "x", tuple(results.Ran(side, (outcome,)) for side in sides), ())
     said = verify_report.as_text(verified)
     assert said.count("\n    sizes\n    expected 3\n    got 4\n") == 1 and said.count("got 4") == 1
     # It is like itself in its first order: nothing is said of orders.
@@ -515,28 +518,28 @@ def test_what_a_failing_original_said_last_is_shown_once() -> None:
 
 def test_an_original_that_fails_its_check_verifies_no_port() -> None:
     first = programs.Run(1, ("FAIL",), "", 0.1, ())
-    sides = (verification.Configuration("original", 32, "forward"), verification.Configuration("ported", 64, "forward"))
+    sides = (results.Configuration("original", 32, "forward"), results.Configuration("ported", 64, "forward"))
     outcomes = [
         programs._outcome("x", each, first, programs.Varying(), n) for n, each in enumerate((first, ran("PASS")))
     ]
-    verified = verification.Verified(
-        Path(), "x", tuple(verification.Ran(side, (each,)) for side, each in zip(sides, outcomes, strict=True)), ()
+    verified = results.Verified(
+        Path(), "x", tuple(results.Ran(side, (each,)) for side, each in zip(sides, outcomes, strict=True)), ()
     )
     assert outcomes[1].ok and not verified.ok and verified.without_reference == ("x",)
     said = verify_report.as_text(verified)
     assert said.endswith("nothing to compare with: the original fails its own check in x\n")
     # Nor where it passes in another order: what it gave first is what all is compared with.
-    in_reverse = verification.Configuration("original", 32, "reverse")
-    passes = verification.Ran(in_reverse, (programs._outcome("x", ran("PASS"), first, programs.Varying(), 1),))
+    in_reverse = results.Configuration("original", 32, "reverse")
+    passes = results.Ran(in_reverse, (programs._outcome("x", ran("PASS"), first, programs.Varying(), 1),))
     assert passes.ok and not replace(verified, ran=(*verified.ran, passes)).ok
 
 
 def test_an_original_with_races_is_told_from_one_that_does_not_end() -> None:
-    side = verification.Configuration("original", 32, "forward")
+    side = results.Configuration("original", 32, "forward")
     for level, said in (("warning", "the original has races in x"), ("fault", "the original does not end in x")):
-        fault = verification.Fault("race", "two writes", Path("x.cu"), 3, "k", level)
+        fault = results.Fault("race", "two writes", Path("x.cu"), 3, "k", level)
         outcome = programs._outcome("x", replace(ran("1"), faults=(fault,)), ran("1"), programs.Varying(), 0)
-        verified = verification.Verified(Path(), "x", (verification.Ran(side, (outcome,)),), ())
+        verified = results.Verified(Path(), "x", (results.Ran(side, (outcome,)),), ())
         assert verify_report.as_text(verified).endswith(f"nothing to compare with: {said}\n")
 
 
@@ -613,7 +616,7 @@ def test_sanitizers(tmp_path: Path, kind: str) -> None:
 def _is_ours(exe: Path) -> bool:
     """Whether a process runs a program of the executor; a compiler may have ended meanwhile."""
     try:
-        return exe.readlink().is_relative_to(toolchain.cache(os.environ))
+        return exe.readlink().is_relative_to(toolchains.cache(os.environ))
     except OSError:
         return False
 

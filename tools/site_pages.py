@@ -17,8 +17,9 @@ import click
 
 import decisions as written
 from hipport import cli, testing
-from hipport.pipeline import Pass, Reported
-from hipport.tables import load
+from hipport.core.tables import load
+from hipport.engine.outcomes import Reported
+from hipport.engine.pipeline import Pass
 from hipport_passes import PASSES
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -11,15 +11,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
-from hipport import reading, write
-from hipport.pipeline import Pass, Ported, Progress
-from hipport.processors import processors
-from hipport.restored import copied
+from hipport.core import reading
+from hipport.engine.outcomes import Ported, Scanned
+from hipport.engine.pipeline import Pass, Progress
+from hipport.toolchain.processors import processors
+from hipport.verifying.restored import copied
+from hipport.workspace import writing
 
 if TYPE_CHECKING:
-    from hipport.api import Scanned
-    from hipport.builder import Built
-    from hipport.evidence import Verification
+    from hipport.building.builder import Built
+    from hipport.reporting.evidence import Verification
 
 
 @dataclass(frozen=True)
@@ -53,12 +54,12 @@ class Porting:
         if outside or not all(path.is_dir() for path in paths):
             return None, "hipport has rewritten this tree before; take that back first: hipport undo"
         back = []
-        for journal in {each for path in paths for each in write.find_roots(path.resolve())}:
-            for name, text in write.originals(journal).items():
+        for journal in {each for path in paths for each in writing.find_roots(path.resolve())}:
+            for name, text in writing.originals(journal).items():
                 place = journal / name
                 if place.is_relative_to(root):
                     now = _bytes(place)
-                    back.append(write.Change(PurePath(place.relative_to(root)), now, text))
+                    back.append(writing.Change(PurePath(place.relative_to(root)), now, text))
         inside = [PurePath(path.resolve().relative_to(root)) for path in paths]
         here = [each for each in back if any(each.path.is_relative_to(path) for path in inside)]
         copy = copied(root, inside, [change for change in here if change.before is not None], self.env)
@@ -75,9 +76,9 @@ class Porting:
         self, paths: Sequence[Path], root: Path, ported: Ported, archs: Sequence[str]
     ) -> tuple[Built | None, str]:
         """Compile what was written for `archs`, or say why that could not be done."""
-        from hipport import builder
-        from hipport.recorder import NoPyTorch
-        from hipport.toolchain import NoToolchain
+        from hipport.building import builder
+        from hipport.building.recorder import NoPyTorch
+        from hipport.toolchain.toolchains import NoToolchain
 
         try:
             built = builder.build(
@@ -93,7 +94,7 @@ class Porting:
                 jobs=self.jobs,
                 on_progress=self.on_progress,
             )
-        except (NoToolchain, NoPyTorch, write.Refused) as problem:
+        except (NoToolchain, NoPyTorch, writing.Refused) as problem:
             return None, str(problem)
         except OSError as problem:
             return None, f"{problem.filename or root}: {problem.strerror or problem}"
@@ -114,19 +115,19 @@ class Porting:
     ) -> Iterator[Verification]:
         """Run each extension and program beside its port, or say why not: for `why_not`, if there is such a reason.
 
-        Raises verifier.BadCases where `cases` or a `recording` are given and there is not one extension.
+        Raises extension_verifier.BadCases where `cases` or a `recording` are given and there is not one extension.
         """
-        from hipport import verifier
-        from hipport.evidence import Verification
-        from hipport.hardware import hardware
-        from hipport.recorder import setup_script
+        from hipport.building.recorder import setup_script
+        from hipport.reporting.evidence import Verification
+        from hipport.verifying import extension_verifier
+        from hipport.verifying.amd_gpus import hardware
 
         ported, root = scanned.ported, scanned.ported.before.root
         assert root is not None
         common: dict[str, Any] = {
             "env": self.env,
             "passes": self.passes,
-            "limits": verifier.Limits(seconds),
+            "limits": extension_verifier.Limits(seconds),
             "jobs": self.jobs or processors(),
             "gpu": hardware(self.env),
             "on_progress": self.on_progress,
@@ -134,7 +135,7 @@ class Porting:
         built = [e.path for e in scanned.extensions if e.path is not None]
         scripts = dict.fromkeys(path for path in built if setup_script(root / path.parent) == root / path)
         if (cases or recording) and len(scripts) != 1:
-            raise verifier.BadCases(f"cases and recordings are for one extension; here are {len(scripts)}")
+            raise extension_verifier.BadCases(f"cases and recordings are for one extension; here are {len(scripts)}")
         for script in scripts:
             yield from self._of_extension(ported, script, common, why_not, cases, recording)
         programs = [extension for extension in scanned.extensions if extension.kind == "program"]
@@ -165,8 +166,8 @@ class Porting:
         cases: Path | None,
         recording: Path | None,
     ) -> Iterator[Verification]:
-        from hipport import verifier
-        from hipport.evidence import Verification
+        from hipport.reporting.evidence import Verification
+        from hipport.verifying import extension_verifier
 
         assert ported.before.root is not None
         folder = ported.before.root / script.parent
@@ -182,10 +183,10 @@ class Porting:
             if isinstance(part, str):
                 yield replace(about, why_not=part)
             elif recording is not None:
-                for verified in verifier.replay(folder, recording, python=self.python, port=part, **common):
+                for verified in extension_verifier.replay(folder, recording, python=self.python, port=part, **common):
                     yield replace(about, what=f"{name}, {verified.package}", verified=verified)
             else:
-                verified = verifier.extension(folder, python=self.python, port=part, cases=cases, **common)
+                verified = extension_verifier.extension(folder, python=self.python, port=part, cases=cases, **common)
                 yield replace(about, verified=verified)
         except Exception as problem:
             yield replace(about, why_not=_not_run(problem))
@@ -198,7 +199,7 @@ class Porting:
         arguments: Sequence[str],
         common: Mapping[str, Any],
     ) -> Verification:
-        from hipport import program_verifier
+        from hipport.verifying import program_verifier
 
         more = {**common, "vendored": self.vendored, "exclude": self.options["exclude"]}
         try:

@@ -7,10 +7,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from hipport.finding import Certainty, Finding
-from hipport.languages.shell import Command, Definition, Dockerfile, Instruction, Markdown, Shell, Word, settings
-from hipport.source import Edit, Source, Span
-from hipport_passes.nvcc_flags import HOLE
+from hipport.core.edits import Edit, Span
+from hipport.core.finding import Certainty, Finding
+from hipport.core.source import Source
+from hipport.syntax.shell import Command, Definition, Dockerfile, Instruction, Markdown, Shell, Word, settings
+from hipport_passes.build_files.nvcc_flags import HOLE
 from hipport_passes.packages.asking import Asking, note, says_cuda_index, unless_both
 from hipport_passes.packages.judge import Verdict
 from hipport_passes.packages.lists import commented

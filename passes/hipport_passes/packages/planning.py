@@ -9,19 +9,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath, PurePosixPath
 
-from hipport.extensions import extensions
-from hipport.finding import Certainty
-from hipport.install_plan import Change, Check, LeftOut, Mention, Package, Plan, Step, in_work
-from hipport.languages.notebook import Notebook
-from hipport.languages.packaging import CondaEnvironment, Requirements, SetupCfg
-from hipport.languages.python import Python
-from hipport.languages.shell import Dockerfile, Markdown, Shell
-from hipport.languages.toml import Toml
-from hipport.pipeline import Ported, run
-from hipport.project import Project
-from hipport.source import Edit, Source, Span
-from hipport_passes import requirements
+from hipport.core.edits import Edit, Span
+from hipport.core.finding import Certainty
+from hipport.core.source import Source
+from hipport.engine.outcomes import Ported
+from hipport.engine.pipeline import run
+from hipport.program.extensions import extensions
+from hipport.program.project import Project
+from hipport.syntax.notebook import Notebook
+from hipport.syntax.packaging import CondaEnvironment, Requirements, SetupCfg
+from hipport.syntax.python import Python
+from hipport.syntax.shell import Dockerfile, Markdown, Shell
+from hipport.syntax.toml import Toml
+from hipport.toolchain.install_plan import Change, Check, LeftOut, Mention, Package, Plan, Step, in_work
 from hipport_passes.packages import recipes as table
+from hipport_passes.packages import requirements
 from hipport_passes.packages.asking import Asking, decoded
 from hipport_passes.packages.commands import conda_install, filled, pip_install
 from hipport_passes.packages.judge import asked, family_of
@@ -236,7 +238,7 @@ def _of_text(offset: int, text: str, rules: Recipes) -> Iterator[tuple[int, str,
 def _of_setup(source: Python) -> Iterator[tuple[int, str]]:
     if b"_require" not in source.text or source.module is None:
         return
-    from hipport.languages.python import Misplaced
+    from hipport.syntax.python import Misplaced
     from hipport_passes.packages.python_lists import required
 
     try:

@@ -11,11 +11,11 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
-from hipport.project import Project
-from hipport.tables import load
+from hipport.core.tables import load
+from hipport.program.project import Project
 from hipport_passes.packages import own
 
-_TABLE = Path(__file__).parent.parent / "requirements.toml"
+_TABLE = Path(__file__).parent / "requirements.toml"
 _ACTIONS = ("keep", "remove", "separate", "least", "relax", "manual", "leave")
 #: What of a row becomes part of a command, or of what a command is run in. Rules that a tree brings may not have it.
 EXECUTED = ("install", "check", "environment", "fallback", "renamed", "with_torch")
