@@ -113,8 +113,8 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         yield Finding(
             Span(node.start_byte, node.start_byte + 1),
             "rows",
-            f"what waits in {function.name.decode()} is taken for one thread of each block, by threadIdx.x, and not "
-            "all launches are seen: see that its blocks have one row, or ask for threadIdx.y == 0, too",
+            f"what waits in {function.name.decode()} is taken for one thread of each block, by threadIdx.x, but not "
+            "all launches are seen: make sure that its blocks have one row, or test threadIdx.y == 0 too",
             certainty=Certainty.MANUAL,
         )
 
@@ -139,8 +139,8 @@ def _of_macros(source: Cpp, kernels: Kernels, project: Project) -> Iterator[Find
                 yield Finding(
                     Span(*define.span(1)),
                     "macro",
-                    f"{define[1].decode()} waits for a lock: lanes of one wavefront that wait keep the lane that has "
-                    "it from going on, and macros are not changed; write it out where it is used, as a loop with the "
+                    f"{define[1].decode()} waits for a lock: lanes of one wavefront that wait hold up the lane that "
+                    "has it, and macros are not changed; write it out where it is used, as a loop with the "
                     "critical section in it, for (bool done = false; !hipport::opaque(done);) if (taken) { …; unlock; "
                     "done = true; }, with hipport/lock.h",
                     certainty=Certainty.MANUAL,
@@ -177,8 +177,8 @@ def _of_loop(function: Function, loop: Node, kernels: Kernels, project: Project)
             yield Finding(
                 head,
                 "lock",
-                f"lanes wait here for what {by} gives: one of the same wavefront that has to change it, behind the "
-                "loop, never comes to that; put what is done meanwhile into a loop, for (bool done = false; "
+                f"lanes wait here for the result of {by}: a lane of the same wavefront that has to change it, behind "
+                "the loop, never gets there; put the work in between into a loop, for (bool done = false; "
                 "!hipport::opaque(done);) if (taken) { …; unlock; done = true; }, with hipport/lock.h",
                 certainty=Certainty.MANUAL,
             )
@@ -191,8 +191,8 @@ def _of_loop(function: Function, loop: Node, kernels: Kernels, project: Project)
                 head,
                 "flag",
                 "each lane waits here for a flag or a value of its own: a lane of the same wavefront that has to set "
-                "it never comes to that; let each lane look once in a turn of a loop of the whole wavefront, until all "
-                "are done",
+                "it never gets there; let each lane test once per iteration of a loop of the whole wavefront, until "
+                "all are done",
                 certainty=Certainty.MANUAL,
             )
         return
@@ -200,12 +200,12 @@ def _of_loop(function: Function, loop: Node, kernels: Kernels, project: Project)
     why, edits = kept_around(function, loop, condition, body, acquire, kernels)
     if edits:
         need, header = include(function.source, project, "lock.h")
-        assumed = "; assumes that it is never anything but free or taken" if acquire.two_valued else ""
+        assumed = "; assumes that its value is only ever free or taken" if acquire.two_valued else ""
         yield Finding(
             head,
             "lock",
-            f"the critical section of {name} goes into the loop: behind it, the lane with the lock waits for the lanes "
-            f"of its wavefront that wait for the lock{assumed}",
+            f"the critical section of {name} moves into the loop: behind it, the lane with the lock waits for the "
+            f"lanes of its wavefront that wait for the lock{assumed}",
             (*edits, *((need,) if need else ())),
             Certainty.REVIEW if assumed else Certainty.SAFE,
             (header,),
@@ -237,7 +237,7 @@ def _of_loop(function: Function, loop: Node, kernels: Kernels, project: Project)
     yield Finding(
         head,
         "lock",
-        f"lanes of one wavefront that wait for {name} keep the lane that has it from going on: {why}; put what is done "
+        f"lanes of one wavefront that wait for {name} hold up the lane that has it: {why}; put what is done "
         "under the lock into the loop, for (bool done = false; !hipport::opaque(done);) "
         "if (taken) { …; unlock; done = true; }, with hipport/lock.h",
         certainty=Certainty.MANUAL,
@@ -265,7 +265,7 @@ def _by_goto(function: Function, kernels: Kernels) -> Iterator[Finding]:
                 yield Finding(
                     Span(node.start_byte, node.end_byte),
                     "lock",
-                    f"lanes of one wavefront that wait for {name} keep the lane that has it from going on; put what is "
+                    f"lanes of one wavefront that wait for {name} hold up the lane that has it; put what is "
                     "done under the lock into a loop, for (bool done = false; !hipport::opaque(done);) if (taken) { …; "
                     "unlock; done = true; }, with hipport/lock.h",
                     certainty=Certainty.MANUAL,
@@ -288,7 +288,7 @@ def _of_calls(function: Function, kernels: Kernels, project: Project) -> Iterato
                 yield Finding(
                     Span(call.node.start_byte, call.node.end_byte),
                     "turns",
-                    f"lanes pass one after the other from {call.name.decode()}() to where the lock is given back: one "
+                    f"lanes take turns from {call.name.decode()}() to where the lock is released: one "
                     "that has it would wait for the lanes of its wavefront that wait for it",
                     (*edits, *((need,) if need else ())),
                     creates=(header,),

@@ -111,7 +111,7 @@ def _led(source: Cpp, project: Project) -> Iterator[Finding]:
             Span(*match.span("atomic")),
             "lockstep",
             "hipport::syncwarp() around an atomic operation on what one lane stores before it and loads behind it; "
-            "assumes that the lanes which do it are of one warp and come here together",
+            "assumes that the lanes which do it are of one warp and reach it together",
             (*edits, *((need,) if need else ())),
             Certainty.REVIEW,
             (header,),
