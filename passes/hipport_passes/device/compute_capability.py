@@ -55,7 +55,7 @@ _CHOSEN = re.compile(rb"\bswitch\s*\(\s*\Z")
 _PRINTED = re.compile(rb"(?i:printf|\bcout\b|\bcerr\b|\bprint\w*|\blog\w*)")
 _TURNED = {b"<": b">", b">": b"<", b"<=": b">=", b">=": b"<="}
 _ADVICE = (
-    "on AMD the number is of another count, gfx90a 9.0, gfx942 9.4, gfx1100 11.0: ask gcnArchName, or for the feature "
+    "on AMD the number counts differently, gfx90a 9.0, gfx942 9.4, gfx1100 11.0: ask gcnArchName, or for the feature "
     "that is meant"
 )
 
@@ -74,7 +74,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         missing = [each for each in gone if floor is not None and each.capability[0] == floor]
         if missing:
             message = (
-                f"{what} chooses here, by a number that AMD GPUs have by accident, what has no code there: "
+                f"{what} chooses code here that AMD lacks, by a number that AMD GPUs meet by accident: "
                 f"{missing[0]}; ask for AMD in front of it, or port that code"
             )
             yield Finding(span, "missing_code", message, certainty=Certainty.MANUAL)
@@ -84,7 +84,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             message = f"makes the name of an NVIDIA architecture of {what}; on AMD it is gcnArchName"
             yield Finding(span, "arch_name", message, certainty=Certainty.MANUAL)
         elif called := _handed_on(source, project, span, end):
-            message = f"{what} is handed on to {called.decode()}, where it could not be followed: {_ADVICE}"
+            message = f"{what} is handed on to {called.decode()}, into which it could not be followed: {_ADVICE}"
             yield Finding(span, "not_followed", message, certainty=Certainty.MANUAL)
 
 

@@ -153,7 +153,9 @@ def _spelt(source: Cpp) -> frozenset[bool]:
 def _left_apart(source: Cpp, project: Project) -> Iterator[Finding]:
     """Report the calls of HIP's groups that lanes may make apart."""
     for span, why in _apart(source, project):
-        message = f"lanes of a group do not wait for each other on AMD: see that {why}, or take the call out of it"
+        message = (
+            f"lanes of a group do not wait for each other on AMD: make sure that {why}, or take the call out of it"
+        )
         yield Finding(span, "apart", message, certainty=Certainty.MANUAL)
 
 

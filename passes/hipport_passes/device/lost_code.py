@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which code of a function is not there on AMD, as a condition on NVIDIA's architecture leaves nothing in its place.
 
-Such a function compiles and does nothing. Who chooses it by a compute capability, which AMD's GPUs have by accident,
+Such a function compiles and does nothing. Who chooses it by a compute capability, which AMD's GPUs meet by accident,
 gets wrong results without a word: passes that find the choice, or the condition, name the other with it.
 """
 

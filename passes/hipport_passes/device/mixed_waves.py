@@ -29,7 +29,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         both = "" if user is native.definition else f", both in {user.name}"
         message = (
             f"{native.text} beside {_where(logical, source)}{both}: the first is of AMD's whole wavefront, the other "
-            "of 32 lanes, which do not fit where a wavefront has 64; count lanes by the wavefront all through "
+            "of 32 lanes, which do not fit where a wavefront has 64; count lanes by the wavefront throughout "
             "(warpSize, __lane_id(), masks of 64 bits), or by 32 (hipport::ballot, hipport::warp_size)"
         )
         yield Finding(native.span, "mixed", message, certainty=Certainty.MANUAL)

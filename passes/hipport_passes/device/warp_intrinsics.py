@@ -195,18 +195,18 @@ def assumption(source: Cpp, project: Project, meeting: Meeting, offset: int, whi
         unless, rest = meeting.unless, meeting._replace(unless="")
         said = assumption(source, project, rest, offset, which).removesuffix(")")
         return f"{said}; so they do where {unless})"
-    together = f"all lanes {which} come here together"
+    together = f"all lanes {which} reach this call together"
     if meeting.kind == "turn":
-        return f"{together} (in the same turn of the loop)"
+        return f"{together} (in the same iteration of the loop)"
     if meeting.kind == "far":
         return f"{together} (which was not followed through so many calls and conditions)"
     if meeting.other == (source.path, offset):
-        return f"{together} (not by different branches at a time)"
+        return f"{together} (not through different branches at a time)"
     other = project.by_path[meeting.other.path]
     line = other.first.position(other.origin(Span(meeting.other.offset, meeting.other.offset + 1)).start)[0]
     where = f"line {line}" if other.path == source.path else f"{other.path.as_posix()}, line {line}"
     branch = ", in the other branch" if meeting.kind == "branch" else ""
-    return f"{together} (none of them is at the call on {where}{branch}, meanwhile)"
+    return f"{together} (none of them is at the call on {where}{branch})"
 
 
 def _macros(source: Cpp, project: Project, helpers: Mapping[bytes, bytes]) -> Iterator[Finding]:
@@ -224,8 +224,8 @@ def _macros(source: Cpp, project: Project, helpers: Mapping[bytes, bytes]) -> It
         need, header = include(source, project, "warp.h")
         name, helper = match[2].decode(), helpers[match[2]].decode()
         message = (
-            f"{name} in {match[1].decode()} → {helper}: assumes that the macro is to mean on AMD what it means on "
-            "CUDA, on 32 lanes and for half too"
+            f"{name} in {match[1].decode()} → {helper}: assumes that the macro means on AMD what it means on CUDA, "
+            "on 32 lanes and for half too"
         )
         edits = (Edit(span, helpers[match[2]]), *((need,) if need else ()))
         yield Finding(span, "macro", message, edits, Certainty.REVIEW, (header,))

@@ -285,7 +285,7 @@ def _compared(source: Cpp, project: Project, span: Span, name: bytes) -> Finding
     written = match.group().decode()
     where = "hipcc's device code" if name == b"__CUDA_ARCH__" else "hipcc"
     if sign is None or number + (sign in (b">", b"<=")) > OLDEST[name]:
-        message = f"{written}: {name.decode()} is not defined on AMD; decide what holds there"
+        message = f"{written}: {name.decode()} is not defined on AMD; decide what AMD has to do there"
         return Finding(span, "compared", message, certainty=Certainty.MANUAL)
     oldest = "NVIDIA GPU since compute capability 5.0" if name == b"__CUDA_ARCH__" else "CUDA since 11.0"
     holds = b">" in sign
@@ -431,7 +431,7 @@ def _manual(span: Span, name: bytes, row: Row) -> Finding:
     return Finding(
         span,
         "too_new",
-        f"{name.decode()} ({row.hip} in HIP): it came with ROCm {release}; ask for --rocm {release}, or do without",
+        f"{name.decode()} ({row.hip} in HIP): it came with ROCm {release}; give --rocm {release}, or do without it",
         certainty=Certainty.MANUAL,
     )
 

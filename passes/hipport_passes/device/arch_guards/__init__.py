@@ -116,7 +116,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
                 yield Finding(
                     condition,
                     "assertion",
-                    "holds on AMD, which has other architectures; assumes that what needs the one that is asked for is "
+                    "holds on AMD, which has other architectures; assumes that code which needs that architecture is "
                     "ported, or reported by itself",
                     (Edit(condition, b"true"),),
                     Certainty.REVIEW,

@@ -102,7 +102,7 @@ def capabilities(program: Program, known: Elsewhere, missing_code: Mapping[Capab
             edits = program.and_on_cuda(node, least[1])
             answer = "true" if least[1] else "false"
             message = (
-                f"chooses by a capability, which AMD's GPUs have by accident, what has no code on AMD: "
+                f"chooses by a capability, which AMD's GPUs meet by accident, what has no code on AMD: "
                 f"{missing_code[least[0]]}; "
             ) + (
                 f"made {answer} on ROCm, assuming that it chooses that code, until it is ported"
