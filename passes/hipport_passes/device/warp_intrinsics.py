@@ -2,17 +2,17 @@
 """Replace warp intrinsics by hipport's helpers, which act on 32 lanes of wavefronts of 32 and of 64.
 
 `__shfl_down_sync(mask, v, 16)` becomes `hipport::shfl_down_sync(mask, v, 16)`: names change, arguments, masks and the
-types of results do not, so that what the code does with 32-bit masks stays right. The name alone decides, and so
-macros, wrappers and templates are reached.
+types of results do not, so that code which uses 32-bit masks stays right. The name alone decides, so macros, wrappers
+and templates are reached.
 
-CUDA asks that all lanes that a mask names and that have not exited execute the intrinsic with that mask, and has them
-wait for each other. AMD's compilers bring lanes together again where the branches that parted them meet, so a call
-finds together all lanes that come to it in one branch and one turn of a loop, and the helper, which does not wait,
-means the same: SAFE. It is REVIEW where lanes of one mask could meet on CUDA though they are apart on AMD: in calls in
-both branches of an `if` on which lanes disagree, in calls under conditions of their own, and in a call that lanes come
-to in different turns of a loop; also where functions and macros lie between, and not where the mask was found out in
-that branch or turn. A mask that names lanes that are not there is undefined in CUDA too, and stays. One of 28 lanes,
-say, is REVIEW with a shuffle by a distance, which may lead out of it.
+CUDA requires that all lanes that a mask names and that have not exited execute the intrinsic with that mask, and makes
+them wait for each other. AMD's compilers make lanes converge where the branches on which they diverged join, so a call
+has all active lanes of one branch and one iteration, and the helper, which does not wait, means the same: SAFE. It is
+REVIEW if lanes of one mask could meet on CUDA though they are separate on AMD: in calls in both branches of a divergent
+`if`, in calls under conditions of their own, and in a call that lanes reach in different iterations of a loop; also
+through functions and macros, and not if the mask was determined in that branch or iteration. A mask that names inactive
+lanes is undefined in CUDA too, and stays. A mask of 28 lanes, say, is REVIEW with a shuffle by a distance, which may
+lead out of it.
 """
 
 from __future__ import annotations

@@ -1,26 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Repair barriers that the threads of one wavefront come to apart from each other.
+"""Repair barriers that divergent threads of one wavefront reach.
 
-What CUDA and AMD count at `__syncthreads()` differs. NVIDIA GPUs from sm_70 on count threads: a barrier opens when
-every thread that has not exited waits at some `__syncthreads()`. AMD counts wavefronts: one waits once for all of its
-threads that come to the barrier together, threads that are not there do not hold it, and a wavefront that has ended is
-no longer waited for (S_BARRIER in AMD's ISA manuals). So of barriers that not all threads come to together
+CUDA and AMD count differently at `__syncthreads()`. NVIDIA GPUs from sm_70 on count threads: a barrier opens when every
+thread that has not exited waits at some `__syncthreads()`. AMD counts wavefronts: a wavefront waits once for all of its
+active threads, inactive threads do not hold it, and a wavefront that has ended is no longer waited for (S_BARRIER in
+AMD's ISA manuals). So of barriers that not all threads reach together
 
-* one behind an early `return` of some threads, or in a loop that some leave sooner and then come to no other, opens on
+* one behind an early `return` of some threads, or in a loop that some leave sooner and then reach no other, opens on
   both, for the same threads: nothing to do;
-* one under a condition that all threads of a wavefront answer alike needs nothing either;
-* one in each branch of an `if` at which the threads of a wavefront part is a single barrier on CUDA and two on AMD,
-  where the wavefront goes through both branches, and is one barrier ahead of the others from there on. The branches
-  are divided at their barriers, and all threads meet at one: each does what it did before, between the same barriers.
-  Where that cannot be done it is reported;
-* one in a loop that threads of a wavefront come to in turns of their own (`continue` in front of it, an `if` around
-  it), or leave in turns of their own for a barrier behind it, is reported: on CUDA the first that comes meets whoever
-  waits, on AMD the wavefront goes through all turns that one of its threads has;
-* one in functions that threads of a wavefront call by different pointers, or by one in both branches, is reported;
-* `__syncthreads_count`, `_and` and `_or` take the vote of a wavefront from its lane 0 on AMD. Where threads may have
-  left they become hipport's, which count the threads that are there.
+* one under a condition that is uniform in a wavefront needs nothing either;
+* one in each branch of an `if` at which the threads of a wavefront diverge is a single barrier on CUDA and two on AMD,
+  where the wavefront goes through both branches, and is one barrier ahead of the others from there on. The branches are
+  divided at their barriers, and all threads meet at one: each does what it did before, between the same barriers. Where
+  that cannot be done it is reported;
+* one in a loop that threads of a wavefront reach in different iterations (`continue` in front of it, an `if` around
+  it), or leave in different iterations for a barrier behind it, is reported: on CUDA the first that arrives meets
+  whoever waits, on AMD the wavefront goes through all iterations that one of its threads has;
+* one in functions that threads of a wavefront call through different pointers, or in both branches, is reported;
+* `__syncthreads_count`, `_and` and `_or` take the vote of a wavefront from its lane 0 on AMD. If threads may have left,
+  they become hipport's, which count the active threads.
 
-A kernel that comes to a barrier with a number, which `inline_ptx` has made hipport's, begins with setting those to 0.
+A kernel that reaches a barrier with a number, which `inline_ptx` has made hipport's, begins by setting those to 0.
 """
 
 from __future__ import annotations

@@ -1,29 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
 """Keep critical sections inside the loops that wait for their locks.
 
-`while (atomicCAS(lock, 0, 1) != 0); …; atomicExch(lock, 0);` ends on NVIDIA GPUs from sm_70 on, whose threads go on by
-themselves. On AMD the lanes of a wavefront leave a loop together: the lane that has the lock waits behind the loop for
-those that wait for it to give the lock back. With the critical section in the loop, `if (atomicCAS(…) == 0) { …; done =
-true; }`, each turn of the loop lets one lane take the lock, work and give it back, and each thread does what it did.
+`while (atomicCAS(lock, 0, 1) != 0); …; atomicExch(lock, 0);` ends on NVIDIA GPUs from sm_70 on, whose threads progress
+independently. On AMD the lanes of a wavefront leave a loop together: the lane with the lock waits behind the loop for
+the lanes that wait for it to release the lock. With the critical section in the loop, `if (atomicCAS(…) == 0) { …; done
+= true; }`, each iteration lets one lane take the lock, work and release it, and each thread does what it did.
 
-That the section is in the loop in the source is not enough: clang sees that a lane with the lock leaves, and puts the
-section behind the loop again (clang 15 and 21, from -O1, seen in the assembly). `hipport::opaque()` hides from it that
-the lane leaves. Loops that programs wrote this way for old GPUs need just that. Fences are added where a lock has none:
-without them neither vendor promises that one owner sees what the last one wrote.
+It is not enough that the section is in the loop in the source: clang sees that a lane with the lock leaves, and moves
+the section behind the loop again (clang 15 and 21, from -O1, seen in the assembly). `hipport::opaque()` hides from it
+that the lane leaves. Loops that programs wrote this way for old GPUs need just that. Fences are added where a lock has
+none: without them neither vendor promises that one owner sees what the last one wrote.
 
-Where functions take and give back a lock (`lock.lock(); …; lock.unlock();`), by trying or by a number that is drawn
-(`while (serving != ticket);`), the lanes pass one after the other. Where
-one lane takes it for its warp (`if (lane == 0) lock(); __syncwarp(); …; if (lane == 0) unlock();`), two warps share a
-wavefront of 64 lanes, and the warps pass one after the other, for review: the lanes of a warp have to come together.
+If functions take and release a lock (`lock.lock(); …; lock.unlock();`), by trying or by a ticket
+(`while (serving != ticket);`), the lanes take turns. If one lane takes it for its warp
+(`if (lane == 0) lock(); __syncwarp(); …; if (lane == 0) unlock();`), two warps share a wavefront of 64 lanes, and the
+warps take turns, for review: the lanes of a warp have to reach it together.
 
 Left alone: locks that one thread of a block takes, and loops that compare and swap without holding anything. Reported:
-locks that are given back out of sight, that are left by `return` or `break`, or that are held where all lanes have to
-come together; macros that wait for a lock; lanes of which each waits for a flag of its own, which a lane of its own
-wavefront may have to set; and waits for shared memory.
+locks that are released out of sight, that are left by `return` or `break`, or that are held where all lanes have to
+converge; macros that wait for a lock; lanes that each wait for a flag of their own, which a lane of their own wavefront
+may have to set; and waits for shared memory.
 
-A loop in which lanes go on only as they see flags of others raised (`while (at < end) if (done[column[at]]) at++;`),
-and behind which they raise their own, is such a wait too. Where a flag is for a warp, warps pass one after the other,
-for review: the second of a wavefront of 64 lanes may wait for the first, as warps of lower number start no later.
+A loop in which lanes go on only when they see flags of others raised (`while (at < end) if (done[column[at]]) at++;`),
+and behind which they raise their own, is such a wait too. If a flag is for a warp, warps take turns, for review: the
+second of a wavefront of 64 lanes may wait for the first, as warps of lower number start no later.
 """
 
 from __future__ import annotations
