@@ -64,7 +64,8 @@ void transform(Numbers& all, int direction) {
   for (Index k = 0; k < n; ++k) roots[static_cast<std::size_t>(k)] = root(k, n, direction);
   std::vector<Numbers> parts(static_cast<std::size_t>(factor), Numbers(static_cast<std::size_t>(rest)));
   for (Index i = 0; i < n; ++i) {
-    parts[static_cast<std::size_t>(i % factor)][static_cast<std::size_t>(i / factor)] = all[static_cast<std::size_t>(i)];
+    parts[static_cast<std::size_t>(i % factor)][static_cast<std::size_t>(i / factor)] =
+        all[static_cast<std::size_t>(i)];
   }
   for (Numbers& part : parts) transform(part, direction);
   for (Index k = 0; k < n; ++k) {

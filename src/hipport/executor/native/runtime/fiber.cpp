@@ -116,7 +116,8 @@ hipport_simt_switch:
 )");
 
 void prepare(Fiber& fiber, void (*entry)()) {
-  auto* top = reinterpret_cast<void**>((reinterpret_cast<std::uintptr_t>(fiber.low) + fiber.size) & ~std::uintptr_t(15));
+  auto* top =
+      reinterpret_cast<void**>((reinterpret_cast<std::uintptr_t>(fiber.low) + fiber.size) & ~std::uintptr_t(15));
   *--top = nullptr;  // as if the entry had been called: 16 bytes aligned before the return address
   *--top = reinterpret_cast<void*>(entry);
   fiber.start = top;
@@ -160,7 +161,8 @@ hipport_simt_switch:
 )");
 
 void prepare(Fiber& fiber, void (*entry)()) {
-  auto* top = reinterpret_cast<void**>((reinterpret_cast<std::uintptr_t>(fiber.low) + fiber.size) & ~std::uintptr_t(15));
+  auto* top =
+      reinterpret_cast<void**>((reinterpret_cast<std::uintptr_t>(fiber.low) + fiber.size) & ~std::uintptr_t(15));
   top -= 20;
   for (int i = 0; i < 20; ++i) top[i] = nullptr;
   top[11] = reinterpret_cast<void*>(entry);

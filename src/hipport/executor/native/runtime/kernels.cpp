@@ -112,8 +112,8 @@ struct Module {
 /// Whether a relocation's addend counts from the end of its four bytes, as that of most instructions of x86-64 does.
 bool from_the_end(unsigned type) {
 #if defined(__x86_64__)
-  return type == R_X86_64_PC32 || type == R_X86_64_PLT32 || type == R_X86_64_GOTPCREL ||
-         type == R_X86_64_GOTPCRELX || type == R_X86_64_REX_GOTPCRELX;
+  return type == R_X86_64_PC32 || type == R_X86_64_PLT32 || type == R_X86_64_GOTPCREL || type == R_X86_64_GOTPCRELX ||
+         type == R_X86_64_REX_GOTPCRELX;
 #else
   static_cast<void>(type);
   return false;

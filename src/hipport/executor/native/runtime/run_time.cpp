@@ -168,13 +168,12 @@ bool run(const std::vector<std::string>& command, const std::string& input, std:
   return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-void add(std::string& request, const std::string& field) {
-  request += std::to_string(field.size()) + "\n" + field;
-}
+void add(std::string& request, const std::string& field) { request += std::to_string(field.size()) + "\n" + field; }
 
 std::string own_path() {
   Dl_info info;
-  return dladdr(reinterpret_cast<const void*>(&own_path), &info) != 0 && info.dli_fname != nullptr ? info.dli_fname : "";
+  return dladdr(reinterpret_cast<const void*>(&own_path), &info) != 0 && info.dli_fname != nullptr ? info.dli_fname
+                                                                                                   : "";
 }
 
 }  // namespace
@@ -433,7 +432,8 @@ const void* function(ihipModule_t* module, const char* name, Place place) {
   if (is_function && info.dli_saddr == address) {
     fault("unknown-kernel", place,
           "%s: the executor knows this function of a module as no kernel, whose parameters it needs: one that a macro "
-          "defines needs a name expression (AddNameExpression)", name);
+          "defines needs a name expression (AddNameExpression)",
+          name);
   }
   return nullptr;
 }

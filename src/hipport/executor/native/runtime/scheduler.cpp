@@ -34,7 +34,7 @@ __thread unsigned row_end = 0;
 __thread void* row_frame = nullptr;
 const Operation loop_begins{"the beginning of a loop", nullptr};
 const Operation loop_turns{"the end of a turn of a loop", nullptr};
-}
+}  // namespace detail
 
 namespace {
 
@@ -88,7 +88,9 @@ Settings read_settings() {
   }
   if (const char* v = text("SIMT_POISON")) s.poison = std::strcmp(v, "0") == 0 ? -1 : 0xff;
   if (const char* v = text("SIMT_CONVERGENCE")) {
-    if (std::strcmp(v, "minimal") != 0 && std::strcmp(v, "maximal") != 0) bad("SIMT_CONVERGENCE", v, "maximal or minimal");
+    if (std::strcmp(v, "minimal") != 0 && std::strcmp(v, "maximal") != 0) {
+      bad("SIMT_CONVERGENCE", v, "maximal or minimal");
+    }
     s.minimal = std::strcmp(v, "minimal") == 0;
   }
   if (const char* v = text("SIMT_WATCHDOG")) s.watchdog = std::atof(v);
@@ -133,7 +135,8 @@ std::atomic<std::size_t> meetings_used{0};
 Meeting* make_meeting() {
   static std::once_flag once;
   std::call_once(once, [] {
-    void* all = mmap(nullptr, meetings_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* all =
+        mmap(nullptr, meetings_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     meetings_start = all == MAP_FAILED ? nullptr : static_cast<char*>(all);
   });
   const std::size_t at = meetings_used.fetch_add(sizeof(Meeting));
@@ -182,7 +185,8 @@ unsigned arrived(const Block& block, const Block::Named& named) {
   const std::uint64_t all = size == 64 ? ~std::uint64_t(0) : (std::uint64_t(1) << size) - 1;
   unsigned count = 0;
   for (const Block::Named::Came& each : named.came) {
-    count += each.times * size + static_cast<unsigned>(__builtin_popcountll((each.lanes | ~block.wave[each.wave].alive) & all));
+    count += each.times * size +
+             static_cast<unsigned>(__builtin_popcountll((each.lanes | ~block.wave[each.wave].alive) & all));
   }
   return count;
 }
@@ -228,8 +232,8 @@ std::string waiting_text(Block& block) {
         text += mask;
       } else if (thread.wait == Wait::named) {
         const Block::Named& named = block.named[thread.number];
-        text += " (number " + std::to_string(thread.number) + ", where " + std::to_string(arrived(block, named)) + " of " +
-                (named.wanted != 0 ? std::to_string(named.wanted) : "all") + " threads have come)";
+        text += " (number " + std::to_string(thread.number) + ", where " + std::to_string(arrived(block, named)) +
+                " of " + (named.wanted != 0 ? std::to_string(named.wanted) : "all") + " threads have come)";
       }
       text += " at " + where;
     }
@@ -255,7 +259,8 @@ std::string place_of_one(const Block& block) {
   for (unsigned i = 0; i < block.started; ++i) {
     const Thread& thread = block.threads[ordered(i)];
     if (thread.state == State::exited) continue;
-    const bool waits = thread.state == State::waiting, better = one == nullptr || (waits && one->state != State::waiting);
+    const bool waits = thread.state == State::waiting,
+               better = one == nullptr || (waits && one->state != State::waiting);
     if (better || (waits == (one->state == State::waiting) && thread.rank < one->rank)) one = &thread;
   }
   if (one == nullptr) return "";
@@ -310,7 +315,9 @@ constexpr std::uint64_t most_patience = 1 << 16, least_patience = 1 << 8;
 constexpr std::uint64_t most_share = 1 << 24, fresh_share = 1 << 18, least_share = 1 << 16;
 
 /// Whether lanes wait in an operation only for those that will get there, and not for those that spin.
-bool is_of_loops(const Operation* operation) { return operation == &detail::loop_begins || operation == &detail::loop_turns; }
+bool is_of_loops(const Operation* operation) {
+  return operation == &detail::loop_begins || operation == &detail::loop_turns;
+}
 
 /// The rounds of yields that all who could run made in vain.
 bool is_stalled(const Block& block) { return block.idle > 256 + 64 * std::uint64_t(block.ready.count); }
@@ -367,7 +374,9 @@ inline detail::Turn turn(Block& block, Thread& self) {
 
 // -------------------------------------------------------------------------------------------------------- meetings
 
-bool same_place(const Place& a, const Place& b) { return a.line == b.line && (a.file == b.file || std::strcmp(a.file, b.file) == 0); }
+bool same_place(const Place& a, const Place& b) {
+  return a.line == b.line && (a.file == b.file || std::strcmp(a.file, b.file) == 0);
+}
 
 /// Operations are the same if they have one name: every instantiation of a template has an object of its own.
 bool same_operation(const Operation* a, const Operation* b) {
@@ -419,10 +428,11 @@ __attribute__((noinline)) Block::Group& find_group(Block::Wave& wave, const Oper
 __attribute__((noinline)) void comes_elsewhere(const Thread& others, const Thread& self) {
   const Place there = others.place();
   if (self.line == 0 || same_place(there, self.place()) || !dialect_is(Dialect::cuda)) return;
-  warning("warp-places", self.place(),
-          "lanes of one warp meet in this %s and in the one at %s:%d: on AMD those of one branch go on before those of the other "
-          "come",
-          self.name, there.file, there.line);
+  warning(
+      "warp-places", self.place(),
+      "lanes of one warp meet in this %s and in the one at %s:%d: on AMD those of one branch go on before those of the other "
+      "come",
+      self.name, there.file, there.line);
 }
 
 /// The same. Most often there is one group, that of the lanes before.
@@ -443,7 +453,8 @@ __attribute__((noinline)) void passed_by(Block& block) {
     std::vector<unsigned> before, now;
     for (unsigned rank = 0; rank < block.size; ++rank) {
       const Block::Passed& other = block.passed[rank];
-      if (block.threads[rank].state == State::exited && other.number == own.number && same_place(other.place, t->place())) {
+      if (block.threads[rank].state == State::exited && other.number == own.number &&
+          same_place(other.place, t->place())) {
         before.push_back(rank);
       }
     }
@@ -452,8 +463,8 @@ __attribute__((noinline)) void passed_by(Block& block) {
     std::sort(now.begin(), now.end());
     fault_with("divergent-barrier", t->place(),
                numbers_text("thread", now) + " come to this barrier when " + numbers_text("thread", before) +
-                   " have passed it and ended: those met the others at " + own.place.file + ":" + std::to_string(own.place.line) +
-                   ", so nothing orders what is between the two");
+                   " have passed it and ended: those met the others at " + own.place.file + ":" +
+                   std::to_string(own.place.line) + ", so nothing orders what is between the two");
   }
 }
 
@@ -461,7 +472,9 @@ __attribute__((noinline)) void passed_by(Block& block) {
 __attribute__((noinline)) void keep_places(Block& block) {
   ++block.times_apart;
   block.passed.resize(block.size);
-  for (const Thread* t = block.barrier.first; t != nullptr; t = t->next) block.passed[t->rank] = {t->place(), block.times_apart};
+  for (const Thread* t = block.barrier.first; t != nullptr; t = t->next) {
+    block.passed[t->rank] = {t->place(), block.times_apart};
+  }
   block.apart = false;
 }
 
@@ -529,7 +542,8 @@ void arrive_together(Block& block, const Block::Wave& wave, const List& list) {
 }
 
 bool open_named(Block& block, Block::Named& named) {
-  const bool open = named.wanted != 0 ? arrived(block, named) >= static_cast<unsigned>(named.wanted) : named.list.count == block.alive;
+  const bool open = named.wanted != 0 ? arrived(block, named) >= static_cast<unsigned>(named.wanted)
+                                      : named.list.count == block.alive;
   if (!open) return false;
   named.came.clear();
   if (races_looked_for) races_barrier(block);
@@ -629,8 +643,10 @@ __attribute__((noinline)) bool settle_present(Block& block, Block::Wave& wave, b
     }
     if (lanes != wave.alive) {
       fault_with("divergent-barrier", one.place(),
-                 std::string(one.name) + " is reached by some lanes of a wavefront while others are elsewhere: on AMD the "
-                 "wavefront counts as arrived, and its other lanes arrive again or never" + waiting_text(block));
+                 std::string(one.name) +
+                     " is reached by some lanes of a wavefront while others are elsewhere: on AMD the "
+                     "wavefront counts as arrived, and its other lanes arrive again or never" +
+                     waiting_text(block));
     }
     if (all) {
       arrive_together(block, wave, list);
@@ -678,7 +694,9 @@ bool settle_stalled(Block& block) {
     if (dialect_is(Dialect::hip)) {
       // A wavefront of AMD's does not go on without the lanes that it waits for.
       bool at_loops = false;
-      for (Thread* t = wave.present.first; t != nullptr && !at_loops; t = t->next) at_loops = t->wait == Wait::present && is_of_loops(t->operation);
+      for (Thread* t = wave.present.first; t != nullptr && !at_loops; t = t->next) {
+        at_loops = t->wait == Wait::present && is_of_loops(t->operation);
+      }
       if (!at_loops) continue;
       settle_present(block, wave, true);
       return true;
@@ -704,7 +722,6 @@ bool is_left(Block& block, Block::Wave& wave, Block::Loop& loop, std::uint64_t l
 uint3 index_of(unsigned rank) {
   return uint3{rank % blockDim.x, rank / blockDim.x % blockDim.y, rank / (blockDim.x * blockDim.y)};
 }
-
 
 /// How many have been started, the running one included.
 unsigned position_now(const Block& block) {
@@ -974,7 +991,8 @@ Entered enter(Worker& w, Block& block) {
   worker->thread = nullptr;
   blockIdx = block.index;
   fault_at(spins ? "no-progress" : "deadlock", place_of_one(block),
-           (spins ? "threads wait for a value that does not come" : "all threads that are left wait, and none for another that could come") +
+           (spins ? "threads wait for a value that does not come"
+                  : "all threads that are left wait, and none for another that could come") +
                waiting_text(block));
 }
 
@@ -1031,7 +1049,8 @@ void run_blocks(Worker& w) {
     }
     if (resident.empty()) break;
     bool progress = false, fewer = false;
-    if (!more && w.launch->cooperative && std::all_of(resident.begin(), resident.end(), [](Block* b) { return at_grid_barrier(*b); })) {
+    if (!more && w.launch->cooperative &&
+        std::all_of(resident.begin(), resident.end(), [](Block* b) { return at_grid_barrier(*b); })) {
       if (races_looked_for) races_launch();  // it orders what all blocks did
       for (Block* block : resident) {
         w.block = block;
@@ -1101,7 +1120,8 @@ Worker& take_worker() {
   return w;
 }
 
-void run_on(const Launch& how, detail::Run body, void* context, std::atomic<std::uint64_t>& next, std::uint64_t blocks) {
+void run_on(const Launch& how, detail::Run body, void* context, std::atomic<std::uint64_t>& next,
+            std::uint64_t blocks) {
   Worker& w = take_worker();
   w.launch = &how;
   w.body = body;
@@ -1163,25 +1183,32 @@ Started run(const Launch& how, Run body, void* context) {
   const auto product = [](const dim3& d) { return std::uint64_t(d.x) * d.y * d.z; };
   Started started = Started::yes;
   const std::uint64_t threads = product(how.block), blocks = product(how.grid);
-  if (threads == 0 || threads > most_threads || blocks == 0 || how.block.z > (said == Dialect::hip ? 1024u : 64u) || how.grid.y > 65535 || how.grid.z > 65535 ||
-      how.grid.x > 0x7fffffffu || (said == Dialect::hip && std::uint64_t(how.grid.x) * how.block.x > 0xffffffffull)) {
+  if (threads == 0 || threads > most_threads || blocks == 0 || how.block.z > (said == Dialect::hip ? 1024u : 64u) ||
+      how.grid.y > 65535 || how.grid.z > 65535 || how.grid.x > 0x7fffffffu ||
+      (said == Dialect::hip && std::uint64_t(how.grid.x) * how.block.x > 0xffffffffull)) {
     started = Started::invalid_configuration;
-    warning("launch-limit", how.place,
-            "%s is not started: a grid of %u x %u x %u blocks of %u x %u x %u threads (a block has 1 to 1024 threads, on "
-            "NVIDIA at most 64 in z; a grid at most 2147483647 x 65535 x 65535 blocks%s)",
-            how.name, how.grid.x, how.grid.y, how.grid.z, how.block.x, how.block.y, how.block.z,
-            said == Dialect::hip ? ", on AMD less than 2^32 threads in x" : "");
+    warning(
+        "launch-limit", how.place,
+        "%s is not started: a grid of %u x %u x %u blocks of %u x %u x %u threads (a block has 1 to 1024 threads, on "
+        "NVIDIA at most 64 in z; a grid at most 2147483647 x 65535 x 65535 blocks%s)",
+        how.name, how.grid.x, how.grid.y, how.grid.z, how.block.x, how.block.y, how.block.z,
+        said == Dialect::hip ? ", on AMD less than 2^32 threads in x" : "");
   } else if (how.shared > (said == Dialect::hip ? 65536u : 232448u)) {
     started = Started::shared_too_large;
     warning("launch-limit", how.place, "%s is not started: %zu bytes of dynamic shared memory, of at most %u", how.name,
             how.shared, said == Dialect::hip ? 65536u : 232448u);
-  } else if (recordings != 0 && reinterpret_cast<std::uintptr_t>(how.stream) <= 1 && refused_by_recordings(Unrecorded::launch) != 0) {
+  } else if (recordings != 0 && reinterpret_cast<std::uintptr_t>(how.stream) <= 1 &&
+             refused_by_recordings(Unrecorded::launch) != 0) {
     started = Started::while_captured;
   } else if (in_kernel()) {
-    fault("launch-in-kernel", how.place, "a kernel starts the kernel %s: the executor cannot, and AMD GPUs cannot", how.name);
+    fault("launch-in-kernel", how.place, "a kernel starts the kernel %s: the executor cannot, and AMD GPUs cannot",
+          how.name);
   } else {
     std::atomic<std::uint64_t> next{0};
-    const int most = how.cooperative ? 1 : static_cast<int>(std::min<std::uint64_t>(blocks, static_cast<std::uint64_t>(settings().threads)));
+    const int most =
+        how.cooperative
+            ? 1
+            : static_cast<int>(std::min<std::uint64_t>(blocks, static_cast<std::uint64_t>(settings().threads)));
     std::vector<std::thread> others;
     for (int i = 1; i < most; ++i) {
       others.emplace_back([&] { run_on(how, body, context, next, blocks); });
@@ -1196,7 +1223,6 @@ Started run(const Launch& how, Run body, void* context) {
 }  // namespace detail
 
 // ------------------------------------------------------------------------------------ what shims call in a kernel
-
 
 std::uint64_t living() {
   become_loud();
@@ -1280,8 +1306,9 @@ inline void join_present(Block::Wave& wave, Thread& self, Wait what, const Opera
     wave.path_hash = hash;
     wave.together = true;
   } else {
-    wave.together = wave.together && wave.wait == what && wave.path_hash == hash &&
-                    (wave.operation == operation || (operation != nullptr && same_operation(wave.operation, operation)));
+    wave.together =
+        wave.together && wave.wait == what && wave.path_hash == hash &&
+        (wave.operation == operation || (operation != nullptr && same_operation(wave.operation, operation)));
   }
   wave.lanes |= self.bit();
   wave.present.push(&self);
@@ -1424,9 +1451,11 @@ Turn leave_loop(void* raw, Place place) {
   Block::Loop& loop = *static_cast<Block::Loop*>(raw);
   keep_call(self);
   if (!loop.stuck.empty()) {
-    fault_with("spin-in-wavefront", place,
-               "lanes wait in this loop for what others of their wavefront do behind it: on AMD those do not go on before all "
-               "have left the loop, and the launch hangs" + loop.stuck);
+    fault_with(
+        "spin-in-wavefront", place,
+        "lanes wait in this loop for what others of their wavefront do behind it: on AMD those do not go on before all "
+        "have left the loop, and the launch hangs" +
+            loop.stuck);
   }
   if (is_left(block, wave, loop, self.bit())) return {&self, nullptr};
   if (loop.open) return {&self, nullptr};
@@ -1447,7 +1476,8 @@ void named_barrier(int number, int threads, bool arrive_only, Place place) {
   if (number < 0 || number > 15) fault("barrier-number", place, "there is no barrier %d: they are 0 to 15", number);
   if (threads < 0 || threads % warpSize != 0 || (threads == 0 && arrive_only)) {
     fault("barrier-number", place, "barrier %d is for %d threads: %s", number, threads,
-          threads == 0 ? "who arrives without waiting has to say how many" : "warps come as a whole, so it must be a multiple of their size");
+          threads == 0 ? "who arrives without waiting has to say how many"
+                       : "warps come as a whole, so it must be a multiple of their size");
   }
   Block::Named& named = block.named[number];
   // Number 0 of all threads is the barrier that __syncthreads() waits at.
@@ -1456,10 +1486,12 @@ void named_barrier(int number, int threads, bool arrive_only, Place place) {
   if (named.came.empty()) {
     named.wanted = threads;
   } else if (named.wanted != threads) {
-    fault("barrier-number", place, "barrier %d is for %d threads here, and for %d where others have come to it", number, threads, named.wanted);
+    fault("barrier-number", place, "barrier %d is for %d threads here, and for %d where others have come to it", number,
+          threads, named.wanted);
   }
   const unsigned wave = self.rank >> wave_shift;
-  const auto same = std::find_if(named.came.begin(), named.came.end(), [&](const auto& each) { return each.wave == wave; });
+  const auto same =
+      std::find_if(named.came.begin(), named.came.end(), [&](const auto& each) { return each.wave == wave; });
   Block::Named::Came& came = same != named.came.end() ? *same : named.came.emplace_back(Block::Named::Came{wave, 0, 0});
   if ((came.lanes & self.bit()) != 0) {
     ++came.times;
