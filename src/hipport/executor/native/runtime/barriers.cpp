@@ -95,7 +95,7 @@ bool all_arrived(const Block& block) {
   return count == block.alive;
 }
 
-inline void arrive(Block& block, Thread& thread) {
+void arrive(Block& block, Thread& thread) {
   thread.wait = Wait::arrived;
   if (block.barrier.count == 0) {
     block.barrier_place = thread.place();

@@ -125,7 +125,7 @@ __attribute__((noinline)) void make_loud_for(const char* name, Place place) {
 namespace {
 
 /// The running thread can go on, but lets others.
-static void let_others(Block& block, Thread& self) {
+void let_others(Block& block, Thread& self) {
   self.yielding = true;
   self.state = State::ready;
   block.ready.push(&self);
