@@ -56,7 +56,8 @@ __attribute__((noinline)) void keep_places(Block& block) {
   block.apart = false;
 }
 
-/// Say that a thread is in another barrier than those that came before it, if it is.
+}  // namespace
+
 __attribute__((noinline)) void meets_elsewhere(Block& block, const Thread& thread) {
   if (thread.line == 0 || same_place(block.barrier_place, thread.place())) return;
   block.apart = true;
@@ -64,8 +65,6 @@ __attribute__((noinline)) void meets_elsewhere(Block& block, const Thread& threa
   warning("barrier-places", thread.place(), "threads of one block meet in this barrier and in the one at %s:%d",
           block.barrier_place.file, block.barrier_place.line);
 }
-
-}  // namespace
 
 void release_barrier(Block& block) {
   block.votes = Votes{block.count, block.all, block.count != 0};
@@ -93,18 +92,6 @@ bool all_arrived(const Block& block) {
     count += static_cast<unsigned>(__builtin_popcountll(each.lanes & block.wave[each.wave].alive));
   }
   return count == block.alive;
-}
-
-void arrive(Block& block, Thread& thread) {
-  thread.wait = Wait::arrived;
-  if (block.barrier.count == 0) {
-    block.barrier_place = thread.place();
-  } else if (block.barrier_place.line != thread.line || block.barrier_place.file != thread.file) {
-    meets_elsewhere(block, thread);
-  }
-  block.barrier.push(&thread);
-  block.count += thread.predicate;
-  block.all &= thread.predicate;
 }
 
 void arrive_together(Block& block, const Block::Wave& wave, const List& list) {
@@ -135,9 +122,7 @@ bool open_named(Block& block, Block::Named& named) {
 
 }  // namespace
 
-void check_done(Block& block) {
-  if (block.barrier.count != 0 && all_arrived(block)) release_barrier(block);
-  if (!block.names_barriers) return;
+void open_all_named(Block& block) {
   for (Block::Named& named : block.named) {
     if (named.list.count != 0) open_named(block, named);
   }

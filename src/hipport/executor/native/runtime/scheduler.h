@@ -74,14 +74,15 @@ bool is_left(Block&, Block::Wave&, Block::Loop&, std::uint64_t lane);
 // barriers.cpp
 /// How many threads a named barrier counts.
 unsigned arrived(const Block&, const Block::Named&);
-void arrive(Block&, Thread&);
-/// The same for a wavefront of which all came by one call.
+/// Say that a thread is in another barrier than those that came before it, if it is.
+void meets_elsewhere(Block&, const Thread&);
+/// All lanes of a wavefront come to the block's barrier, by one call.
 void arrive_together(Block&, const Block::Wave&, const List&);
 /// Whether all threads that are left are in the block's barrier, or have arrived at it and gone on (`bar.arrive 0`).
 bool all_arrived(const Block&);
 void release_barrier(Block&);
-/// A thread has ended: open the barriers that waited for it alone.
-void check_done(Block&);
+/// Open the barriers with numbers to which all have come that they wait for.
+void open_all_named(Block&);
 
 // blocks.cpp
 /// Take the next block of the launch; false if there is none.
@@ -129,6 +130,25 @@ inline detail::Turn turn(Block& block, Thread& self) {
 /// The wavefront has one lane less that can run.
 inline void less_busy(Block& block, Block::Wave& wave) {
   if (--wave.busy == 0) settle_present(block, wave);
+}
+
+/// A thread comes to the block's barrier.
+inline void arrive(Block& block, Thread& thread) {
+  thread.wait = Wait::arrived;
+  if (block.barrier.count == 0) {
+    block.barrier_place = thread.place();
+  } else if (block.barrier_place.line != thread.line || block.barrier_place.file != thread.file) {
+    meets_elsewhere(block, thread);
+  }
+  block.barrier.push(&thread);
+  block.count += thread.predicate;
+  block.all &= thread.predicate;
+}
+
+/// A thread has ended: open the barriers that waited for it alone.
+inline void check_done(Block& block) {
+  if (block.barrier.count != 0 && all_arrived(block)) release_barrier(block);
+  if (block.names_barriers) open_all_named(block);
 }
 
 /// Keep which function called the thread: before another stack is used, where the same may be said of another thread.
