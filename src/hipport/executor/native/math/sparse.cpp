@@ -83,8 +83,8 @@ T times(T a, T b) {
 template <typename Use>
 void with_computed(hipDataType type, Use use) {
   switch (type) {
-    case HIP_R_32F: return use(float());
-    case HIP_R_64F: return use(double());
+    case HIP_R_32F: return use(0.0f);
+    case HIP_R_64F: return use(0.0);
     case HIP_C_32F: return use(std::complex<float>());
     case HIP_C_64F: return use(Wide());
     case HIP_R_32I: return use(std::int32_t());
@@ -350,6 +350,7 @@ void solve(const Call& call, hipDataType compute, Operation op, Scalar alpha, co
     using T = decltype(zero);
     const Rows<T> rows(call, a, op, triangle);
     std::vector<T> values;
+    values.reserve(static_cast<std::size_t>(x.size));
     for (Index i = 0; i < x.size; ++i) {
       values.push_back(times(as<T>(read(alpha.at, alpha.type, 0)), as<T>(read(x.values, x.type, i))));
     }
@@ -368,6 +369,7 @@ void solve(const Call& call, hipDataType compute, Operation op_a, Operation op_b
     const Rows<T> rows(call, a, op_a, triangle);
     for (Index j = 0; j < c.columns; ++j) {
       std::vector<T> values;
+      values.reserve(static_cast<std::size_t>(c.rows));
       for (Index i = 0; i < c.rows; ++i) {
         values.push_back(times(as<T>(read(alpha.at, alpha.type, 0)), as<T>(number_of(b, op_b, i, j))));
       }

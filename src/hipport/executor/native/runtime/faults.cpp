@@ -56,7 +56,7 @@ const std::vector<Frame>& frames_of(void* address) {
   }
   std::string quoted = "'";
   for (char c : file) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  quoted += "'";
+  quoted += '\'';
   char command[6000];
   // A program that has used up its address space could start no other: this much of it was kept for that.
   if (void* const kept = kept_room.exchange(nullptr)) munmap(kept, kept_size);
@@ -68,9 +68,9 @@ const std::vector<Frame>& frames_of(void* address) {
   while (std::fgets(line, sizeof line, pipe) != nullptr) {
     char* colon = std::strrchr(line, ':');
     if (colon == nullptr) continue;
-    const int number = std::atoi(colon + 1);
+    const long number = std::strtol(colon + 1, nullptr, 10);  // 0 for "?"
     *colon = '\0';
-    if (number > 0 && line[0] != '?') frames.push_back({line, number});
+    if (number > 0 && line[0] != '?') frames.push_back({line, static_cast<int>(number)});
   }
   pclose(pipe);
   return frames;
@@ -341,8 +341,9 @@ std::string user_place(const Path& path) {
 
 void walk(Path& path, void* frame, void* base) {
   void** at = static_cast<void**>(frame);
+  auto* const end = static_cast<void**>(base);
   while (at != nullptr && path.depth < Path::most) {
-    if (base != nullptr && (at >= base || static_cast<char*>(base) - reinterpret_cast<char*>(at) > (1 << 20))) break;
+    if (end != nullptr && (at >= end || reinterpret_cast<char*>(end) - reinterpret_cast<char*>(at) > (1 << 20))) break;
     path.frames[path.depth++] = at[1];
     void** up = static_cast<void**>(at[0]);
     if (up <= at) break;
@@ -395,7 +396,7 @@ void install_handlers() {
   done = true;
 #ifndef SIMT_ASAN
   // Handlers need a stack of their own: a thread's may be full.
-  constexpr std::size_t size = 256 * 1024;
+  constexpr std::size_t size = 256 << 10;
   stack_t stack{};
   stack.ss_sp = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   stack.ss_size = size;

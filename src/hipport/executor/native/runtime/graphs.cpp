@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Streams that record, and graphs of what they recorded. Nodes share their work with what they were copied to.
-#define SIMT_RUNTIME
 #include "../include/simt/graphs.h"
 
 #include <algorithm>

@@ -56,7 +56,7 @@ struct Path {
 /// part of the function with the frame `row`, that of a row: what is further out is the same for all, and not looked at.
 inline std::uint64_t path_hash(const void* call, const void* frame, const void* row) {
   std::uint64_t hash = reinterpret_cast<std::uintptr_t>(call) * 0x9e3779b97f4a7c15ull;
-  for (auto* at = static_cast<void* const*>(frame); at < row;) {
+  for (auto *at = static_cast<void* const*>(frame), *end = static_cast<void* const*>(row); at < end;) {
     hash = (hash ^ reinterpret_cast<std::uintptr_t>(at[1])) * 0x9e3779b97f4a7c15ull;
     auto* up = static_cast<void* const*>(at[0]);
     if (up <= at) break;

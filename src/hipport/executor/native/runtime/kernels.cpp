@@ -3,7 +3,6 @@
 // have others for each type, and what the compiler leaves out does not count. So the program's own file is asked. It
 // was linked with `--emit-relocs`: what each function calls and uses by its address is written there, and what of it
 // can be reached from the kernel is what the kernel has.
-#define SIMT_RUNTIME
 #include "../include/simt/host.h"
 
 #include <dlfcn.h>

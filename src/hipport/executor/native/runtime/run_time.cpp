@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Code that is compiled while the program runs, and modules that are loaded from it. `SIMT_RTC` has the command of the
 // compiler, a word in each line: it is given what to compile as its input, and says what it made on its output.
-#define SIMT_RUNTIME
 #include "../include/simt/run_time_core.h"
 
 #include "../include/simt/host.h"

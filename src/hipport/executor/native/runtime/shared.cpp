@@ -15,8 +15,8 @@ namespace simt {
 namespace {
 
 // Static variables of a kernel may not have more than 64 KiB on AMD (48 on CUDA); the red zones come on top.
-constexpr std::size_t static_size = 512 * 1024;
-constexpr std::size_t dynamic_room = 256 * 1024;
+constexpr std::size_t static_size = 512 << 10;
+constexpr std::size_t dynamic_room = 256 << 10;
 constexpr std::size_t red_zone = 64;
 constexpr unsigned char red = 0xfd;
 
