@@ -104,8 +104,7 @@ Status submit(const blas::Call call, Handle handle, const Matrix (&matrices)[cou
 }  // namespace simt
 
 #define SIMT_SOLVER_STATUS inline ::simt::solver::Status
-#define SIMT_SOLVER_CALL(name) \
-  const ::simt::blas::Call simt_call { SIMT_SOLVER_CALLED(name), SIMT_THERE }
+#define SIMT_SOLVER_CALL(name) const ::simt::blas::Call simt_call{SIMT_SOLVER_CALLED(name), SIMT_THERE}
 
 SIMT_SOLVER_STATUS SIMT_SOLVER(Create)(::simt::solver::Handle* handle) {
   if (handle == nullptr) return simt::solver::invalid;
@@ -135,134 +134,135 @@ SIMT_SOLVER_STATUS SIMT_SOLVER(SetStream)(::simt::solver::Handle handle, hipStre
 #endif
 
 // No room is needed: programs allocate what they are told, and some refuse to allocate nothing.
-#define SIMT_SOLVER_TYPE(L, T, R, mqr, evd)                                                                            \
-  SIMT_SOLVER_STATUS SIMT_SOLVER(L##getrf_bufferSize)(::simt::solver::Handle, int, int, T*, int, int* size) {          \
-    *size = 1;                                                                                                         \
-    return simt::solver::success;                                                                                      \
-  }                                                                                                                    \
-  SIMT_SOLVER_STATUS SIMT_SOLVER(L##getrf)(::simt::solver::Handle handle, int m, int n, T* a, int lda, T*,             \
-                                           int* pivots, int* info, SIMT_HERE) {                                        \
-    SIMT_SOLVER_CALL(#L "getrf");                                                                                      \
-    const auto all = simt::blas::matrix(a, m, n, lda);                                                                 \
-    return simt::solver::submit(simt_call, handle, {all}, info, [=] { return simt::blas::getrf(all, pivots); });       \
-  }                                                                                                                    \
-  SIMT_SOLVER_STATUS SIMT_SOLVER(L##getrs)(::simt::solver::Handle handle, SIMT_BLAS(Operation_t) of_a, int n,          \
-                                           int columns, const T* a, int lda, const int* pivots, T* b, int ldb,         \
-                                           int* info, SIMT_HERE) {                                                     \
-    SIMT_SOLVER_CALL(#L "getrs");                                                                                      \
-    simt::blas::Operation operation;                                                                                   \
-    if (!simt::blas::known(of_a, operation)) return simt::solver::invalid;                                             \
-    const auto all = simt::blas::matrix(a, n, n, lda), to = simt::blas::matrix(b, n, columns, ldb);                    \
-    return simt::solver::submit(simt_call, handle, {all, to}, info, [=] {                                              \
-      simt::blas::getrs(operation, all, pivots, to);                                                                   \
-      return 0;                                                                                                        \
-    });                                                                                                                \
-  }                                                                                                                    \
-  SIMT_SOLVER_STATUS SIMT_SOLVER(L##potrf_bufferSize)(::simt::solver::Handle, SIMT_BLAS(FillMode_t), int, T*, int,     \
-                                                      int* size) {                                                     \
-    *size = 1;                                                                                                         \
-    return simt::solver::success;                                                                                      \
-  }                                                                                                                    \
-  SIMT_SOLVER_STATUS SIMT_SOLVER(L##potrf)(::simt::solver::Handle handle, SIMT_BLAS(FillMode_t) fill, int n, T* a,     \
-                                           int lda, T*, int, int* info, SIMT_HERE) {                                   \
-    SIMT_SOLVER_CALL(#L "potrf");                                                                                      \
-    simt::blas::Fill part;                                                                                             \
-    if (!simt::blas::known(fill, part)) return simt::solver::invalid;                                                  \
-    const auto all = simt::blas::matrix(a, n, n, lda);                                                                 \
-    return simt::solver::submit(simt_call, handle, {all}, info, [=] { return simt::blas::potrf(part, all); });         \
-  }                                                                                                                    \
-  SIMT_SOLVER_STATUS SIMT_SOLVER(L##potrs)(::simt::solver::Handle handle, SIMT_BLAS(FillMode_t) fill, int n,           \
-                                           int columns, const T* a, int lda, T* b, int ldb, int* info, SIMT_HERE) {    \
-    SIMT_SOLVER_CALL(#L "potrs");                                                                                      \
-    simt::blas::Fill part;                                                                                             \
-    if (!simt::blas::known(fill, part)) return simt::solver::invalid;                                                  \
-    const auto all = simt::blas::matrix(a, n, n, lda), to = simt::blas::matrix(b, n, columns, ldb);                    \
-    return simt::solver::submit(simt_call, handle, {all, to}, info, [=] {                                              \
-      using simt::blas::Operation;                                                                                     \
-      const R one = 1;                                                                                                 \
-      const bool lower = part == simt::blas::Fill::lower;                                                              \
-      for (const Operation each :                                                                                      \
-           {lower ? Operation::none : Operation::adjoint, lower ? Operation::adjoint : Operation::none}) {             \
-        simt::blas::trsm(simt::blas::Side::left, part, each, false, {&one, simt::blas::type_of<R>}, all, to);          \
-      }                                                                                                                \
-      return 0;                                                                                                        \
-    });                                                                                                                \
-  }                                                                                                                    \
-  SIMT_SOLVER_STATUS SIMT_SOLVER(L##geqrf_bufferSize)(::simt::solver::Handle, int, int, T*, int, int* size) {          \
-    *size = 1;                                                                                                         \
-    return simt::solver::success;                                                                                      \
-  }                                                                                                                    \
-  SIMT_SOLVER_STATUS SIMT_SOLVER(L##geqrf)(::simt::solver::Handle handle, int m, int n, T* a, int lda, T* tau, T*,     \
-                                           int, int* info, SIMT_HERE) {                                                \
-    SIMT_SOLVER_CALL(#L "geqrf");                                                                                      \
-    const auto all = simt::blas::matrix(a, m, n, lda);                                                                 \
-    const int least = m < n ? m : n;                                                                                   \
-    return simt::solver::submit(simt_call, handle, {all, simt::blas::matrix(tau, least, 1, least > 0 ? least : 1)},    \
-                                info, [=] {                                                                            \
-                                  simt::blas::geqrf(all, simt::blas::vector(tau, least, 1));                           \
-                                  return 0;                                                                            \
-                                });                                                                                    \
-  }                                                                                                                    \
-  SIMT_SOLVER_STATUS SIMT_SOLVER(L##mqr##_bufferSize)(::simt::solver::Handle, SIMT_BLAS(SideMode_t),                   \
-                                                      SIMT_BLAS(Operation_t), int, int, int, const T*, int, const T*,  \
-                                                      const T*, int, int* size) {                                      \
-    *size = 1;                                                                                                         \
-    return simt::solver::success;                                                                                      \
-  }                                                                                                                    \
-  SIMT_SOLVER_STATUS SIMT_SOLVER(L##mqr)(::simt::solver::Handle handle, SIMT_BLAS(SideMode_t) of_side,                 \
-                                         SIMT_BLAS(Operation_t) of_q, int m, int n, int k, const T* a, int lda,        \
-                                         const T* tau, T* c, int ldc, T*, int, int* info, SIMT_HERE) {                 \
-    SIMT_SOLVER_CALL(#L#mqr);                                                                                          \
-    simt::blas::Side side;                                                                                             \
-    simt::blas::Operation operation;                                                                                   \
-    if (!simt::blas::known(of_side, side) || !simt::blas::known(of_q, operation)) return simt::solver::invalid;        \
-    const auto all = simt::blas::matrix(a, side == simt::blas::Side::left ? m : n, k, lda);                            \
-    const auto to = simt::blas::matrix(c, m, n, ldc);                                                                  \
-    return simt::solver::submit(simt_call, handle, {all, to}, info, [=] {                                              \
-      simt::blas::ormqr(side, operation, all, simt::blas::vector(tau, k, 1), to);                                      \
-      return 0;                                                                                                        \
-    });                                                                                                                \
-  }                                                                                                                    \
-  SIMT_SOLVER_STATUS SIMT_SOLVER(L##evd##_bufferSize)(::simt::solver::Handle, ::simt::solver::EigMode,                 \
-                                                      SIMT_BLAS(FillMode_t), int, const T*, int, const R*,             \
-                                                      int* size) {                                                     \
-    *size = 1;                                                                                                         \
-    return simt::solver::success;                                                                                      \
-  }                                                                                                                    \
-  SIMT_SOLVER_STATUS SIMT_SOLVER(L##evd)(::simt::solver::Handle handle, ::simt::solver::EigMode mode,                  \
-                                         SIMT_BLAS(FillMode_t) fill, int n, T* a, int lda, R* values, T*, int,         \
-                                         int* info, SIMT_HERE) {                                                       \
-    SIMT_SOLVER_CALL(#L#evd);                                                                                          \
-    simt::blas::Fill part;                                                                                             \
-    if (!simt::blas::known(fill, part)) return simt::solver::invalid;                                                  \
-    const auto all = simt::blas::matrix(a, n, n, lda);                                                                 \
+#define SIMT_SOLVER_TYPE(L, T, R, mqr, evd)                                                                        \
+  SIMT_SOLVER_STATUS SIMT_SOLVER(L##getrf_bufferSize)(::simt::solver::Handle, int, int, T*, int, int* size) {        \
+    *size = 1;                                                                                                       \
+    return simt::solver::success;                                                                                    \
+  }                                                                                                                  \
+  SIMT_SOLVER_STATUS SIMT_SOLVER(L##getrf)(::simt::solver::Handle handle, int m, int n, T* a, int lda, T*,           \
+                                           int* pivots, int* info, SIMT_HERE) {                                      \
+    SIMT_SOLVER_CALL(#L "getrf");                                                                                    \
+    const auto all = simt::blas::matrix(a, m, n, lda);                                                               \
+    return simt::solver::submit(simt_call, handle, {all}, info, [=] { return simt::blas::getrf(all, pivots); });     \
+  }                                                                                                                  \
+  SIMT_SOLVER_STATUS SIMT_SOLVER(L##getrs)(::simt::solver::Handle handle, SIMT_BLAS(Operation_t) of_a, int n,        \
+                                           int columns, const T* a, int lda, const int* pivots, T* b, int ldb,       \
+                                           int* info, SIMT_HERE) {                                                   \
+    SIMT_SOLVER_CALL(#L "getrs");                                                                                    \
+    simt::blas::Operation operation;                                                                                 \
+    if (!simt::blas::known(of_a, operation)) return simt::solver::invalid;                                           \
+    const auto all = simt::blas::matrix(a, n, n, lda), to = simt::blas::matrix(b, n, columns, ldb);                  \
+    return simt::solver::submit(simt_call, handle, {all, to}, info, [=] {                                            \
+      simt::blas::getrs(operation, all, pivots, to);                                                                 \
+      return 0;                                                                                                      \
+    });                                                                                                              \
+  }                                                                                                                  \
+  SIMT_SOLVER_STATUS SIMT_SOLVER(L##potrf_bufferSize)(::simt::solver::Handle, SIMT_BLAS(FillMode_t), int, T*, int,   \
+                                                      int* size) {                                                   \
+    *size = 1;                                                                                                       \
+    return simt::solver::success;                                                                                    \
+  }                                                                                                                  \
+  SIMT_SOLVER_STATUS SIMT_SOLVER(L##potrf)(::simt::solver::Handle handle, SIMT_BLAS(FillMode_t) fill, int n, T* a,   \
+                                           int lda, T*, int, int* info, SIMT_HERE) {                                 \
+    SIMT_SOLVER_CALL(#L "potrf");                                                                                    \
+    simt::blas::Fill part;                                                                                           \
+    if (!simt::blas::known(fill, part)) return simt::solver::invalid;                                                \
+    const auto all = simt::blas::matrix(a, n, n, lda);                                                               \
+    return simt::solver::submit(simt_call, handle, {all}, info, [=] { return simt::blas::potrf(part, all); });       \
+  }                                                                                                                  \
+  SIMT_SOLVER_STATUS SIMT_SOLVER(L##potrs)(::simt::solver::Handle handle, SIMT_BLAS(FillMode_t) fill, int n,         \
+                                           int columns, const T* a, int lda, T* b, int ldb, int* info, SIMT_HERE) {  \
+    SIMT_SOLVER_CALL(#L "potrs");                                                                                    \
+    simt::blas::Fill part;                                                                                           \
+    if (!simt::blas::known(fill, part)) return simt::solver::invalid;                                                \
+    const auto all = simt::blas::matrix(a, n, n, lda), to = simt::blas::matrix(b, n, columns, ldb);                  \
+    return simt::solver::submit(simt_call, handle, {all, to}, info, [=] {                                            \
+      using simt::blas::Operation;                                                                                   \
+      const R one = 1;                                                                                               \
+      const bool lower = part == simt::blas::Fill::lower;                                                            \
+      for (const Operation each : {lower ? Operation::none : Operation::adjoint,                                     \
+                                   lower ? Operation::adjoint : Operation::none}) {                                  \
+        simt::blas::trsm(simt::blas::Side::left, part, each, false, {&one, simt::blas::type_of<R>}, all, to);        \
+      }                                                                                                              \
+      return 0;                                                                                                      \
+    });                                                                                                              \
+  }                                                                                                                  \
+  SIMT_SOLVER_STATUS SIMT_SOLVER(L##geqrf_bufferSize)(::simt::solver::Handle, int, int, T*, int, int* size) {        \
+    *size = 1;                                                                                                       \
+    return simt::solver::success;                                                                                    \
+  }                                                                                                                  \
+  SIMT_SOLVER_STATUS SIMT_SOLVER(L##geqrf)(::simt::solver::Handle handle, int m, int n, T* a, int lda, T* tau, T*,   \
+                                           int, int* info, SIMT_HERE) {                                              \
+    SIMT_SOLVER_CALL(#L "geqrf");                                                                                    \
+    const auto all = simt::blas::matrix(a, m, n, lda);                                                               \
+    const int least = m < n ? m : n;                                                                                 \
+    return simt::solver::submit(simt_call, handle, {all, simt::blas::matrix(tau, least, 1, least > 0 ? least : 1)},  \
+                                info, [=] {                                                                          \
+                                  simt::blas::geqrf(all, simt::blas::vector(tau, least, 1));                         \
+                                  return 0;                                                                          \
+                                });                                                                                  \
+  }                                                                                                                  \
+  SIMT_SOLVER_STATUS SIMT_SOLVER(L##mqr##_bufferSize)(                                                            \
+      ::simt::solver::Handle, SIMT_BLAS(SideMode_t), SIMT_BLAS(Operation_t), int, int, int, const T*, int, const T*, \
+      const T*, int, int* size) {                                                                                    \
+    *size = 1;                                                                                                       \
+    return simt::solver::success;                                                                                    \
+  }                                                                                                                  \
+  SIMT_SOLVER_STATUS SIMT_SOLVER(L##mqr)(::simt::solver::Handle handle, SIMT_BLAS(SideMode_t) of_side,          \
+                                              SIMT_BLAS(Operation_t) of_q, int m, int n, int k, const T* a, int lda, \
+                                              const T* tau, T* c, int ldc, T*, int, int* info, SIMT_HERE) {          \
+    SIMT_SOLVER_CALL(#L #mqr);                                                                                 \
+    simt::blas::Side side;                                                                                           \
+    simt::blas::Operation operation;                                                                                 \
+    if (!simt::blas::known(of_side, side) || !simt::blas::known(of_q, operation)) return simt::solver::invalid;      \
+    const auto all = simt::blas::matrix(a, side == simt::blas::Side::left ? m : n, k, lda);                          \
+    const auto to = simt::blas::matrix(c, m, n, ldc);                                                                \
+    return simt::solver::submit(simt_call, handle, {all, to}, info, [=] {                                            \
+      simt::blas::ormqr(side, operation, all, simt::blas::vector(tau, k, 1), to);                                    \
+      return 0;                                                                                                      \
+    });                                                                                                              \
+  }                                                                                                                  \
+  SIMT_SOLVER_STATUS SIMT_SOLVER(L##evd##_bufferSize)(::simt::solver::Handle, ::simt::solver::EigMode,             \
+                                                        SIMT_BLAS(FillMode_t), int, const T*, int, const R*,         \
+                                                        int* size) {                                                 \
+    *size = 1;                                                                                                       \
+    return simt::solver::success;                                                                                    \
+  }                                                                                                                  \
+  SIMT_SOLVER_STATUS SIMT_SOLVER(L##evd)(::simt::solver::Handle handle, ::simt::solver::EigMode mode,              \
+                                           SIMT_BLAS(FillMode_t) fill, int n, T* a, int lda, R* values, T*, int,     \
+                                           int* info, SIMT_HERE) {                                                   \
+    SIMT_SOLVER_CALL(#L #evd);                                                                                     \
+    simt::blas::Fill part;                                                                                           \
+    if (!simt::blas::known(fill, part)) return simt::solver::invalid;                                                \
+    const auto all = simt::blas::matrix(a, n, n, lda);                                                               \
     return simt::solver::submit(simt_call, handle, {all, simt::blas::matrix(values, n, 1, n > 0 ? n : 1)}, info, [=] { \
-      simt::blas::syevd(mode == SIMT_SOLVER_CONSTANT(EIG_MODE_VECTOR), part, all, simt::blas::vector(values, n, 1));   \
-      return 0;                                                                                                        \
-    });                                                                                                                \
-  }                                                                                                                    \
-  SIMT_SOLVER_STATUS SIMT_SOLVER(L##gesvd_bufferSize)(::simt::solver::Handle, int, int, int* size) {                   \
-    *size = 1;                                                                                                         \
-    return simt::solver::success;                                                                                      \
-  }                                                                                                                    \
-  SIMT_SOLVER_STATUS SIMT_SOLVER(L##gesvd)(::simt::solver::Handle handle, signed char of_u, signed char of_v, int m,   \
-                                           int n, T* a, int lda, R* values, T* u, int ldu, T* v, int ldv, T*, int, R*, \
-                                           int* info, SIMT_HERE) {                                                     \
-    SIMT_SOLVER_CALL(#L "gesvd");                                                                                      \
-    const int least = m < n ? m : n;                                                                                   \
-    for (const signed char each : {of_u, of_v}) {                                                                      \
-      if (each == 'O') return SIMT_SOLVER_CONSTANT(STATUS_NOT_SUPPORTED);                                              \
-      if (each != 'A' && each != 'S' && each != 'N') return simt::solver::invalid;                                     \
-    }                                                                                                                  \
-    const auto all = simt::blas::matrix(a, m, n, lda);                                                                 \
-    const auto left = simt::blas::matrix(u, m, of_u == 'A' ? m : least, ldu);                                          \
-    const auto right = simt::blas::matrix(v, of_v == 'A' ? n : least, n, ldv);                                         \
-    return simt::solver::submit(simt_call, handle, {all, of_u == 'N' ? all : left, of_v == 'N' ? all : right}, info,   \
-                                [=] {                                                                                  \
-                                  simt::blas::gesvd(all, simt::blas::vector(values, least, 1),                         \
-                                                    of_u == 'N' ? nullptr : &left, of_v == 'N' ? nullptr : &right);    \
-                                  return 0;                                                                            \
-                                });                                                                                    \
+      simt::blas::syevd(mode == SIMT_SOLVER_CONSTANT(EIG_MODE_VECTOR), part, all, simt::blas::vector(values, n, 1)); \
+      return 0;                                                                                                      \
+    });                                                                                                              \
+  }                                                                                                                  \
+  SIMT_SOLVER_STATUS SIMT_SOLVER(L##gesvd_bufferSize)(::simt::solver::Handle, int, int, int* size) {                 \
+    *size = 1;                                                                                                       \
+    return simt::solver::success;                                                                                    \
+  }                                                                                                                  \
+  SIMT_SOLVER_STATUS SIMT_SOLVER(L##gesvd)(::simt::solver::Handle handle, signed char of_u, signed char of_v, int m, \
+                                           int n, T* a, int lda, R* values, T* u, int ldu, T* v, int ldv, T*, int,   \
+                                           R*, int* info, SIMT_HERE) {                                               \
+    SIMT_SOLVER_CALL(#L "gesvd");                                                                                    \
+    const int least = m < n ? m : n;                                                                                 \
+    for (const signed char each : {of_u, of_v}) {                                                                    \
+      if (each == 'O') return SIMT_SOLVER_CONSTANT(STATUS_NOT_SUPPORTED);                                            \
+      if (each != 'A' && each != 'S' && each != 'N') return simt::solver::invalid;                                   \
+    }                                                                                                                \
+    const auto all = simt::blas::matrix(a, m, n, lda);                                                               \
+    const auto left = simt::blas::matrix(u, m, of_u == 'A' ? m : least, ldu);                                        \
+    const auto right = simt::blas::matrix(v, of_v == 'A' ? n : least, n, ldv);                                       \
+    return simt::solver::submit(                                                                                     \
+        simt_call, handle,                                                                                           \
+        {all, of_u == 'N' ? all : left, of_v == 'N' ? all : right}, info, [=] {                                      \
+          simt::blas::gesvd(all, simt::blas::vector(values, least, 1), of_u == 'N' ? nullptr : &left,                \
+                            of_v == 'N' ? nullptr : &right);                                                         \
+          return 0;                                                                                                  \
+        });                                                                                                          \
   }
 SIMT_SOLVER_TYPE(S, float, float, ormqr, syevd)
 SIMT_SOLVER_TYPE(D, double, double, ormqr, syevd)
