@@ -32,7 +32,7 @@ const char* variable(const char* name) {
   std::_Exit(2);
 }
 
-/// Whether all of a text is a number; `number` is that then.
+/// Whether all of a text is a whole number; `number` is that then.
 template <typename T>
 bool is_number(std::string_view text, T& number) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -70,7 +70,9 @@ const Settings& read_settings() {
     if (!s->minimal && std::strcmp(v, "maximal") != 0) end_for("SIMT_CONVERGENCE", v, "maximal or minimal");
   }
   if (const char* v = variable("SIMT_WATCHDOG")) {
-    if (!is_number(v, s->watchdog)) end_for("SIMT_WATCHDOG", v, "a number of seconds");
+    char* end = nullptr;  // older libraries have no from_chars for this type
+    s->watchdog = std::strtod(v, &end);
+    if (*end != '\0') end_for("SIMT_WATCHDOG", v, "a number of seconds");
   }
   s->report = variable("SIMT_REPORT");
   s->trace = variable("SIMT_TRACE");
