@@ -17,7 +17,7 @@
 #include "../include/simt/core.h"
 #include "fiber.h"
 
-/// For variables of the runtime's own that all of it reads: not looked up in a table, as those are that others may replace.
+/// For variables of the runtime alone: read directly, not through the table of those that a program may replace.
 #define SIMT_OWN __attribute__((visibility("hidden")))
 
 namespace simt {
@@ -34,7 +34,7 @@ struct Settings {
   const char* trace = nullptr;
   double watchdog = 20;  // seconds without progress
 };
-/// What has been read; units say what they were compiled as before any variable is made ready, so it is a pointer.
+/// Null until they are read. A pointer needs no constructor: units ask for settings before main begins.
 extern SIMT_OWN const Settings* settings_kept;
 const Settings& read_settings();
 inline const Settings& settings() { return settings_kept != nullptr ? *settings_kept : read_settings(); }
