@@ -98,15 +98,13 @@ class Cpp(CppText):
         result = super().apply(edits)
         if result is self:
             return self
-        if "_lexed" in self.__dict__:
+        if self.known("_lexed"):
             lexed = self._lexed_after(result.edits)
             if lexed is not None:
                 # They are asked of nearly every text, and where they stand in the next one is told from this one.
                 _ = self.includes
-                result.__dict__["_lexed"] = lexed
-                result.__dict__.update(self._known_after(result.edits))
-        tree = self.__dict__.get("tree")
-        result.__dict__["_parsed"] = (self, tree) if tree is not None else self.__dict__.get("_parsed")
+                result.carry({"_lexed": lexed, **self._known_after(result.edits)})
+        result.carry({"_parsed": (self, self.tree) if self.known("tree") else self._parsed})
         return result
 
     def _lexed_after(self, edits: Sequence[Edit]) -> tuple[bytes, tuple[Span, ...]] | None:
@@ -132,9 +130,9 @@ class Cpp(CppText):
     def _known_after(self, edits: Sequence[Edit]) -> dict[str, object]:
         """What is known of the text, with edits made after which nothing has to be lexed again."""
         known: dict[str, object] = {}
-        if "words" in self.__dict__:
+        if self.known("words"):
             known["words"] = self.words.union(*(words_of(edit.new) for edit in edits))
-        if "directives" not in self.__dict__:
+        if not self.known("directives"):
             return known
         ends = [edit.span.end for edit in edits]
         shifts = [0, *accumulate(len(edit.new) - len(edit.span) for edit in edits)]
@@ -155,9 +153,7 @@ class Cpp(CppText):
             for match in DIRECTIVE.finditer(edit.new)
         ]
         known["directives"] = tuple(sorted(directives + inserted) if inserted else directives)
-        if "includes" in self.__dict__ and not any(
-            edit.new[:1] in (b"", b"#", b'"', b"<", b" ", b"\t") for edit in edits
-        ):
+        if self.known("includes") and not any(edit.new[:1] in (b"", b"#", b'"', b"<", b" ", b"\t") for edit in edits):
             known["includes"] = tuple(
                 Include(moved(each.directive), moved(each.target), each.path, each.angled) for each in self.includes
             )
@@ -343,10 +339,15 @@ class Cpp(CppText):
         return waves(self.conditionals, self.known_on_hip) if _BY_WAVES.search(self.code) else ((), ())
 
     @cached_property
+    def _parsed(self) -> tuple[Cpp, tree_sitter.Tree] | None:
+        """The last text before this one that was parsed, with its tree."""
+        return None
+
+    @cached_property
     def tree(self) -> tree_sitter.Tree:
         """The syntax tree of the text."""
         # Of a text before that was parsed, only what the edits since have touched is parsed again.
-        before, tree = self.__dict__.get("_parsed") or (self, None)
+        before, tree = self._parsed or (self, None)
         return parsed_tree(self, before, tree)
 
     @property

@@ -231,6 +231,11 @@ class _Decided(NamedTuple):
     opened: tuple[Span, ...] = ()
 
 
+def _decided(project: Project) -> dict[PurePath, Guards]:
+    """The decisions that were asked for, by the first file of their program."""
+    return {}
+
+
 class Guards:
     """The decisions on all conditions of a program, which go together.
 
@@ -366,7 +371,7 @@ class Guards:
     @staticmethod
     def of(source: Cpp, project: Project) -> Guards:
         """Return the decisions for the program of a file, made once."""
-        known: dict[PurePath, Guards] = project.__dict__.setdefault("_guards", {})
+        known = project.fact(_decided)
         component = project.component(source)
         if component[0].path not in known:
             files = [each for each in component if isinstance(each, Cpp) and not each.is_hipport_header]

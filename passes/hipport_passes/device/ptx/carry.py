@@ -56,9 +56,14 @@ class _Unit:
     events: list[_Event]
 
 
+def _known(project: Project) -> dict[PurePath, frozenset[tuple[PurePath, int]] | None]:
+    """The flags that were asked for, by the first file of their component."""
+    return {}
+
+
 def flags(source: Cpp, project: Project) -> frozenset[tuple[PurePath, int]] | None:
     """Return the files and opening braces of the functions that need the variable; None where none can do."""
-    known: dict[PurePath, frozenset[tuple[PurePath, int]] | None] = project.__dict__.setdefault("_carry_flags", {})
+    known = project.fact(_known)
     key = project.component(source)[0].path
     if key not in known:
         known[key] = _flags(project, [other for other in project.component(source) if isinstance(other, Cpp)])

@@ -59,11 +59,16 @@ def has_families(source: Cpp) -> frozenset[bytes]:
     return frozenset({b"has"} if any(each.template.holes for each in found) else ())
 
 
+def _known(project: Project) -> dict[PurePath, Families]:
+    """The families that were asked for, by the first file of their component."""
+    return {}
+
+
 def families(source: Cpp, project: Project) -> Families:
     """Return what becomes of the macros in `source`, and in the files that it is connected to."""
     if not project.together(source, has_families):
         return Families()
-    known: dict[PurePath, Families] = project.__dict__.setdefault("_ptx_families", {})
+    known = project.fact(_known)
     files = [other for other in project.component(source) if isinstance(other, Cpp)]
     key = files[0].path
     if key not in known:

@@ -65,6 +65,11 @@ class WrittenOut:
     users: Mapping[PurePath, tuple[Span, ...]] = field(default_factory=dict)
 
 
+def _known(project: Project) -> dict[PurePath, WrittenOut]:
+    """What was asked for, by the first file of its component."""
+    return {}
+
+
 def written_out(
     source: Cpp,
     project: Project,
@@ -77,7 +82,7 @@ def written_out(
     `left`: whether nothing else can be done with a statement in a macro; `is_pointer`: whether an expression, at a
     place in a file, is a pointer; `port`: a text with all of its statements replaced, None where one is not.
     """
-    known: dict[PurePath, WrittenOut] = project.__dict__.setdefault("_ptx_written_out", {})
+    known = project.fact(_known)
     files = [other for other in project.component(source) if isinstance(other, Cpp)]
     key = files[0].path
     if key not in known:
