@@ -18,12 +18,13 @@ import pytest
 from click.testing import CliRunner
 
 from hipport.building import builder
-from hipport.building.builder import Built, build
+from hipport.building.builder import BuildOptions, Built, build
 from hipport.building.compiler_messages import Alignment, Message, Note, Places, parse
 from hipport.building.dry_runs import dry_run
 from hipport.building.just_in_time import just_in_time
 from hipport.cli import main
 from hipport.core.edits import Edit, Span
+from hipport.engine.knowledge import Knowledge
 from hipport.engine.pipeline import Progress
 from hipport.reporting.report import built_as_json, built_as_text
 from hipport.syntax.cuda import Cuda
@@ -98,7 +99,9 @@ class Workshop:
 
     def build(self, *paths: Path, archs: Sequence[str] = ("gfx942", "gfx1100"), **options: object) -> Built:
         options = {"env": self.env, "toolchain": self.toolchain, "jobs": 1, **options}
-        return build(paths or [self.tree], archs, **options)  # type: ignore[arg-type]
+        if "translate" in options:
+            options["knowledge"] = Knowledge(translate=options.pop("translate"))  # type: ignore[arg-type]
+        return build(paths or [self.tree], archs, BuildOptions(**options))  # type: ignore[arg-type]
 
     def calls(self) -> list[list[str]]:
         """The compilations since the last time this was asked."""

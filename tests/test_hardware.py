@@ -14,11 +14,12 @@ from pathlib import Path
 import pytest
 
 import hipport
+import verifying
 from hipport.reporting import verify_report
 from hipport.toolchain import toolchains
-from hipport.verifying import amd_gpus, program_verifier
+from hipport.verifying import amd_gpus
 from hipport.verifying.amd_gpus import Hardware
-from hipport.verifying.extension_verifier import Limits
+from hipport.verifying.execution import Limits
 from hipport.verifying.results import Configuration, Outcome, Verified
 
 HERE = Path(__file__).parent
@@ -82,7 +83,7 @@ def verified(tmp_path: Path, env: dict[str, str], machine: Path) -> tuple[Verifi
     folder.mkdir()
     (folder / "main.cu").write_text(PROGRAM)
     gpu = amd_gpus.hardware(env, machine)
-    result = program_verifier.program(
+    result = verifying.program(
         [folder / "main.cu"],
         ["argument"],
         # The executor's own part is not what is looked at.
@@ -188,11 +189,9 @@ def test_cases_run_on_the_device_against_what_the_original_gave(tmp_path: Path) 
 
 
 def test_an_interpreter_without_pytorch_for_rocm_says_so(tmp_path: Path, env: dict[str, str], machine: Path) -> None:
-    from hipport.verifying.extension_verifier import Driver
-
     gpu = amd_gpus.hardware(env, machine)
     assert isinstance(gpu, Hardware)
-    driver = Driver(tmp_path, env, Path(sys.executable))
+    driver = verifying.driver(tmp_path, env)
     ported = hipport.rewrite({"a.cu": b"int x;\n"})
     said = driver.run_on_gpu(ported, gpu, Path(sys.executable), tmp_path)
     assert isinstance(said, str)

@@ -366,7 +366,8 @@ def make_deep(top: Path, depth: int) -> None:
 def killed_rewrite(root: Path) -> None:
     """Rewrite, and be killed once everything is replaced and nothing is said to be done."""
     code = (
-        "import os, signal, sys\nfrom pathlib import Path\nfrom hipport import api, write\n"
+        "import os, signal, sys\nfrom pathlib import Path\n"
+        "from hipport import api\nfrom hipport.workspace import writing\n"
         "ported = api.rewrite(sys.argv[1])\n"
         "at = lambda step: os.kill(os.getpid(), signal.SIGKILL) if step == 'settled' else None\n"
         "writing.write(ported.before.root, api.changes(ported), at=at)\n"

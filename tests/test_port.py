@@ -64,9 +64,9 @@ class Desk:
         #: What each verification was given: the texts of the original and of the port, by name.
         self.asked: list[dict[str, tuple[str, str]]] = []
         monkeypatch.setattr(builder, "find", lambda env, python: self.toolchains)
-        monkeypatch.setattr(extension_verifier, "extension", lambda path, *, port, **_: self._verify(path, port))
+        monkeypatch.setattr(extension_verifier, "extension", lambda path, how, *, port, **_: self._verify(path, port))
         monkeypatch.setattr(
-            program_verifier, "program", lambda paths, arguments, *, port, **_: self._verify(paths[0], port(paths))
+            program_verifier, "program", lambda what, how, *, port, **_: self._verify(what.paths[0], port(what.paths))
         )
 
     def _verify(self, path: Path, port: hipport.Ported) -> Verified:
@@ -148,7 +148,7 @@ def test_a_recording_takes_the_place_of_cases(desk: Desk, tmp_path: Path, monkey
     recording.write_text("{}")
     asked: list[tuple[Path, Path, str]] = []
 
-    def replay(path: Path, calls: Path, *, port: hipport.Ported, **_: object) -> tuple[Verified, ...]:
+    def replay(path: Path, calls: Path, how: object, *, port: hipport.Ported, **_: object) -> tuple[Verified, ...]:
         asked.append((path, calls, texts(port)[Path("x.cu")]))
         return (replace(verified(), root=path, package="x"),)
 

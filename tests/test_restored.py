@@ -99,10 +99,10 @@ def test_an_extension_is_compared_with_what_was_saved(tree: Path, monkeypatch: p
     assert source.first.text.decode() == PROGRAM
 
     # Recordings are replayed so, too, and what is broken on purpose is broken there.
-    def replay(path: Path, recording: Path, **more: Any) -> tuple[Verified, ...]:
+    def replay(path: Path, recording: Path, how: object, **more: Any) -> tuple[Verified, ...]:
         return (asked(path, **more),)
 
-    def teeth(path: Path, **more: Any) -> Teeth:
+    def teeth(path: Path, how: object, **more: Any) -> Teeth:
         asked(path, **more)
         return Teeth(())
 

@@ -12,10 +12,10 @@ import pytest
 
 from hipport import api
 from hipport.executor import compile as compiling
-from hipport.verifying.extension_verifier import Limits
-from hipport.verifying.program_verifier import run
+from hipport.verifying.execution import Limits
 from hipport.verifying.results import Configuration
 from hipport_passes.device import inline_ptx
+from verifying import run
 
 HERE = Path(__file__).parent / "simt_conformance"
 PROGRAM = HERE / "conformance.cu"

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from hipport.executor import compile as compiling
-from hipport.verifying.extension_verifier import Limits
-from hipport.verifying.program_verifier import Run, run
+from hipport.verifying.execution import Limits
+from hipport.verifying.program_runs import Run
 from hipport.verifying.results import Configuration
+from verifying import run
 
 HERE = Path(__file__).parent / "simt_faults"
 CUDA, HIP, WAITS, BALLOTS = (HERE / name for name in ("faults.cu", "faults.hip", "waits.hip", "ballots.hip"))

@@ -17,7 +17,9 @@ from typing import Any, cast
 
 import pytest
 
+import verifying
 from hipport.building.compiler_messages import Places
+from hipport.building.digests import Digests
 from hipport.engine.pipeline import run
 from hipport.executor import torch_devices, torch_extension
 from hipport.program.project import Project
@@ -85,7 +87,7 @@ def test_of_two_registrations_the_gpus_is_the_cpus() -> None:
 
 
 def run_python(text: str) -> str:
-    folder = torch_extension.HERE
+    folder = torch_extension.HERE.parent
     code = f"import sys; sys.path.insert(0, {str(folder)!r})\nimport pretend_gpu, torch\n" + textwrap.dedent(text)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -137,7 +139,7 @@ setup(name="small-sums", version="1.5", packages=["small"],
       cmdclass={"build_ext": BuildExtension})
 """
 KERNEL = """\
-#include <torch/torch_extension.h>
+#include <torch/extension.h>
 #include <ATen/cuda/CUDAApplyUtils.cuh>
 #include <ATen/cuda/CUDABlas.h>
 #include <ATen/cuda/CUDAContext.h>
@@ -169,7 +171,7 @@ torch::Tensor add_up(torch::Tensor x, int beyond) {
 }
 """
 BINDINGS = """\
-#include <torch/torch_extension.h>
+#include <torch/extension.h>
 torch::Tensor add_up(torch::Tensor x, int beyond);
 PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("add_up", &add_up); }
 """
@@ -198,7 +200,7 @@ def reference(x, beyond):
 
 
 def test_every_header_of_cuda_has_its_counterpart_of_hip() -> None:
-    shims = Path(torch_extension.__file__).parent / "include" / "torch_shims"
+    shims = torch_extension.HERE / "include/torch_shims"
     names = [path.relative_to(shims) for folder in shims.glob("*/**/cuda") for path in folder.rglob("*.*")]
     assert len(names) > 20
     for name in names:
@@ -224,9 +226,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_an_extension_runs_and_its_faults_are_found(small: Path) -> None:
-    verified = extension_verifier.extension(
-        small, env=os.environ, python=Path(sys.executable), orders=("forward", "reverse")
-    )
+    verified = verifying.extension(small, env=os.environ, python=Path(sys.executable), orders=("forward", "reverse"))
     assert {path.name for path in small.iterdir()} == {"setup.py", "small.cu", "bindings.cpp", "cases.py", "small"}
     for ran in verified.ran:
         outcomes = {outcome.case: outcome for outcome in ran.outcomes}
@@ -246,7 +246,7 @@ def test_an_extension_runs_and_its_faults_are_found(small: Path) -> None:
 
 
 def test_one_changed_kernel_is_compiled_in_seconds(small: Path) -> None:
-    driver = extension_verifier.Driver(small, os.environ, Path(sys.executable))
+    driver = verifying.driver(small)
     driver.build("original")
     assert driver.build("original").seconds == {}
     # Nothing that an earlier run of the tests has compiled.
@@ -261,11 +261,11 @@ def test_one_changed_kernel_is_compiled_in_seconds(small: Path) -> None:
 def test_what_does_not_compile_is_said_at_the_users_line(small: Path) -> None:
     (small / "small.cu").write_text(KERNEL.replace("gpuAtomicAdd(sum, x[i]);", "gpuAtomicAdd(sum, no_such_thing);"))
     with pytest.raises(torch_extension.NotBuildable, match=r"small\.cu:12: .*no_such_thing"):
-        extension_verifier.Driver(small, os.environ, Path(sys.executable)).build("original")
+        verifying.driver(small).build("original")
 
 
 WAVES = """\
-#include <torch/torch_extension.h>
+#include <torch/extension.h>
 template <int W>
 __device__ int place(int t) { return t / W * W + t % W; }
 __global__ void places(int* out) {
@@ -297,7 +297,7 @@ def test_the_size_of_a_wavefront_is_a_constant_where_there_is_one(small: Path, t
     (tree / "cases.py").write_text(WAVES_CASES)
 
     def verified(*waves: int) -> extension_verifier.Verified:
-        return extension_verifier.extension(
+        return verifying.extension(
             tree,
             env=os.environ,
             python=Path(sys.executable),
@@ -341,10 +341,8 @@ def test_a_unit_that_needs_more_of_pytorch_gets_all_its_headers(
         _command=lambda unit, headers: [headers, *([light] if headers != "whole" else [])],
         _is_of_host=lambda source: False,
         _made=lambda path: path,
-        _digest=lambda path: "",
-        cache=tmp_path,
-        env={},
-        timeout=1,
+        session=SimpleNamespace(digests=Digests()),
+        options=torch_extension.ExtensionOptions({}, tmp_path, Path(sys.executable), timeout=1),
         torch=SimpleNamespace(include=Path("/torch")),
         places=Places(tmp_path),
     )
@@ -357,7 +355,7 @@ def test_a_unit_that_needs_more_of_pytorch_gets_all_its_headers(
 def test_calls_are_recorded_and_replayed(small: Path, tmp_path: Path) -> None:
     # The functions that are recorded may be anybody's: here the executor's build, on another machine nvcc's.
     (small / "small.cu").write_text(KERNEL.replace("TORCH_CHECK(unset", "if (false) TORCH_CHECK(unset"))
-    built = extension_verifier.Driver(small, os.environ, Path(sys.executable)).build("original")
+    built = verifying.driver(small).build("original")
     program = tmp_path / "train.py"
     program.write_text(
         textwrap.dedent(
@@ -375,9 +373,7 @@ def test_calls_are_recorded_and_replayed(small: Path, tmp_path: Path) -> None:
     env = {**os.environ, "LD_PRELOAD": f"libstdc++.so.6 {built.libraries[0]}"}
     command = [sys.executable, str(program)]
     assert extension_verifier.record(command, out, env=env, folder=tmp_path, modules=("small._C",), calls=3) == 0
-    (verified,) = extension_verifier.replay(
-        small, out, env=os.environ, python=Path(sys.executable), orders=("forward",)
-    )
+    (verified,) = verifying.replay(small, out, env=os.environ, python=Path(sys.executable), orders=("forward",))
     assert verified.ok and verified.package == "small._C"
     assert [outcome.case for outcome in verified.ran[0].outcomes] == [f"small._C.add_up#{n}" for n in range(3)]
     # A training script calls more extensions than the one that is ported.
@@ -386,7 +382,7 @@ def test_calls_are_recorded_and_replayed(small: Path, tmp_path: Path) -> None:
         each["module"] = "other._C"
     out.with_name("two.json").write_text(json.dumps(whole))
     shutil.copy(out.with_suffix(".npz"), out.with_name("two.npz"))
-    (verified,) = extension_verifier.replay(
+    (verified,) = verifying.replay(
         small, out.with_name("two.json"), env=os.environ, python=Path(sys.executable), orders=("forward",)
     )
     assert [outcome.case for outcome in verified.ran[0].outcomes] == ["small._C.add_up#0"]
@@ -394,12 +390,10 @@ def test_calls_are_recorded_and_replayed(small: Path, tmp_path: Path) -> None:
     whole["calls"][0]["module"] = "other._C"
     out.with_name("two.json").write_text(json.dumps(whole))
     with pytest.raises(extension_verifier.BadCases, match=r"calls of other._C; .* builds small._C"):
-        extension_verifier.replay(small, out.with_name("two.json"), env=os.environ, python=Path(sys.executable))
+        verifying.replay(small, out.with_name("two.json"), env=os.environ, python=Path(sys.executable))
     # A recording that says something else is noticed.
     (small / "small.cu").write_text(KERNEL.replace("gpuAtomicAdd(sum, x[i])", "gpuAtomicAdd(sum, x[i] + T(1))"))
-    (verified,) = extension_verifier.replay(
-        small, out, env=os.environ, python=Path(sys.executable), orders=("forward",)
-    )
+    (verified,) = verifying.replay(small, out, env=os.environ, python=Path(sys.executable), orders=("forward",))
     assert not verified.ok
 
 

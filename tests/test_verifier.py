@@ -12,6 +12,7 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 import hipport
+import verifying
 from hipport.reporting import verify_report
 from hipport.verifying import extension_verifier, traces
 from hipport.verifying.mutants import mutations
@@ -274,7 +275,7 @@ def test_weak_cases() -> None:
 
 
 def test_cases_that_cannot_be_used(tmp_path: Path) -> None:
-    driver = extension_verifier.Driver(tmp_path, {}, Path(sys.executable))
+    driver = verifying.driver(tmp_path, {})
     with pytest.raises(extension_verifier.BadCases, match=r"cases\.py is not there"):
         driver.file  # noqa: B018 - it looks
     (tmp_path / "cases.py").write_text("PACKAGE = 'p'\nCASES = {}\n")

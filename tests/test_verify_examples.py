@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 
 import hipport
+import verifying
 from hipport import api
 from hipport.reporting import verify_report
-from hipport.verifying import extension_verifier
+from hipport.verifying import execution, extension_verifier
 from hipport.verifying.results import Configuration, Verified
 from hipport_passes.device import inline_ptx
 
@@ -29,7 +30,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the executor is
 
 def driver(example: str) -> extension_verifier.Driver:
     pytest.importorskip("torch", reason="PyTorch is not installed: the examples were not run")
-    return extension_verifier.Driver(
+    return verifying.driver(
         EXAMPLES / example,
         os.environ,
         Path(sys.executable),
@@ -44,12 +45,8 @@ def test_verifies_at_both_wavefronts_in_all_orders(example: str) -> None:
     """And the original, which is built for that anyhow, is caught with 64 lanes if it counts on a warp's 32."""
     given = driver(example)
     sides = {"original": given.build("original"), "ported": given.build("ported", given.ported())}
-    configurations = [Configuration("original", 32, order) for order in extension_verifier.ORDERS]
-    configurations += [
-        Configuration("ported", lanes, order)
-        for lanes in extension_verifier.WAVES
-        for order in extension_verifier.ORDERS
-    ]
+    configurations = [Configuration("original", 32, order) for order in execution.ORDERS]
+    configurations += [Configuration("ported", lanes, order) for lanes in execution.WAVES for order in execution.ORDERS]
     wrong = [] if example in NO_WARPS else [Configuration("original", 64)]
     # What extension_verifier.extension does, but for the last: that it does so is tested in test_simt_torch.py.
     recorded = EXAMPLES / example / "recorded.npz"
@@ -60,7 +57,7 @@ def test_verifies_at_both_wavefronts_in_all_orders(example: str) -> None:
     verified = Verified(given.root, example, ran, not_checked)
     assert verified.ok, verify_report.as_text(verified)
     assert {str(each.configuration) for each in ran} == {
-        f"{side} {order}" for side in ("original@32", "ported@32", "ported@64") for order in extension_verifier.ORDERS
+        f"{side} {order}" for side in ("original@32", "ported@32", "ported@64") for order in execution.ORDERS
     }
     against = {d.against for each in ran for o in each.outcomes for output in o.outputs for d in output.differences}
     assert {"original", "reference", "recorded"} <= against

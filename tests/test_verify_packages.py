@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 import hipport
+import verifying
 from hipport.executor import torch_extension
 from hipport.reporting import verify_report
-from hipport.verifying import extension_verifier
 from hipport.verifying.results import Configuration, Verified
 from source_packages import downloaded, unpack
 
@@ -126,17 +126,18 @@ def test_gives_what_its_cpu_code_gives(package: str, tmp_path: Path) -> None:
         for_cpus = folder / "gathered" / tree.name
         shutil.copytree(tree, for_cpus, dirs_exist_ok=True)
     gather(for_cpus, name, libraries)
-    driver = extension_verifier.Driver(
+    driver = verifying.driver(
         tree,
         {**env, "FORCE_ONLY_CUDA": "1"},
-        Path(sys.executable),
         cases=CASES / f"{name}_cases.py",
         port=lambda places: hipport.rewrite(places),
         jobs=2,
     )
     built = {
         "cpu": torch_extension.build(
-            for_cpus, "host", env={**env, "FORCE_ONLY_CPU": "1"}, cache=driver.kept, python=driver.python, jobs=2
+            for_cpus,
+            "host",
+            torch_extension.ExtensionOptions({**env, "FORCE_ONLY_CPU": "1"}, driver.kept, driver.how.python, jobs=2),
         ),
         "original": driver.build("original"),
         "ported": driver.build("ported", driver.ported()),

@@ -16,6 +16,7 @@ import sys
 import tempfile
 import threading
 import time
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -26,6 +27,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import hipport
+from hipport import api
+from hipport.core.edits import Span
 from hipport.core.placing import Below
 from hipport.workspace import writing
 from hipport.workspace.journal import Journal, hash_of, refuse_half_done
@@ -1077,3 +1080,29 @@ def test_headers_lie_where_a_link_to_a_source_looks_for_them(tmp_path: Path) -> 
     assert (tmp_path / "binding/scan.cu").is_symlink()
     again = hipport.rewrite([tmp_path])
     assert not again.changed and not again.created
+
+
+def test_how_a_text_came_to_be_is_kept_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that what a compiler says of it is said of the line that the user wrote, and no pass has to run again."""
+    (tmp_path / "a.cu").write_text("#include <cuda_runtime.h>\n\nvoid f() { cudaFree(0); }\n")
+    ported = hipport.rewrite([tmp_path])
+    hipport.save(ported)
+    monkeypatch.setattr("hipport.api.run", lambda *_: pytest.fail("passes ran again"))
+    (source,) = api._rewritten([tmp_path]).values()
+    assert source.text == (tmp_path / "a.cu").read_bytes() and b"hipFree" in source.text
+    at = source.text.index(b"hipFree")
+    place = source.first.text[source.origin(Span(at, at + len(b"hipFree"))).start :]
+    assert place.startswith(b"cudaFree")
+    # What somebody has changed since is not what was written.
+    written = (tmp_path / "a.cu").read_bytes()
+    (tmp_path / "a.cu").write_bytes(written + b"// by hand\n")
+    assert api._rewritten([tmp_path]) == {}
+    (tmp_path / "a.cu").write_bytes(written)
+    (edits,) = tmp_path.glob(".hipport/runs/*/edits")
+    for said in (b"", b"x", zlib.compress(b'[[[[1, 0, "", false]]]]'), zlib.compress(b'[[[[0, 3, "00", false]]]]')):
+        edits.write_bytes(said)
+        assert api._rewritten([tmp_path]) == {}
+    edits.unlink()
+    assert api._rewritten([tmp_path]) == {}
+    hipport.undo(tmp_path)
+    assert not (tmp_path / ".hipport").exists()

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The passes, in the order they run, and why each stands where it stands."""
 
+from functools import cache
 from typing import Any
 
+from hipport.engine.knowledge import Knowledge
 from hipport.engine.pipeline import Pass
 from hipport_passes.build_files import (
     build_options,
@@ -219,3 +221,13 @@ PASSES: tuple[Pass[Any], ...] = (
 #: What the executor has done to an original before its own passes: PTX becomes C++, and what PyTorch has dropped since,
 #: for CUDA too, becomes what it stood for. Without that, most extensions of some years ago have no original to run.
 BEFORE_EXECUTOR: tuple[Pass[Any], ...] = (inline_ptx.PASS, pytorch_api.PASS)
+
+
+@cache
+def knowledge() -> Knowledge:
+    """Return what builders and verifiers are given of what passes know."""
+    from hipport_passes.build_files.nvcc_flags import translate
+    from hipport_passes.names.headers.header_tables import is_of_hip
+    from hipport_passes.packages.vendored import markers
+
+    return Knowledge(BEFORE_EXECUTOR, markers(), lambda flags: translate(flags).kept, is_of_hip)

@@ -21,20 +21,20 @@ from hipport.core.source import Source
 from hipport.engine.outcomes import Ported, Scanned
 from hipport.engine.pipeline import Pass, Progress, run
 from hipport.program import extensions
-from hipport.program.project import Project, Target
-from hipport.syntax import file_languages
+from hipport.program.project import Target
 from hipport.toolchain.processors import processors
 from hipport.workspace import discovery, writing
 from hipport.workspace.environment import allowed, from_anywhere
 
 if TYPE_CHECKING:
     from hipport.building import builder
+    from hipport.engine.knowledge import Knowledge
     from hipport.reporting.assumptions import Reviewed
     from hipport.reporting.evidence import Evidence, Verification
     from hipport.reporting.explainer import Explanation
     from hipport.toolchain.diagnosis import Diagnosis
     from hipport.toolchain.install_plan import Plan
-    from hipport.verifying.amd_gpus import Hardware
+    from hipport.verifying.execution import Execution, Matrix
     from hipport.verifying.restored import Sides
     from hipport.verifying.results import Teeth, Verified
 
@@ -140,7 +140,10 @@ def scan(
 def changes(ported: Ported) -> tuple[writing.Change, ...]:
     """Return what `ported` would write, as bytes before and after."""
     before = ported.before.by_path
-    changed = [writing.Change(source.path, before[source.path].text, source.text) for source in ported.changed]
+    changed = [
+        writing.Change(source.path, before[source.path].text, source.text, source.steps_from(before[source.path]))
+        for source in ported.changed
+    ]
     root = ported.before.root
     made = []
     for file in ported.created:
@@ -269,24 +272,21 @@ def build(
     """
     env = allowed(env, pass_on)
     from hipport.building import builder
-    from hipport_passes.build_files.nvcc_flags import translate
 
     places = _listed(paths)
     target = target or Target()
-    return builder.build(
-        places,
-        target.archs,
-        env=env,
+    options = builder.BuildOptions(
+        env,
+        _knowledge(),
         python=Path(python),
-        sources=_rewritten(places, target),
-        vendored=_markers(),
+        sources=_rewritten(places),
         exclude=exclude,
         exclude_base=exclude_base,
-        translate=lambda flags: translate(flags).kept,
         jobs=jobs,
         timeout=timeout,
         on_progress=on_progress,
     )
+    return builder.build(places, target.archs, options)
 
 
 def doctor(*, env: Mapping[str, str], root: str | Path = "/", python: str | Path | None = sys.executable) -> Diagnosis:
@@ -333,17 +333,13 @@ def port(
     from hipport.porting import Porting
     from hipport.reporting.evidence import Evidence
     from hipport.toolchain.machine import known_gpus
-    from hipport_passes import BEFORE_EXECUTOR
-    from hipport_passes.build_files.nvcc_flags import translate
 
     places = _listed(paths)
     options: dict[str, Any] = {
         "target": target, "accept": accept, "exclude": exclude, "exclude_base": exclude_base, "rules": rules,
     }  # fmt: skip
-    porting = Porting(
-        env, Path(python), options, scan, rewrite, BEFORE_EXECUTOR, _markers(), lambda flags: translate(flags).kept,
-        jobs, on_progress,
-    )  # fmt: skip
+    how = _execution(env, python, seconds, jobs, on_progress)
+    porting = Porting(how, options, scan, rewrite)
     scanned = scan(places, on_progress=on_progress, **options)
     root = scanned.ported.before.root
     assert root is not None
@@ -360,7 +356,7 @@ def port(
         read = scanned.ported.before.root or root
         originals = [read / path.resolve().relative_to(root) for path in places]
         verifications += porting.verifications(
-            scanned, originals, arguments, why_not=why_not_run, cases=cases, recording=recording, seconds=seconds
+            scanned, originals, arguments, why_not=why_not_run, cases=cases, recording=recording
         )
     if earlier is None:
         save(ported, out, places)
@@ -431,34 +427,15 @@ def verify_program(
     env = allowed(env, pass_on)
     from hipport.verifying import extension_verifier as verifying
     from hipport.verifying import program_verifier as running
-    from hipport_passes import BEFORE_EXECUTOR
-    from hipport_passes.build_files import nvcc_flags
 
     places = _listed(paths)
     discovery.refuse_conflicts(discovery.discover(places, exclude=exclude, vendored=_markers()))
     verifying.refuse_extension(places)
     sides = _sides(places, env, lambda places: rewrite(places, target=target, exclude=exclude))
-    return sides.run(
-        lambda: running.program(
-            sides.original,
-            arguments,
-            env=env,
-            port=sides.port if port else None,
-            waves=waves or verifying.WAVES,
-            orders=orders or verifying.ORDERS,
-            passes=BEFORE_EXECUTOR,
-            vendored=_markers(),
-            exclude=exclude,
-            flags=flags,
-            sanitize=sanitize,
-            folder=folder,
-            limits=verifying.Limits(seconds),
-            jobs=jobs or processors(),
-            gpu=_gpu(env, gpu),
-            translate=lambda flags: nvcc_flags.translate(flags).kept,
-            on_progress=on_progress,
-        )
-    )
+    how = _execution(env, sys.executable, seconds, jobs, on_progress)
+    what = running.Program(sides.original, arguments, folder, exclude, flags, sanitize)
+    matrix = _matrix(env, waves, orders, gpu)
+    return sides.run(lambda: running.program(what, how, port=sides.port if port else None, matrix=matrix))
 
 
 def verify(
@@ -490,50 +467,54 @@ def verify(
 
     discovery.refuse_conflicts(discovery.discover([Path(path)], exclude=exclude, vendored=_markers()))
     sides = _sides([Path(path)], env, lambda places: rewrite(_own(places), target=target, exclude=exclude))
+    how = _execution(env, python, seconds, jobs, on_progress)
+    matrix = _matrix(env, waves, orders, gpu, gpu_python)
+    made = sides.port if port else None
     return sides.run(
-        lambda: verifying.extension(
-            sides.original[0],
-            env=env,
-            python=Path(python),
-            port=sides.port if port else None,
-            cases=cases,
-            names=names,
-            on_progress=on_progress,
-            **_run_how(env, waves, orders, seconds, jobs, gpu, gpu_python),
-        )
+        lambda: verifying.extension(sides.original[0], how, port=made, cases=cases, names=names, matrix=matrix)
     )
 
 
-def _run_how(
+def _execution(
+    env: Mapping[str, str],
+    python: str | Path,
+    seconds: float,
+    jobs: int | None,
+    on_progress: Callable[[Progress], None] | None,
+) -> Execution:
+    """Return how both sides are compiled and run, with what stands for what was not given."""
+    from hipport.verifying.execution import Execution, Limits
+
+    return Execution(env, _knowledge(), Path(python), Limits(seconds), jobs or processors(), on_progress)
+
+
+def _matrix(
     env: Mapping[str, str],
     waves: Sequence[int] | None,
     orders: Sequence[str] | None,
-    seconds: float,
-    jobs: int | None,
     gpu: bool,
-    gpu_python: str | Path | None,
-) -> dict[str, Any]:
-    """Return how extensions are run, with what stands for what was not given."""
-    from hipport.verifying import extension_verifier as verifying
-    from hipport_passes import BEFORE_EXECUTOR
+    gpu_python: str | Path | None = None,
+) -> Matrix:
+    """Return the configurations, with what stands for what was not given; asks what GPUs there are."""
+    from hipport.verifying.amd_gpus import hardware
+    from hipport.verifying.execution import ORDERS, WAVES, Matrix
 
-    return {
-        "waves": waves or verifying.WAVES,
-        "orders": orders or verifying.ORDERS,
-        "passes": BEFORE_EXECUTOR,
-        "limits": verifying.Limits(seconds),
-        "jobs": jobs or processors(),
-        "gpu": _gpu(env, gpu),
-        "gpu_python": Path(gpu_python) if gpu_python is not None else None,
-    }
+    there = hardware(env) if gpu else "it was not asked for"
+    own = Path(gpu_python) if gpu_python is not None else None
+    return Matrix(waves or WAVES, orders or ORDERS, there, own)
+
+
+def _knowledge() -> Knowledge:
+    from hipport_passes import knowledge
+
+    return knowledge()
 
 
 def _sides(places: Sequence[Path], env: Mapping[str, str], make: Callable[[list[Path]], Ported]) -> Sides:
     """Return the original and the port of what is at `places`; raises where the port is not complete."""
     from hipport.verifying.restored import Sides
-    from hipport_passes.names.headers import is_of_hip
 
-    return Sides(places, env, lambda places: _complete(make(list(places))), is_of_hip)
+    return Sides(places, env, lambda places: _complete(make(list(places))), _knowledge().of_hip)
 
 
 def _own(places: Sequence[Path]) -> list[Path]:
@@ -542,12 +523,6 @@ def _own(places: Sequence[Path]) -> list[Path]:
 
     folder, *around = places
     return [folder, *own_files(around, _markers())]
-
-
-def _gpu(env: Mapping[str, str], wanted: bool) -> Hardware | str:
-    from hipport.verifying.amd_gpus import hardware
-
-    return hardware(env) if wanted else "it was not asked for"
 
 
 def replay(
@@ -578,17 +553,10 @@ def replay(
 
     discovery.refuse_conflicts(discovery.discover([Path(path)], exclude=exclude, vendored=_markers()))
     sides = _sides([Path(path)], env, lambda places: rewrite(_own(places), target=target, exclude=exclude))
-    return sides.run(
-        lambda: verifying.replay(
-            sides.original[0],
-            Path(recording),
-            env=env,
-            python=Path(python),
-            port=sides.port if port else None,
-            on_progress=on_progress,
-            **_run_how(env, waves, orders, seconds, jobs, gpu, gpu_python),
-        )
-    )
+    how = _execution(env, python, seconds, jobs, on_progress)
+    matrix = _matrix(env, waves, orders, gpu, gpu_python)
+    made = sides.port if port else None
+    return sides.run(lambda: verifying.replay(sides.original[0], Path(recording), how, port=made, matrix=matrix))
 
 
 def record(
@@ -632,69 +600,22 @@ def verify_teeth(
     env = allowed(env, pass_on)
     from hipport.verifying import extension_verifier as verifying
     from hipport.verifying import program_verifier as running
-    from hipport_passes import BEFORE_EXECUTOR
 
     places = _listed(paths)
+    how = _execution(env, python, seconds, jobs, on_progress)
     if arguments or not has_cases(places, cases):
         verifying.refuse_extension(places)
         sides = _sides(places, env, lambda places: rewrite(places, target=target, exclude=exclude))
-        return sides.run(
-            lambda: running.teeth(
-                sides.original,
-                arguments,
-                env=env,
-                port=sides.port,
-                passes=BEFORE_EXECUTOR,
-                vendored=_markers(),
-                exclude=exclude,
-                limits=verifying.Limits(seconds),
-                on_progress=on_progress,
-            )
-        )
+        what = running.Program(sides.original, arguments, exclude=exclude)
+        return sides.run(lambda: running.teeth(what, how, port=sides.port))
     own = _sides(places, env, lambda places: rewrite(_own(places), target=target, exclude=exclude))
-    return own.run(
-        lambda: verifying.teeth(
-            own.original[0],
-            env=env,
-            python=Path(python),
-            port=own.port,
-            cases=cases,
-            names=names,
-            passes=BEFORE_EXECUTOR,
-            limits=verifying.Limits(seconds),
-            jobs=jobs or processors(),
-            on_progress=on_progress,
-        )
-    )
+    return own.run(lambda: verifying.teeth(own.original[0], how, port=own.port, cases=cases, names=names))
 
 
-def _rewritten(paths: Sequence[Path], target: Target) -> dict[Path, Source]:
-    """The files that hipport rewrote in place, by absolute path, with how they came to be.
-
-    The journal has what was there before; porting it again tells how that became what is there now.
-    """
-    found: dict[Path, Source] = {}
-    for root in {root for path in paths for root in writing.find_roots(path.resolve())}:
-        try:
-            first = writing.originals(root)
-        except OSError:
-            continue  # one of them is damaged: messages are at the lines that files have now
-        project = discovery.discover([root], target, vendored=_markers())
-        before = tuple(
-            file_languages.source(source.path, first[source.path]) if source.path in first else source
-            for source in project.sources
-        )
-        ported = rewrite_project(replace(project, sources=before))
-        now = project.by_path
-        found |= {root / s.path: s for s in ported.changed if s.text == now[s.path].text}
-    return found
-
-
-def rewrite_project(project: Project) -> Ported:
-    """Run all passes over a project."""
-    from hipport_passes import PASSES
-
-    return run(project, PASSES)
+def _rewritten(paths: Sequence[Path]) -> dict[Path, Source]:
+    """The files that hipport rewrote in place, by absolute path, with how they came to be."""
+    roots = {root for path in paths for root in writing.find_roots(path.resolve())}
+    return {root / path: source for root in roots for path, source in writing.rewritten(root).items()}
 
 
 def deps(
@@ -754,6 +675,4 @@ def _check_rules(rules: Mapping[str, Any] | None) -> None:
 
 
 def _markers() -> Mapping[str, tuple[str, ...]]:
-    from hipport_passes.packages.vendored import markers
-
-    return markers()
+    return _knowledge().vendored

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
-from functools import cache
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache, cached_property
 from itertools import pairwise
 from pathlib import Path
 
@@ -22,11 +22,10 @@ from hipport.core.tables import load
 from hipport.engine.pipeline import Pass
 from hipport.program.project import Project
 from hipport.syntax.cmake_script import Argument, CMake, Command
-from hipport_passes.build_files import nvidia_tools
-from hipport_passes.build_files.build_scripts.cmake_branches import Said, findings, split
+from hipport_passes.build_files.build_scripts.cmake_branches import Said, findings
 from hipport_passes.build_files.build_scripts.cmake_flags import tells
-from hipport_passes.build_files.build_scripts.cmake_libraries import TARGET, Libraries, row_of
-from hipport_passes.build_files.build_scripts.cmake_options import OF_LANGUAGE, Options
+from hipport_passes.build_files.build_scripts.cmake_libraries import TARGET, row_of
+from hipport_passes.build_files.build_scripts.cmake_probes import CMakeProbes
 from hipport_passes.build_files.build_scripts.cmake_trees import (
     FIND_CUDA,
     HELPER,
@@ -39,37 +38,22 @@ from hipport_passes.build_files.build_scripts.cmake_trees import (
     elsewhere,
     facts,
     is_helper,
-    language_variables,
-    searched,
     text,
 )
-from hipport_passes.build_files.build_scripts.standards import assumed
 from hipport_passes.build_files.nvcc_flags import ABI_BY_VARIABLE, OLD_ABI
 
 _TABLE = Path(__file__).with_suffix(".toml")
 _MODULES = Path(__file__).parent / "cmake_modules"
 
-_STANDARD = re.compile(r"CMAKE_CUDA_(?:STANDARD|STANDARD_REQUIRED|EXTENSIONS|VISIBILITY_PRESET|SCAN_FOR_MODULES)")
-_PROPERTY = re.compile(r"CUDA_(?:STANDARD|STANDARD_REQUIRED|EXTENSIONS|VISIBILITY_PRESET)")
 # Commands of others that look for a package: rapids_find_package, find_dependency.
 _FINDS = re.compile(r"\w+_find_package|find_dependency")
-_FALSE = frozenset("OFF NO FALSE N 0 IGNORE".split())
 _VERSION = re.compile(
     r"(?:\$\{)?((?:CUDA|CUDAToolkit)_VERSION(?:_STRING|_MAJOR|_MINOR)?|CMAKE_CUDA_COMPILER_VERSION)\}?"
-)
-_CUDA_FOLDER = re.compile(rb"(?:/usr/local|/opt)/cuda(?:[-/0-9]|$)")
-_RUNS_NVCC = re.compile(
-    r"(?:.*/)?nvcc|\$\{(?:CMAKE_CUDA_COMPILER|CUDA_NVCC_EXECUTABLE|CUDAToolkit_NVCC_EXECUTABLE|NVCC\w*)\}"
 )
 _HAS_COMPILER = re.compile(rb"\$<BOOL:\$\{CMAKE_(?P<language>CUDA)_COMPILER\}>")
 # What has an effect where CUDA, or what stands for it, is a language.
 _FOR_LANGUAGE = re.compile(
     rb"\$<(?:COMPILE|LINK)_LANGUAGE:(?:CUDA|HIP)\b|\bCMAKE_(?:CUDA|HIP)_(?:STANDARD|FLAGS)|HIP_OR_CUDA"
-)
-_PROBE = re.compile(rb"\bnvcc\b|nvidia-smi|deviceQuery")
-_PROBED = re.compile(
-    rb"\b(?:nvcc|nvidia-smi|cuda|cudart|cublas|cufft|curand|cusparse|cusolver|nvrtc|nvToolsExt|cudnn|nccl|cupti|nvJitLink|nvjpeg|npp\w+|nvidia-ml|cutensor|nvvm"
-    rb"|(?:cuda|cuda_runtime|cuda_runtime_api|cublas_v2|cudnn|nccl|nvToolsExt)\.h)\b"
 )
 _OF_TORCH = re.compile(rb"(?i)torch")
 # What CUDA's language sets, and what stands for it.
@@ -120,12 +104,6 @@ def find(source: CMake, project: Project) -> Iterator[Finding]:
             said = script.options.with_loops(command, list(script.about(command, following)))
             yield from findings(source, command, said)
     yield from script.lacking()
-
-
-def _asked(value: bytes) -> bytes:
-    """Return what a condition asks besides, where a variable says whether a property is on."""
-    match = re.fullmatch(rb"\$\{(\w+)\}", value)
-    return b" AND " + match[1] if match else b""
 
 
 def _asked_for(source: CMake, command: Command) -> Sequence[Argument]:
@@ -245,17 +223,13 @@ def _whole_line(source: CMake, command: Command) -> Span:
 # --- Commands ---------------------------------------------------------------------------------------------------------
 
 
-class _Script:
+class _Script(CMakeProbes):
     """What is to be said of a script's commands."""
 
-    def __init__(self, source: CMake, tree: Tree, project: Project) -> None:
-        self.source = source
-        self.tree = tree
-        self.project = project
-        self.libraries = Libraries(source, tree)
-        self.options = Options(source, tree, project.target.rocm)
-        self.told: set[str] = set()
-        self.commands: dict[str, Callable[[Command, Command | None], Iterator[Said]]] = {
+    @cached_property
+    def commands(self) -> Mapping[str, Callable[[Command, Command | None], Iterator[Said]]]:
+        """What says something of commands, by their names."""
+        return {
             "project": self._language,
             "enable_language": self._language,
             "check_language": self._language,
@@ -318,24 +292,6 @@ class _Script:
             edit = Edit(Span(*match.span("language")), b"${HIP_OR_CUDA}")
             yield Said(Span(*match.span()), "condition", "HIP's compiler where USE_HIP is ON", edits=(edit,))
 
-    def _run(self, command: Command) -> Iterator[Said]:
-        """A tool of NVIDIA's behind COMMAND: of a target, of a test, when CMake runs."""
-        if command.name not in ("add_custom_target", "add_custom_command", "add_test", "execute_process"):
-            return
-        words = [(self.source[each.content].decode("utf-8", "replace"), each.span) for each in command.arguments]
-        for (word, _), *rest in (words[i:] for i in range(len(words) - 1)):
-            found = nvidia_tools.run_by([said for said, _ in rest]) if word == "COMMAND" else None
-            # By its own name, `_probe` says it of what CMake runs.
-            probed = command.name == "execute_process" and "${" not in rest[0][0]
-            if word == "COMMAND" and _RUNS_NVCC.fullmatch(rest[0][0]) and not probed:
-                message = (
-                    "runs nvcc, which ROCm does not have: put if(NOT USE_HIP) around it, and what hipcc does beside"
-                )
-                yield Said(rest[0][1], "nvcc", message, Certainty.MANUAL)
-            if found is not None:
-                message = nvidia_tools.told(found[1])
-                yield Said(rest[found[0]][1], "tool", f"{message}; put if(NOT USE_HIP) around it", Certainty.MANUAL)
-
     def _abi(self, command: Command) -> Iterator[Said]:
         """-D_GLIBCXX_USE_CXX11_ABI=0 in a tree that does not ask CMake for PyTorch, which says what its ABI is.
 
@@ -364,26 +320,6 @@ class _Script:
                     )
                     yield Said(Span(*match.span()), "abi", message, Certainty.MANUAL)
                     break
-
-    def _tried(self, command: Command, following: Command | None) -> Iterator[Said]:
-        """try_compile and try_run of a .cu file, which CMake takes for CUDA's by its name."""
-        for argument in command.arguments[1:]:
-            if self.source[argument.content].endswith(b".cu"):
-                message = (
-                    f"{command.name} takes a .cu file for CUDA, which is not enabled where USE_HIP is ON: give it a "
-                    "copy named .hip there"
-                )
-                if command.name == "try_run":
-                    message += ", or ask ROCm's tools; it runs only where there is a GPU"
-                yield Said(argument.span, "try", message, Certainty.MANUAL)
-
-    def _checked(self, command: Command, following: Command | None) -> Iterator[Said]:
-        """check_source_compiles(CUDA …) and the like."""
-        first = command.arguments[0] if command.arguments else None
-        if first is not None and self.source[first.content] == b"CUDA":
-            message = "asked of HIP where USE_HIP is ON; assumes that what is tried is not about CUDA's compiler alone"
-            edit = Edit(first.content, b"${HIP_OR_CUDA}")
-            yield Said(first.span, "check", message, Certainty.REVIEW, (edit,))
 
     # Languages and packages
 
@@ -427,19 +363,6 @@ class _Script:
         if edits or (after and not (following and source[following.span] == condition.encode() and not behind.strip())):
             yield Said(argument.span, "language", message, certainty, edits, None, after)
 
-    def _languages(self, argument: Argument) -> str:
-        """Return the variable that an argument is, if it has CUDA among languages."""
-        source = self.source
-        said = source[argument.content].decode("utf-8", "replace")
-        name = said[2:-1] if said.startswith("${") and said.endswith("}") else ""
-        of_cuda = any(
-            source[each.content] in (b"CUDA", b"${HIP_OR_CUDA}")
-            for command in source.commands
-            if command.name in ("set", "list") and self._variable(command) == name
-            for each in command.arguments
-        )
-        return name if of_cuda else ""
-
     def _languages_in_turn(self, command: Command, following: Command | None) -> Iterator[Said]:
         """foreach(language CXX CUDA): variables of each, by CMAKE_${language}_FLAGS and the like."""
         source, variable = self.source, text(self.source, command, 0)
@@ -454,16 +377,6 @@ class _Script:
             message += "; with the flags in the loop, which are nvcc's without what is said of them"
             certainty = Certainty.REVIEW
         yield Said(items[0].span, "language", message, certainty, edits)
-
-    def _listed(self, command: Command) -> Iterator[Said]:
-        """`set(languages CXX CUDA)`, `list(APPEND languages CUDA)`, of what project() gets."""
-        source = self.source
-        if self._variable(command) not in source.fact(language_variables):
-            return
-        for argument in command.arguments[1 if command.name == "set" else 2 :]:
-            if source[argument.content] == b"CUDA":
-                edit = Edit(argument.content, b"${HIP_OR_CUDA}")
-                yield Said(argument.span, "language", "HIP where USE_HIP is ON", edits=(edit,))
 
     def _find_package(self, command: Command, following: Command | None) -> Iterator[Said]:
         source = self.source
@@ -618,215 +531,6 @@ class _Script:
         if variable.startswith("CMAKE"):
             return self.tree.language
         return self.tree.find_cuda
-
-    def _variable(self, command: Command) -> str:
-        return text(self.source, command, 0 if command.name == "set" else 1)
-
-    # Variables
-
-    def _result(self, command: Command) -> str:
-        """Return the variable that list() or string() puts a text into that it makes of others, or ""."""
-        said = [text(self.source, command, i) for i in range(3)]
-        if command.name == "list":
-            return text(self.source, command, 3) if said[0] == "JOIN" else ""
-        places = {"JOIN": 2, "STRIP": 2, "REPLACE": 3, "REGEX": 4 if said[1] == "REPLACE" else 3}
-        at = places.get(said[0]) if command.name == "string" else None
-        return text(self.source, command, at) if at is not None else ""
-
-    def _set(self, command: Command, following: Command | None) -> Iterator[Said]:
-        source = self.source
-        variable = self._variable(command)
-        if command.name in ("set", "list"):
-            yield from self._listed(command)
-        if (result := self._result(command)) and OF_LANGUAGE.fullmatch(result):
-            yield from self.options.of_result(command, following, result)
-        elif OF_LANGUAGE.fullmatch(variable):
-            yield from self.options.of_language(command, following, variable)
-        elif command.name != "set":
-            return
-        elif _STANDARD.fullmatch(variable):
-            value = text(source, command, 1)
-            if variable.endswith("_STANDARD") and value in ("98", "03", "11", "14"):
-                if following and text(source, following, 0) == "CMAKE_HIP_STANDARD":
-                    return
-                yield Said(command.written, "standard", *self._old(value), after=(b"set(CMAKE_HIP_STANDARD 17)",))
-                return
-            at = command.arguments[0].content.start + len("CMAKE_")
-            edit = Edit(Span(at, at + 4), b"${HIP_OR_CUDA}")
-            yield Said(command.arguments[0].span, "standard", "the same for HIP", edits=(edit,))
-        elif variable in ("CMAKE_CUDA_SEPARABLE_COMPILATION", "CUDA_SEPARABLE_COMPILATION"):
-            value = text(source, command, 1).upper()
-            if len(command.arguments) < 2:
-                return  # what unsets it
-            # With FindCUDA, hipport's commands look at it.
-            if value in _FALSE or (variable.startswith("CUDA") and self.tree.find_cuda):
-                return
-            if b"-fgpu-rdc" in self._beyond(command):
-                return
-            asked = _asked(source[command.arguments[1].content])
-            after = (b"if(USE_HIP" + asked + b")", b'  string(APPEND CMAKE_HIP_FLAGS " -fgpu-rdc")', b"endif()")
-            yield Said(command.written, "rdc", _RDC, Certainty.REVIEW, after=after)
-
-    def _old(self, standard: str) -> tuple[str, Certainty]:
-        """What is said of a standard before C++17."""
-        said = assumed(self.tree.sources, standard)
-        return _OLD + said, Certainty.REVIEW if said else Certainty.SAFE
-
-    # Properties
-
-    def _properties(self, command: Command, following: Command | None) -> Iterator[Said]:
-        source, arguments = self.source, command.arguments
-        said = [source[argument.content] for argument in arguments]
-        marker = b"PROPERTY" if command.name == "set_property" else b"PROPERTIES"
-        if marker not in said:
-            return
-        if b"(" in said:
-            # What is put beside it has some of its arguments, which would not be whole.
-            for name in (each.decode("utf-8", "replace") for each in said):
-                if _PROPERTY.fullmatch(name):
-                    message = f"{name} is not copied for HIP, as there are brackets among the arguments: set it for HIP"
-                    yield Said(command.written, "brackets", message, Certainty.MANUAL)
-            return
-        first = said.index(marker) + 1
-        targets = said[: first - 1]
-        step = len(said) if command.name == "set_property" else 2
-        for i in range(first, len(said) - 1, step):
-            name, value = said[i].decode("utf-8", "replace"), said[i + 1]
-            argument = arguments[i + 1]
-            if _PROPERTY.fullmatch(name):
-                hip = "HIP" + name[4:]
-                if hip.encode() in said or (following and hip.encode() in source[following.inner]):
-                    continue
-                old = name == "CUDA_STANDARD" and value in (b"98", b"03", b"11", b"14")
-                new = b"17" if old else source[argument.span]
-                message, certainty = self._old(value.decode()) if old else ("the same for HIP", Certainty.SAFE)
-                if command.name == "set_property":
-                    line = source[command.span].replace(said[i], hip.encode())
-                    if old:
-                        line = line.replace(value, new)
-                    yield Said(
-                        arguments[i].span, "standard", message, certainty, after=tuple(split(source, command, line))
-                    )
-                else:
-                    gap = source.text[arguments[i - 1].span.end : arguments[i].span.start]
-                    gap = gap if not gap.strip() else b" "
-                    edit = Edit(Span(argument.span.end, argument.span.end), gap + hip.encode() + b" " + new)
-                    yield Said(arguments[i].span, "standard", message, certainty, (edit,))
-            elif name in ("LANGUAGE", "LINKER_LANGUAGE") and value == b"CUDA":
-                edit = Edit(argument.content, b"${HIP_OR_CUDA}")
-                yield Said(argument.span, "language", "HIP where USE_HIP is ON", edits=(edit,))
-            elif name == "CUDA_SEPARABLE_COMPILATION" and value.decode(errors="replace").upper() not in _FALSE:
-                yield from self._rdc(command, following, arguments[i], targets, _asked(value))
-            elif name == "CUDA_SOURCE_PROPERTY_FORMAT" and command.name == "set_source_files_properties":
-                files = b" ".join(source[each.span] for each in arguments[: first - 1])
-                line = b"set_source_files_properties(" + files + b" PROPERTIES LANGUAGE HIP)"
-                yield Said(arguments[i].span, "language", "FindCUDA takes these files for CUDA", instead=(line,))
-            elif re.fullmatch(r"CUDA_(?:PTX|CUBIN|FATBIN|OPTIX)_COMPILATION", name):
-                message = (
-                    f"{name}: hipcc --genco makes a code object that hipModuleLoad loads; CMake has no property for it"
-                )
-                yield Said(arguments[i].span, "ptx", message, Certainty.MANUAL)
-
-    def _rdc(
-        self, command: Command, following: Command | None, at: Argument, targets: Sequence[bytes], asked: bytes
-    ) -> Iterator[Said]:
-        if following and b"USE_HIP" in self.source[following.inner] and b"-fgpu-rdc" in self._beyond(following):
-            return
-        if command.name == "set_property":
-            if not targets or targets[0] != b"TARGET":
-                return
-            targets = [each for each in targets[1:] if each not in (b"APPEND", b"APPEND_STRING")]
-        lines = [b"if(USE_HIP" + asked + b")"]
-        for target in targets:
-            lines.append(b"  target_compile_options(" + target + b" PRIVATE $<$<COMPILE_LANGUAGE:HIP>:-fgpu-rdc>)")
-            lines.append(b"  target_link_options(" + target + b" PUBLIC $<$<LINK_LANGUAGE:HIP>:-fgpu-rdc>)")
-        yield Said(at.span, "rdc", _RDC, Certainty.REVIEW, after=(*lines, b"endif()"))
-
-    def _beyond(self, command: Command) -> bytes:
-        i = self.source.commands.index(command)
-        return b"".join(self.source[each.inner] for each in self.source.commands[i : i + 3])
-
-    def _features(self, command: Command, following: Command | None) -> Iterator[Said]:
-        for argument in command.arguments[1:]:
-            match = re.fullmatch(rb"cuda_std_(\d+)", self.source[argument.content])
-            if match:
-                old = match[1] in (b"03", b"11", b"14")
-                hip = b"hip_std_17" if old else b"hip_std_" + match[1]
-                new = b"$<IF:$<BOOL:${USE_HIP}>," + hip + b"," + match.group() + b">"
-                message, certainty = self._old(match[1].decode()) if old else ("the same for HIP", Certainty.SAFE)
-                yield Said(argument.span, "standard", message, certainty, (Edit(argument.content, new),))
-
-    # What asks the machine
-
-    def _probe(self, command: Command, following: Command | None) -> Iterator[Said]:
-        source = self.source
-        variable = text(source, command, 0)
-        if command.name == "find_program" and searched(source, command) == ["nvcc"] and self._only_asked(variable):
-            message = f"hipcc with HIP: {variable} only tells whether there is a compiler"
-            line = f'find_program({variable} hipcc HINTS "$ENV{{ROCM_PATH}}/bin" /opt/rocm/bin)'
-            yield Said(command.written, "probe", message, instead=(line.encode(),))
-            return
-        if command.name.startswith("exec") and b"version.cuda" in source[command.inner]:
-            message = "torch.version.cuda is None on ROCm, where torch.version.hip is the release: ask for either"
-            yield Said(command.written, "probe", message, Certainty.MANUAL)
-            return
-        pattern = _PROBE if command.name.startswith("exec") else _PROBED
-        for argument in command.arguments[0 if command.name.startswith("exec") else 1 :]:
-            said = source[argument.content]
-            if argument.kind in ("unquoted", "quoted") and pattern.search(said) and b"${" not in said:
-                what = said.decode("utf-8", "replace")
-                message = f"{what} is not there on ROCm: put if(NOT USE_HIP) around it, or ask for ROCm's"
-                yield Said(command.written, "probe", message, Certainty.MANUAL)
-                return
-
-    def _only_asked(self, variable: str) -> bool:
-        """Say whether a variable's value is nowhere used but in conditions and messages."""
-        scripts = [each for each in self.tree.scripts if variable.encode() in each.text]
-        return all(
-            command.name in ("if", "elseif", "message", "find_program", "mark_as_advanced")
-            for script in scripts
-            for command in script.commands
-            if variable.encode() in script[command.inner]
-        )
-
-    def _find_file(self, command: Command, following: Command | None) -> Iterator[Said]:
-        """find_library(CUDA_LIB cuda …), find_path(DIR cuda.h): what ROCm has, where it is linked anyway."""
-        source = self.source
-        variable, names = text(source, command, 0), searched(source, command)
-        value = ""
-        if command.name == "find_library" and names:
-            rows = [row_of(f"CUDA::{name.removeprefix('lib').partition('.')[0]}") or {} for name in names]
-            if len({row.get("target") for row in rows}) == 1 and "target" in rows[0] and self.libraries.finds(rows[0]):
-                value = rows[0]["target"]
-        elif names and all(name in ("cuda.h", "cuda_runtime.h", "cuda_runtime_api.h") for name in names):
-            value = "${hip_INCLUDE_DIRS}"
-        if not value:
-            yield from self._probe(command, following)
-            return
-        message = f"{value} with HIP; assumes that {variable} is used for nothing else than building"
-        lines: tuple[bytes, ...] = (f'set({variable} "{value}")'.encode(),)
-        if command.name == "find_path":
-            looked = any(
-                each.name == "find_package" and text(source, each, 0) in ("CUDA", "CUDAToolkit")
-                for each in source.commands
-            )
-            packages = [] if looked else self.libraries.packages()
-            lines = (*(f"find_package({package} REQUIRED)".encode() for package in packages or ["hip"]), *lines)
-        yield Said(command.written, "probe", message, Certainty.REVIEW, instead=lines)
-
-    def _folders(self, command: Command, following: Command | None) -> Iterator[Said]:
-        for argument in command.arguments:
-            if _CUDA_FOLDER.match(self.source[argument.content]):
-                message = (
-                    "CUDA's folder is not there on ROCm: targets whose C++ files include HIP's headers link hip::host"
-                )
-                yield Said(argument.span, "cuda_path", message, Certainty.MANUAL)
-
-
-_OLD = "rocPRIM, and with it hipCUB and rocThrust, need C++17 since ROCm 7"
-_RDC = (
-    "-fgpu-rdc for HIP, in compiling and in linking; assumes that CMake links with HIP's compiler what has device code"
-)
 
 
 PASS = Pass(CMake, find)

@@ -54,8 +54,9 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
         return
     # Only now: the parser takes longer to load than most trees take to port.
     from hipport_passes.build_files.build_scripts.extension_flags import flags
-    from hipport_passes.build_files.build_scripts.gates import gates, probes
+    from hipport_passes.build_files.build_scripts.gates import gates
     from hipport_passes.build_files.build_scripts.no_gpu import openings
+    from hipport_passes.build_files.build_scripts.nvcc_probes import probes
     from hipport_passes.build_files.build_scripts.script import Script
     from hipport_passes.build_files.build_scripts.script_edits import resolved
     from hipport_passes.build_files.build_scripts.unset import unset

@@ -9,7 +9,6 @@ What a makefile says of HIP by itself is left alone.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
@@ -19,11 +18,12 @@ from hipport.core.finding import Certainty, Finding
 from hipport.engine.pipeline import Pass
 from hipport.program.project import Project
 from hipport.syntax.enclosing import Block, answered
-from hipport.syntax.make import Line, Makefile, without_references
+from hipport.syntax.make import Line, Makefile
 from hipport.syntax.shell import commands_in
 from hipport_passes.build_files import nvidia_tools, shell_builds
-from hipport_passes.build_files.build_scripts.standards import settled
-from hipport_passes.build_files.nvcc_flags import HOLE, Change, library, telling, translate, worded
+from hipport_passes.build_files.build_scripts.makefile_commands import NVCC, NVCPP, WHICH
+from hipport_passes.build_files.build_scripts.makefile_flags import ARCHS, MakefileFlags, prefixed
+from hipport_passes.build_files.nvcc_flags import Change, library, worded
 from hipport_passes.packages.asking import Asking
 from hipport_passes.packages.commands import in_commands
 from hipport_passes.packages.recipes import for_rocm
@@ -44,56 +44,20 @@ _DEFINED = re.compile(rb"[ \t]*(?:override[ \t]+|export[ \t]+)*define[ \t]+([\w.
 _ASSIGNS = re.compile(rb"[ \t]*[\w.-]+[ \t]*(?:[:+?!]|::)?=")
 _OWN = b"# hipport: make USE_HIP=0 builds with CUDA, as before the port."
 
-_REFERENCE = re.compile(r"\$(?:\((?:[^()]|\([^()]*\))*\)|\{[^{}]*\}|[@<^?*+%|])")
-_WORD = re.compile(
-    rb"(?:\$\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)|\$\{[^{}]*\}|\"(?:[^\"\\]|\\.)*\"|'[^']*'|\\[^\r\n]|[^\s\\\"'])+"
-)
-_NVCC = re.compile(r"(?:(?:[\w./-]|\$[({]\w+[)}])*/)?nvcc")
-# The compiler of NVIDIA's HPC SDK, and what it makes kernels of besides CUDA.
-_QUOTED = re.compile(rf"([\"'])({_NVCC.pattern}|\$[({{]\w+[)}}])\1")
-_QUIET = re.compile(r"\$[({]\w[)}](?=\$[({]|nvcc|/)")
 _NAMED = re.compile(rb"-l\$[({]|addprefix[ \t]+-l|%[ \t]*,[ \t]*-l%")
-_NVCPP = re.compile(_NVCC.pattern.replace("nvcc", r"nvc\+\+"))
-_TARGET_REGIONS = re.compile(rb"(?<![\w-])-(?:mp=\S*gpu|acc\b)")
 _HPC_SDK = ("-gpu=", "-mp", "-acc", "-Minfo", "-cudalib", "-stdpar")
-_COMPILER = re.compile(r"\$[({](\w+)[)}]")
-_WHICH = re.compile(rb"\$\(shell\s+(?:which|command\s+-v)\s+(nvcc)\b[^()]*\)")
 _PROBE = re.compile(rb"\$\(shell[^)]*\b(?:nvcc|nvidia-smi|deviceQuery)\b|`[^`]*\b(?:nvcc|nvidia-smi)\b[^`]*`")
-_FOLDER = r"(?:\$[({]\w*CUDA\w*[)}]|/(?:usr/local|opt)/cuda(?:-[\d.]+)?)"
-_HEADERS = re.compile(rf"-(?:I|isystem)(?:{_FOLDER}/include/?|\$[({{]\w*CUDA\w*INC\w*[)}}])")
-_LIBRARIES = re.compile(rf"-L(?:{_FOLDER}/(?:lib(?:64|32)?|targets)(?:/[\w/-]*)?|\$[({{]\w*CUDA\w*LIB\w*[)}}])")
-_ARCHS = "$(HIP_ARCHS:%=--offload-arch=%)"
 # Compilers and linkers besides nvcc.
 _LINKER = re.compile(r"(?:CXX|CC|LD|LINK\w*|[gc]\+\+|gcc|clang(?:\+\+)?|mpi\w+)[)}]?$")
-_STANDARD = re.compile(r"-(?:-)?std=(?:c|gnu)\+\+")
-_RELOCATABLE = re.compile(
-    r"(?<!\S)(?:-dc|--device-c|-dw|--device-w|(?:-rdc|--?relocatable-device-code)(?:=|\s+)true|-fgpu-rdc)(?!\S)"
-)
-# What nvcc, and hipcc, is told to do instead of linking.
-_NOT_LINKED = re.compile(
-    r"-d?c|-dw|--(?:device-)?c(?:ompile)?|-dlink|-(?:ptx|cubin|fatbin|lib|E|M+D?)|-{1,2}version|-V|--help|-h"
-)
 _HANDED_ON = re.compile(rb"(?<![\w$(])\w+=(\$[({](\w+)[)}])(?![\w\"'])")
 # nvcc reads options from these ("CUDA Compiler Driver NVCC", 13.0); hipcc, where it compiles, from one.
 _NVCC_READS = re.compile(rb"[ \t]*(?:(?:export|override)[ \t]+)*(?P<name>NVCC_(?:PREPEND|APPEND)_FLAGS)\b")
 _NVCC_GIVEN = re.compile(rb"(?<![\w$({])(NVCC_(?:PREPEND|APPEND)_FLAGS)=")
 _HIPCC_READS = "HIPCC_COMPILE_FLAGS_APPEND"
-_LANGUAGE = ("-x", "--x", "--language")
-_SOURCE = re.compile(r"[^\s=]*\.(c|cu|cpp|cc|cxx|C)")
 _CALLED = re.compile(rb"(?:^|[\s;/@])nvcc[ \t]+[-$]")
 _ECHO = re.compile(rb"[ \t]*[@-]*(?:echo|printf)\b")
-# `$(addprefix -Xcompiler ,$(CCFLAGS))`
-_ADDED = re.compile(r"\$\(addprefix[ \t]+(?:-Xcompiler|--compiler-options)[ \t]*,[ \t]*(\S.*)\)")
-# What stands between the commands of a shell, and in front of one.
-_BETWEEN = frozenset(("&&", "||", ";", "|", "&"))
-_IN_FRONT = frozenset(("do", "then", "else", "if", "while", "until", "!", "{", "(", "time", "exec", "env", "ccache"))
 _MAKE = re.compile(r"\$[({]MAKE[)}]|g?make")
 _SET_TO_NVCC = re.compile(r"\w+=[\"']?(?:\S*/)?nvcc[\"']?")
-_WITH_PREFIX = re.compile(r"(\$\(addprefix[ \t]+-l[ \t]*,[ \t]*)([^()$]*)\)")
-_FLAG = re.compile(r"(?<![\w-])-{1,2}[A-Za-z][\w-]*")
-_SET = re.compile(r"\w+=")
-_SUFFIX_RULE = re.compile(r"\s*(\.\w+)\.\w+\s*:")
-_FOR_NVCC = re.compile(r"NVCC|GENCODE|CUFLAGS|CU_FLAGS|CUDA_?C?(?:XX)?FLAGS", re.IGNORECASE)
 
 
 @dataclass
@@ -227,7 +191,7 @@ def _answers(source: Makefile) -> _Answers:
 
 def is_own(source: Makefile) -> bool:
     """Say whether an earlier run has ported a makefile: by the line at the top, or by what stands for nvcc."""
-    return _OWN in source.text or (_ARCHS.encode() in source.text and b"ifeq ($(USE_HIP),1)" in source.text)
+    return _OWN in source.text or (ARCHS.encode() in source.text and b"ifeq ($(USE_HIP),1)" in source.text)
 
 
 def _option(source: Makefile, project: Project) -> Edit | None:
@@ -271,134 +235,8 @@ def _goes_on(text: bytes) -> bool:
     return re.search(rb"\\\r?\Z", text) is not None
 
 
-class _Script:
+class _Script(MakefileFlags):
     """A makefile: which of its variables are compilers, and which are for nvcc."""
-
-    def __init__(self, source: Makefile, project: Project) -> None:
-        self.source = source
-        self.project = project
-        self.rocm = project.target.rocm
-        self.reported: list[Finding] = []
-        self.tools: dict[str, list[Span]] = defaultdict(list)
-        self.relocatable = _RELOCATABLE.search(source.text.decode("utf-8", "replace")) is not None
-        self.cuda = _TARGET_REGIONS.search(source.text) is None
-        # Of each recipe line, what the rule above it needs.
-        self.needs: dict[Line, str] = {}
-        needs = ""
-        for line in source.lines:
-            if line.kind == "rule":
-                needs = self._needs(line)
-            elif line.kind == "recipe":
-                self.needs[line] = needs
-        self.compilers = {
-            line.name
-            for line in source.lines
-            if line.kind == "assignment" and (self._calls(line) or _WHICH.search(source[line.value]))
-        }
-        # Variables in commands of nvcc, and what those are made of.
-        self.for_nvcc: set[str] = set()
-        texts = [self._text(line.value) for line in source.lines if line.kind == "recipe" and self._calls(line)]
-        texts += [self._text(line.value) for line in source.lines if line.kind == "assignment" and self._calls(line)]
-        # In what is defined for `eval`, too, where the compiler may be written `$$(NVCC)`.
-        bodies = (self._text(line.value) for line in source.lines if line.kind == "define")
-        texts += [text for text in bodies if self.compilers & set(_COMPILER.findall(text)) or _NVCC.search(text)]
-        while texts:
-            for name in _COMPILER.findall(texts.pop()):
-                if name not in self.for_nvcc and name not in self.compilers:
-                    self.for_nvcc.add(name)
-                    texts += [self._text(each.value) for each in source.lines if each.name == name]
-
-    def _text(self, span: Span) -> str:
-        return self.source[span].decode("utf-8", "replace")
-
-    def _needs(self, rule: Line) -> str:
-        text = self._text(rule.span)
-        if suffix := _SUFFIX_RULE.match(text):
-            return f"%{suffix[1]}"
-        *_, last = re.finditer(rb":(?!=)", without_references(self.source[rule.span]))
-        return self._text(Span(rule.span.start + last.end(), rule.span.end)).split("|")[0].split(";")[0]
-
-    def _expanded(self, text: str) -> str:
-        """Return `text` with all that its variables may be, as far as it is written out."""
-        for _ in range(8):
-            expanded = _COMPILER.sub(
-                lambda match: " ".join(self._text(each.value) for each in self.source.lines if each.name == match[1]),
-                text,
-            )
-            if expanded == text:
-                break
-            text = expanded
-        return text
-
-    def _words(self, line: Line) -> list[tuple[str, Span]]:
-        span = line.value
-        found = [
-            (match.group().decode("utf-8", "replace"), Span(*match.span()))
-            for match in _WORD.finditer(self.source.text, span.start, span.end)
-        ]
-        # What make itself takes off a command.
-        if line.kind == "recipe" and found:
-            word, place = found.pop(0)
-            bare = word.lstrip("@-+")
-            # `$(Q)`, which is @ or nothing.
-            if quiet := _QUIET.match(bare):
-                bare = bare[quiet.end() :]
-            if bare:
-                found.insert(0, (bare, Span(place.end - len(bare.encode()), place.end)))
-        # A shell takes the quotes off the compiler's name; what stands for it is several words.
-        for i, (word, place) in enumerate(found):
-            first = not i or found[i - 1][0].endswith((";", "&&", "||"))
-            if first and (quoted := _QUOTED.fullmatch(word)):
-                found[i] = (quoted[2], place)
-        # `$(EXEC) $(NVCC)`: nothing, or an echo where there is nothing to build with.
-        while line.kind == "recipe" and len(found) > 1 and self._launches(found[0][0], found[1][0]):
-            del found[0]
-        return found
-
-    def _launches(self, first: str, second: str) -> bool:
-        """Say whether the first word of a command is a variable in front of the compiler."""
-        variable, compiler = _COMPILER.fullmatch(first), _COMPILER.fullmatch(second)
-        if variable is None or variable[1] in self.compilers:
-            return False
-        return compiler[1] in self.compilers if compiler else _NVCC.fullmatch(second) is not None
-
-    def _commands(self, line: Line) -> list[list[tuple[str, Span]]]:
-        """Return the words of each of a recipe's commands, those of the shell left out; of another line, its words."""
-        words = self._words(line)
-        if line.kind != "recipe":
-            return [words]
-        commands: list[list[tuple[str, Span]]] = [[]]
-        for word, span in words:
-            if word in _BETWEEN:
-                commands.append([])
-                continue
-            ended = word.endswith(";") and word != ";"
-            if ended:
-                word, span = word[:-1], Span(span.start, span.end - 1)
-            # What stands in front of a command: `do`, `NAME=value`.
-            if commands[-1] or not (word in _IN_FRONT or _SET.match(word)):
-                commands[-1].append((word, span))
-            if ended:
-                commands.append([])
-        return [command for command in commands if command]
-
-    def _calls(self, line: Line) -> bool:
-        """Say whether a command, or a value, begins with nvcc, or with a variable that does."""
-        return any(self._called(line, words) for words in self._commands(line))
-
-    def _called(self, line: Line, words: Sequence[tuple[str, Span]]) -> bool:
-        if not words:
-            return False
-        compiler = _COMPILER.fullmatch(words[0][0])
-        if compiler and line.kind == "recipe":
-            return compiler[1] in self.compilers
-        return self._nvcc(line, words)
-
-    def _nvcc(self, line: Line, words: Sequence[tuple[str, Span]]) -> bool:
-        """Say whether nvcc is named where a command is: what follows it are flags, or all that is left to add."""
-        if not words or not (_NVCC.fullmatch(words[0][0]) or (self.cuda and _NVCPP.fullmatch(words[0][0]))):
-            return False
-        return line.kind == "recipe" or len(words) == 1 or words[1][0].startswith(("-", "$"))
 
     def about(self, line: Line) -> _Said | None:
         """Return what becomes of one line, None if it is right for hipcc; what a person must do is put aside."""
@@ -510,20 +348,17 @@ class _Script:
         messages = [message for said in found for message in said.messages]
         return _Said(whole, found[0].span, found[0].kind, hip, messages, max(said.certainty for said in found))
 
-    def _report(self, span: Span, kind: str, message: str) -> None:
-        self.reported.append(Finding(span, kind, message, (), Certainty.MANUAL))
-
     def _commanded(self, line: Line) -> _Said | None:
         source = self.source
         text = source[line.value]
         puts: dict[Span, bytes] = {}
         messages: list[str] = []
-        if which := _WHICH.search(source.text, line.value.start, line.value.end):
+        if which := WHICH.search(source.text, line.value.start, line.value.end):
             found = source[Span(*which.span())].replace(b"nvcc", b"hipcc", 1)
             quotes = (source.text[which.start() - 1 : which.start()], source.text[which.end() : which.end() + 1])
             quoted = quotes in ((b'"', b'"'), (b"'", b"'"))
             puts[Span(which.start() - quoted, which.end() + quoted)] = (
-                b"$(patsubst %,% " + _ARCHS.encode() + b"," + found + b")"
+                b"$(patsubst %,% " + ARCHS.encode() + b"," + found + b")"
             )
             messages.append("nvcc → hipcc")
             return self._put(line, puts, [], messages)
@@ -553,13 +388,13 @@ class _Script:
                 puts |= told[0]
                 changes += told[1]
                 messages += told[2]
-            elif words[0][0] not in ("echo", "printf") and any(_NVCC.fullmatch(word) for word, _ in words):
+            elif words[0][0] not in ("echo", "printf") and any(NVCC.fullmatch(word) for word, _ in words):
                 self._report(line.value, "nvcc", "another command asks for nvcc: let it ask for hipcc")
         return self._put(line, puts, changes, messages)
 
     def _command(self, line: Line, words: Sequence[tuple[str, Span]]) -> _Said | None:
         """Return what becomes of a line with one command, or of an assignment."""
-        if not self.cuda and words and _NVCPP.fullmatch(words[0][0]):
+        if not self.cuda and words and NVCPP.fullmatch(words[0][0]):
             message = (
                 "target regions are not for hipcc: amdclang++ -fopenmp --offload-arch=… has OpenMP's, none OpenACC's"
             )
@@ -579,36 +414,6 @@ class _Script:
         told = self._ported(line, words)
         return None if told is None else self._put(line, *told)
 
-    def _tells(self, words: Sequence[tuple[str, Span]]) -> bool:
-        """Say whether nvcc alone has some of these options."""
-        return any(telling().fullmatch(word) for word, _ in words)
-
-    def _meant(self, line: Line) -> bool:
-        """Say whether an assignment is of what nvcc gets."""
-        return line.name in self.for_nvcc or _FOR_NVCC.search(line.name) is not None
-
-    def _ported(
-        self, line: Line, words: Sequence[tuple[str, Span]]
-    ) -> tuple[dict[Span, bytes], list[Change], list[str]] | None:
-        """Return what is put for the words of a command, or of an assignment, what changed, and what to say."""
-        puts: dict[Span, bytes] = {}
-        messages: list[str] = []
-        calls, nvcc = self._called(line, words), self._nvcc(line, words)
-        if calls and not nvcc and _COMPILER.fullmatch(words[0][0]) and self._text(words[0][1]) != words[0][0]:
-            puts[words[0][1]] = words[0][0].encode()
-            messages.append("the compiler has no quotes around it, as it has options with it")
-        if nvcc:
-            puts[words[0][1]] = f"hipcc {_ARCHS}".encode()
-            messages.append("nvcc → hipcc" if _NVCC.fullmatch(words[0][0]) else "nvc++ → hipcc")
-        flags = words[1:] if nvcc or line.kind == "recipe" else words
-        of = "nvcc" if calls or self._meant(line) or self._tells(words) else "link"
-        before = len(self.reported)
-        more = [*self._c(line, words, puts), *self._links(line, words, puts)] if calls and line.kind == "recipe" else []
-        changes = self._changes([(word, span) for word, span in flags if span not in puts], of, puts) + more
-        if nvcc and any(each.kind != "library" for each in self.reported[before:]):
-            return None
-        return puts, changes, messages
-
     def _named(self, line: Line, words: Sequence[tuple[str, Span]]) -> _Said | None:
         """Put ROCm's libraries for CUDA's where they are named without -l, which another line puts before each."""
         if "LIB" not in line.name.upper() or not _NAMED.search(self.source.text):
@@ -616,7 +421,7 @@ class _Script:
         puts: dict[Span, bytes] = {}
         changes: list[Change] = []
         for word, span in words:
-            if (hip := _prefixed(word)) is not None:
+            if (hip := prefixed(word)) is not None:
                 puts[span] = hip.encode()
                 changes.append(Change(0, 0, "library", (word,), (hip,), "the libraries of ROCm", Certainty.SAFE))
                 continue
@@ -631,36 +436,6 @@ class _Script:
             changes.append(Change(0, 0, "library", (word,), (hip,), "the library of ROCm", Certainty.SAFE))
         return self._put(line, puts, changes, [])
 
-    def _c(self, line: Line, words: Sequence[tuple[str, Span]], puts: dict[Span, bytes]) -> list[Change]:
-        """Put what hipcc gets where nvcc gives C to the C compiler of the host, and return what changed.
-
-        nvcc keeps the standard of C++ from it. clang takes it for an error, and hipcc says only for C++ for which
-        platform HIP's headers are.
-        """
-        given = [word for word, _ in words[1:]]
-        kinds = {match[1] for name in self._inputs(line, given) if (match := _SOURCE.fullmatch(name))}
-        expanded = {word: self._expanded(word) for word in given}
-        if "c" not in kinds or any(part.startswith(_LANGUAGE) for text in expanded.values() for part in text.split()):
-            return []
-        standards = [(word, span) for word, span in words[1:] if _STANDARD.search(expanded[word])]
-        if kinds != {"c"}:
-            if standards:
-                self._report(
-                    line.value, "c", "hipcc takes -std=c++… for C as well: compile what is C by a command of its own"
-                )
-            return []
-        first, place = words[0]
-        platform = "-D__HIP_PLATFORM_AMD__=1"
-        puts[place] = puts.get(place, first.encode()) + f" {platform}".encode()
-        why = "hipcc says for C++ alone for which platform HIP's headers are"
-        found = [Change(0, 0, "c", ("*.c",), ("*.c", platform), why, Certainty.SAFE)]
-        for word, span in standards:
-            hip = () if _STANDARD.match(word) else (f"$(filter-out -std=c++% -std=gnu++%,{word})",)
-            puts[span] = " ".join(hip).encode()
-            why = "nvcc does not pass the standard of C++ on for C, for clang it is an error"
-            found.append(Change(0, 0, "c", (word,), hip, why, Certainty.SAFE))
-        return found
-
     def _handed_on(self, line: Line) -> dict[Span, bytes]:
         """Return quotes for compilers that a recipe hands on as `CC=$(CC)`, which end at a blank without."""
         return {
@@ -668,79 +443,6 @@ class _Script:
             for match in _HANDED_ON.finditer(self.source.text, line.value.start, line.value.end)
             if match[2].decode("utf-8", "replace") in self.compilers
         }
-
-    def _inputs(self, line: Line, given: Sequence[str]) -> list[str]:
-        """Return the words of a command, with what `$<` and `$^` stand for, as far as it is written out."""
-        needs = self._expanded(self.needs.get(line, "")).split()
-        stand_for = needs if {"$^", "$?", "$+"}.intersection(given) else needs[:1] if "$<" in given else []
-        return " ".join(self._expanded(word) for word in (*given, *stand_for)).split()
-
-    def _links(self, line: Line, words: Sequence[tuple[str, Span]], puts: dict[Span, bytes]) -> list[Change]:
-        """Put what makes hipcc link kernels of several files, as nvcc does unasked, and return what changed."""
-        inputs = self._inputs(line, [word for word, _ in words[1:]])
-        given = " ".join(inputs)
-        if not self.relocatable or any(_NOT_LINKED.fullmatch(part) for part in inputs):
-            return []
-        if any(map(_SOURCE.fullmatch, inputs)) and not any(".o" in part for part in inputs):
-            # clang links what it compiled.
-            return []
-        first, place = words[0]
-        hip = ("--hip-link",) if _RELOCATABLE.search(given) else ("-fgpu-rdc", "--hip-link")
-        puts[place] = puts.get(place, first.encode()) + f" {' '.join(hip)}".encode()
-        return [Change(0, 0, "rdc", ("linking",), ("linking", *hip), "nvcc does so unasked", Certainty.SAFE)]
-
-    def _changes(self, flags: Sequence[tuple[str, Span]], of: str, puts: dict[Span, bytes]) -> list[Change]:
-        """Put what hipcc gets for flags, and return what changed."""
-        rest: list[tuple[str, Span]] = []
-        found: list[Change] = []
-        new: tuple[str, ...]
-        for word, span in flags:
-            if _HEADERS.fullmatch(word):
-                new = ("-I$(ROCM_PATH)/include", "-D__HIP_PLATFORM_AMD__=1")
-            elif _LIBRARIES.fullmatch(word):
-                new = ("-L$(ROCM_PATH)/lib",)
-            elif word.startswith("$") and set(_FLAG.findall(word)) in ({"-gencode"}, {"--generate-code"}):
-                # `$(foreach sm,70 80,-gencode arch=compute_$(sm),code=sm_$(sm))`
-                puts[span] = b""
-                why = "hipcc compiles for what --offload-arch says"
-                found.append(Change(0, 0, "arch", ("-gencode",), (), why, Certainty.SAFE))
-                continue
-            elif of == "nvcc" and (added := _ADDED.fullmatch(word)):
-                puts[span] = added[1].encode()
-                why = "hipcc is the host's compiler as well"
-                found.append(Change(0, 0, "compiler_options", (word,), (added[1],), why, Certainty.SAFE))
-                continue
-            elif (ours := _prefixed(word)) is not None:
-                puts[span] = ours.encode()
-                found.append(Change(0, 0, "library", (word,), (ours,), "the libraries of ROCm", Certainty.SAFE))
-                continue
-            elif of == "nvcc" and (inside := _inside(word, self.rocm)):
-                self._report(span, inside[0].kind, f"chosen by make, change them there: {'; '.join(map(str, inside))}")
-                continue
-            else:
-                rest.append((word, span))
-                continue
-            puts[span] = " ".join(new).encode()
-            found.append(Change(0, 0, "cuda_path", (word,), new, "ROCm's folder", Certainty.SAFE))
-        texts = [_REFERENCE.sub(HOLE, word) for word, _ in rest]
-        changes = translate(texts, of=of, rocm=self.rocm, shell=True).changes
-        for change in settled(changes, self.project.sources):
-            words = rest[change.start : change.stop]
-            hip = self._filled(change, [word for word, _ in words])
-            if change.certainty is Certainty.MANUAL or hip is None:
-                self._report(Span(words[0][1].start, words[-1][1].end), change.kind, str(change))
-                continue
-            found.append(change)
-            puts[Span(words[0][1].start, words[-1][1].end)] = " ".join(hip).encode()
-        return found
-
-    def _filled(self, change: Change, words: Sequence[str]) -> list[str] | None:
-        parts = [part for word in words for part in _REFERENCE.findall(word)]
-        holes = sum(flag.count(HOLE) for flag in change.hip)
-        if holes and holes != len(parts):
-            return None
-        rest = iter(parts)
-        return [re.sub(HOLE, lambda _: next(rest), flag) for flag in change.hip]
 
     def _put(self, line: Line, puts: dict[Span, bytes], changes: Sequence[Change], messages: list[str]) -> _Said | None:
         if not puts:
@@ -768,25 +470,6 @@ class _Script:
         return _Said(
             line, Span(min(puts).start, min(puts).end), kind, None if adds_nothing else hip, messages, certainty
         )
-
-
-def _prefixed(word: str) -> str | None:
-    """Return `$(addprefix -l,cublas m)` with ROCm's libraries; None where it has none of CUDA's, or one without."""
-    match = _WITH_PREFIX.fullmatch(word)
-    names = match[2].split() if match else []
-    found = [library(name) for name in names]
-    if match is None or not any(found) or any(each is not None and each[1] for each in found):
-        return None
-    kept = [name if each is None else each[0] for name, each in zip(names, found, strict=True)]
-    return f"{match[1]}{' '.join(name for name in kept if name)})"
-
-
-def _inside(word: str, rocm: tuple[int, int]) -> list[Change]:
-    """Return what becomes of the flags in a function of make's: `$(if $(DEBUG),-G -g,-O3)`."""
-    if not re.match(r"\$[({](?:if|or|and|filter|subst|foreach)[ \t]", word):
-        return []
-    flags = [each for each in re.split(r"[\s,(){}]+", word) if each.startswith("-")]
-    return list(translate(flags, of="nvcc", rocm=rocm, shell=True).changes)
 
 
 PASS = Pass(Makefile, find)

@@ -221,12 +221,16 @@ def _hip(
     return tuple(older.get(flag, flag).replace("{name}", name).replace("{value}", value) for flag in hip), row.why
 
 
+#: What hands options to the host's compiler, which knows none of these: said twice, one is left over.
+_TO_HOST = ("-Xcompiler", "--compiler-options")
+
+
 def _unquoted(value: str) -> list[str]:
     """Split the value of -Xcompiler at commas, as nvcc does, and at blanks; quotes that were meant for a shell go."""
     if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"":
         value = value[1:-1]
     # Quotes that the shell was to hand on are taken off by the shell that nvcc runs the host's compiler with.
-    parts = [part for piece in value.split(",") for part in piece.split()]
+    parts = [part for piece in value.split(",") for part in piece.split() if part not in _TO_HOST]
     return [re.sub(r'^\\"(.*)\\"$', r"\1", part) for part in parts]
 
 

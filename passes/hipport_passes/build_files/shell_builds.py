@@ -32,7 +32,7 @@ from hipport.syntax.yaml import Workflow
 from hipport_passes.build_files import nvidia_tools
 from hipport_passes.build_files.nvcc_flags import ABI_BY_VARIABLE, OLD_ABI, translate, worded
 from hipport_passes.packages.asking import Asking
-from hipport_passes.packages.commands import of_image
+from hipport_passes.packages.image_environment import of_image
 
 _NVCC = re.compile(r"(?:\S*/)?nvcc(?:-[\d.]+)?|\$\{?\w*NVCC\w*\}?", re.IGNORECASE)
 _SMI = re.compile("nvidia-smi")
@@ -129,41 +129,18 @@ def _run_by_workflows(project: Project) -> frozenset[PurePath]:
 
 def _find(source: Source, project: Project) -> Iterator[Finding]:
     match source:
-        case Shell() | Dockerfile() | Definition():
+        case Shell():
             yield from in_commands(source, source.commands, project)
-            for name, text in source.written if isinstance(source, Shell) else ():
-                if _READ.fullmatch(name) and (written := _WRITTEN.search(source[text])) is not None:
-                    span = Span(text.start + written.start(), text.start + written.end())
-                    message = (
-                        f"the file {name} that is written here is for CUDA (`{written.group().decode()}`), and hipport "
-                        "ports files: let it be one of the repository, and have that ported"
-                    )
-                    yield Finding(span, "written", message, (), Certainty.MANUAL)
-            if isinstance(source, Definition) and any(_ROCM_WORDS.search(word.text) for _, word in source.headers):
+            yield from _written_by(source)
+        case Definition():
+            yield from in_commands(source, source.commands, project)
+            if any(_ROCM_WORDS.search(word.text) for _, word in source.headers):
                 for command in source.commands:
                     if command.words[0].text == "export" or "=" in command.words[0].text:
                         yield from _folders(source, command.span, project)
-            if isinstance(source, Dockerfile):
-                on_rocm = set(_on_rocm(source))
-                for each in source.instructions:
-                    if each.name in ("ENV", "ARG"):
-                        yield from _abi(source, each.span)
-                    if each.name == "ENV" and each in on_rocm:
-                        compilers = list(_compilers(each.words, project, image=True))
-                        yield from compilers
-                        yield from _folders(
-                            source, each.span, project, [edit.span for c in compilers for edit in c.edits]
-                        )
-                    elif each.name in ("CMD", "ENTRYPOINT", "HEALTHCHECK"):
-                        if b"nvidia-smi" in source[each.span]:
-                            yield _asks_nvidia(each.span)
-                        listed = [
-                            word
-                            for word in re.split(r"[\s\[\],\"']+", source[each.span].decode(errors="replace"))
-                            if word
-                        ]
-                        if found := nvidia_tools.run_by(listed[1:]):
-                            yield from nvidia_tools.reported({found[1]: [each.span]})
+        case Dockerfile():
+            yield from in_commands(source, source.commands, project)
+            yield from _in_image(source, project)
         case ToxIni():
             yield from in_commands(source, source.commands, project)
         case Toml():
@@ -176,23 +153,56 @@ def _find(source: Source, project: Project) -> Iterator[Finding]:
             assert isinstance(commands.source, Shell)
             for finding in in_commands(commands.source, commands.source.commands, project):
                 yield commands.carried(finding)
-            for name, rest, span, code in source.magics:
-                if name in _CELLS or (name in ("writefile", "file") and _SOURCE.fullmatch(rest.split(" ")[-1])):
-                    message = (
-                        "the cell is CUDA, and hipport ports files: put it into one, have that ported, and compile it "
-                        "with hipcc"
-                    )
-                    yield Finding(span, "cell", message, (), Certainty.MANUAL)
-                elif (
-                    name in ("writefile", "file")
-                    and _READ.fullmatch(rest.split(" ")[-1])
-                    and (written := _WRITTEN.search(code)) is not None
-                ):
-                    message = (
-                        f"the file that the cell writes is for CUDA (`{written.group().decode()}`), and hipport ports "
-                        "files: let it be one of the repository, and have that ported"
-                    )
-                    yield Finding(span, "cell", message, (), Certainty.MANUAL)
+            yield from _in_cells(source)
+
+
+def _written_by(source: Shell) -> Iterator[Finding]:
+    """Yield the files for CUDA that a script writes."""
+    for name, text in source.written:
+        if _READ.fullmatch(name) and (written := _WRITTEN.search(source[text])) is not None:
+            span = Span(text.start + written.start(), text.start + written.end())
+            message = (
+                f"the file {name} that is written here is for CUDA (`{written.group().decode()}`), and hipport "
+                "ports files: let it be one of the repository, and have that ported"
+            )
+            yield Finding(span, "written", message, (), Certainty.MANUAL)
+
+
+def _in_image(source: Dockerfile, project: Project) -> Iterator[Finding]:
+    """Yield what is to be said of an image's environment, and of what it runs."""
+    on_rocm = set(_on_rocm(source))
+    for each in source.instructions:
+        if each.name in ("ENV", "ARG"):
+            yield from _abi(source, each.span)
+        if each.name == "ENV" and each in on_rocm:
+            compilers = list(_compilers(each.words, project, image=True))
+            yield from compilers
+            yield from _folders(source, each.span, project, [edit.span for c in compilers for edit in c.edits])
+        elif each.name in ("CMD", "ENTRYPOINT", "HEALTHCHECK"):
+            if b"nvidia-smi" in source[each.span]:
+                yield _asks_nvidia(each.span)
+            listed = [word for word in re.split(r"[\s\[\],\"']+", source[each.span].decode(errors="replace")) if word]
+            if found := nvidia_tools.run_by(listed[1:]):
+                yield from nvidia_tools.reported({found[1]: [each.span]})
+
+
+def _in_cells(source: Notebook) -> Iterator[Finding]:
+    """Yield the cells of a notebook that are CUDA, or that write files for it."""
+    for name, rest, span, code in source.magics:
+        writes = name in ("writefile", "file")
+        file = rest.split(" ")[-1]
+        if name in _CELLS or (writes and _SOURCE.fullmatch(file)):
+            message = (
+                "the cell is CUDA, and hipport ports files: put it into one, have that ported, and compile it "
+                "with hipcc"
+            )
+            yield Finding(span, "cell", message, (), Certainty.MANUAL)
+        elif writes and _READ.fullmatch(file) and (written := _WRITTEN.search(code)) is not None:
+            message = (
+                f"the file that the cell writes is for CUDA (`{written.group().decode()}`), and hipport ports "
+                "files: let it be one of the repository, and have that ported"
+            )
+            yield Finding(span, "cell", message, (), Certainty.MANUAL)
 
 
 #: What the findings of workflows, and of scripts that they alone run, are about.
@@ -215,17 +225,8 @@ def in_commands(source: Source, commands: Sequence[Command], project: Project) -
         if command.asks(_ROCM_WORDS) or (knows_rocm and command.asks(_CUDA_WORDS)):
             continue
         words = [word.text for word in command.words]
-        if (
-            words[0] not in _PRINTS
-            or re.match(rb"[ \t]*>", source.text[command.span.end : command.span.end + 9])
-            or _is_returned(source, command)
-        ):
-            first = [*command.assigned, *command.words][0]
-            yield from _abi(source, Span(first.span.start, command.span.end))
         set_here = command.words[1:] if words[0] == "export" else command.words if "=" in words[0] else command.assigned
-        yield from _compilers([word for word in set_here if "=" in word.text], project)
-        declared = command.words[1:] if words[0] in _DECLARES else set_here
-        yield from _flags([word for word in declared if word.text.partition("=")[0].rstrip("+") in given], project)
+        yield from _settings(source, command, set_here, given, project)
         for word in set_here:
             # `PROFILER="nsys profile"`, which is in front of commands later on.
             if name := _tool(source, command, word.text.partition("=")[2].split()):
@@ -235,51 +236,79 @@ def in_commands(source: Source, commands: Sequence[Command], project: Project) -
         while words[0] in ("sudo", "exec", "time", "watch") and len(words) > 1:
             del words[0]
         yield from _python(source, command, words, project)
-        if _NVCC.fullmatch(words[0]):
-            yield _compiled(words[1:], command, project)
-        elif _HOSTS.fullmatch(words[0]) and (linked := _linked(words[1:], project)):
-            message = f"its options name files of CUDA, which ROCm does not have: {linked}"
-            yield Finding(command.span, "host_compiler", message, (), Certainty.MANUAL)
-        elif _NVIDIA_SMI.fullmatch(words[0]) and not command.asks(_SMI) and not _may_fail(source, command):
-            yield _asks_nvidia(command.span)
-        elif {"singularity", "apptainer"} & set(words) and "--nv" in words and words[0] not in _PRINTS:
-            said = [word.text for word in command.words]
-            if "--rocm" in said[: said.index("--nv")]:
-                continue  # it is given both, or a second --nv: AMD's are asked for
-            option = command.words[said.index("--nv")]
-            message = "--nv gives a container NVIDIA's GPUs, --rocm AMD's; assumes that its image is one for ROCm"
-            edit = Edit(option.span, b"--rocm")
-            yield Finding(option.span, "container", message, (edit,), Certainty.REVIEW)
-        elif words[0] in ("nvidia-docker", "nvidia-docker2") or (
-            words[0] in ("docker", "podman")
-            and (any(map(_NVIDIA_CONTAINER.match, words)) or ("--runtime", "nvidia") in pairwise(words))
-        ):
-            message = (
-                "NVIDIA's container runtime gives containers NVIDIA's GPUs: for AMD's, docker run --device=/dev/kfd "
-                "--device=/dev/dri --group-add=video --ipc=host"
-                if not {"build", "pull"} & set(words[1:2])
-                else "nvidia-docker is for NVIDIA's GPUs: docker builds images"
-            )
-            yield Finding(command.span, "container", message, (), Certainty.MANUAL)
-        elif words[0] in _INSTALLERS and {"install", "in"} & set(words[1:]):
-            names = [word for word in words[1:] if _DEBIAN.fullmatch(word)]
-            if names:
-                message = (
-                    f"{', '.join(names)}: NVIDIA's, which are not needed on ROCm, and nvcc on the path misleads hipcc; "
-                    "leave them out, AMD's images have ROCm's libraries"
-                )
-                yield Finding(command.span, "packages", message, (), Certainty.MANUAL)
-        elif words[0] in ("module", "ml") and (named := [each for each in words[1:] if _MODULE.fullmatch(each)]):
-            message = (
-                f"loads {', '.join(named)}, for NVIDIA's GPUs: `module avail rocm` says what the cluster has for AMD's"
-            )
-            yield Finding(command.span, "module", message, (), Certainty.MANUAL)
-        elif words[0] not in _PRINTS and any(map(_INSTALLER.search, words)):
-            message = "brings NVIDIA's toolkit or driver, which ROCm does not need, and nvcc on the path misleads hipcc"
-            yield Finding(command.span, "packages", message, (), Certainty.MANUAL)
+        yield from _program(source, command, words, project)
     yield from nvidia_tools.reported(tools)
     if not knows_rocm:
         yield from _insisted(source, commands)
+
+
+def _settings(
+    source: Source, command: Command, set_here: Sequence[Word], given: frozenset[str], project: Project
+) -> Iterator[Finding]:
+    """Yield what is to be said of flags for the ABI, and of the variables that a command sets or declares."""
+    name = command.words[0].text
+    if (
+        name not in _PRINTS
+        or re.match(rb"[ \t]*>", source.text[command.span.end : command.span.end + 9])
+        or _is_returned(source, command)
+    ):
+        first = [*command.assigned, *command.words][0]
+        yield from _abi(source, Span(first.span.start, command.span.end))
+    yield from _compilers([word for word in set_here if "=" in word.text], project)
+    declared = command.words[1:] if name in _DECLARES else set_here
+    yield from _flags([word for word in declared if word.text.partition("=")[0].rstrip("+") in given], project)
+
+
+def _program(source: Source, command: Command, words: Sequence[str], project: Project) -> Iterator[Finding]:
+    """Yield what is to be said of the program that a command runs."""
+    program = words[0]
+    if _NVCC.fullmatch(program):
+        yield _compiled(words[1:], command, project)
+    elif _HOSTS.fullmatch(program) and (linked := _linked(words[1:], project)):
+        message = f"its options name files of CUDA, which ROCm does not have: {linked}"
+        yield Finding(command.span, "host_compiler", message, (), Certainty.MANUAL)
+    elif _NVIDIA_SMI.fullmatch(program) and not command.asks(_SMI) and not _may_fail(source, command):
+        yield _asks_nvidia(command.span)
+    elif {"singularity", "apptainer"} & set(words) and "--nv" in words and program not in _PRINTS:
+        yield from _in_container(command)
+    elif program in ("nvidia-docker", "nvidia-docker2") or (
+        program in ("docker", "podman")
+        and (any(map(_NVIDIA_CONTAINER.match, words)) or ("--runtime", "nvidia") in pairwise(words))
+    ):
+        message = (
+            "NVIDIA's container runtime gives containers NVIDIA's GPUs: for AMD's, docker run --device=/dev/kfd "
+            "--device=/dev/dri --group-add=video --ipc=host"
+            if not {"build", "pull"} & set(words[1:2])
+            else "nvidia-docker is for NVIDIA's GPUs: docker builds images"
+        )
+        yield Finding(command.span, "container", message, (), Certainty.MANUAL)
+    elif program in _INSTALLERS and {"install", "in"} & set(words[1:]):
+        names = [word for word in words[1:] if _DEBIAN.fullmatch(word)]
+        if names:
+            message = (
+                f"{', '.join(names)}: NVIDIA's, which are not needed on ROCm, and nvcc on the path misleads hipcc; "
+                "leave them out, AMD's images have ROCm's libraries"
+            )
+            yield Finding(command.span, "packages", message, (), Certainty.MANUAL)
+    elif program in ("module", "ml") and (named := [each for each in words[1:] if _MODULE.fullmatch(each)]):
+        message = (
+            f"loads {', '.join(named)}, for NVIDIA's GPUs: `module avail rocm` says what the cluster has for AMD's"
+        )
+        yield Finding(command.span, "module", message, (), Certainty.MANUAL)
+    elif program not in _PRINTS and any(map(_INSTALLER.search, words)):
+        message = "brings NVIDIA's toolkit or driver, which ROCm does not need, and nvcc on the path misleads hipcc"
+        yield Finding(command.span, "packages", message, (), Certainty.MANUAL)
+
+
+def _in_container(command: Command) -> Iterator[Finding]:
+    """Have Singularity give a container AMD's GPUs for NVIDIA's."""
+    said = [word.text for word in command.words]
+    if "--rocm" in said[: said.index("--nv")]:
+        return  # it is given both, or a second --nv: AMD's are asked for
+    option = command.words[said.index("--nv")]
+    message = "--nv gives a container NVIDIA's GPUs, --rocm AMD's; assumes that its image is one for ROCm"
+    edit = Edit(option.span, b"--rocm")
+    yield Finding(option.span, "container", message, (edit,), Certainty.REVIEW)
 
 
 def _python(source: Source, command: Command, words: Sequence[str], project: Project) -> Iterator[Finding]:

@@ -20,7 +20,7 @@ from hipport.program.project import Project
 from hipport.syntax.shell import Word
 from hipport.syntax.yaml import Compose, Entry
 from hipport_passes.packages.asking import Asking, knows_rocm, unless_both
-from hipport_passes.packages.commands import image
+from hipport_passes.packages.image_environment import image
 
 # A comment, for itself or behind what a line says; not in a string.
 _REMARK = re.compile(rb"^[^\"'\r\n#]*(?:(?<=[ \t])|(?<=^))(#[^\r\n]*)", re.MULTILINE)

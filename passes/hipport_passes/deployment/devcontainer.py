@@ -21,7 +21,8 @@ from hipport.program.project import Project
 from hipport.syntax.json import Devcontainer, Entry
 from hipport.syntax.shell import Word, commands_in
 from hipport_passes.packages.asking import Asking, knows_rocm, unless_both
-from hipport_passes.packages.commands import image, in_commands
+from hipport_passes.packages.commands import in_commands
+from hipport_passes.packages.image_environment import image
 
 _GIVEN = b'"--device=/dev/kfd", "--device=/dev/dri", "--group-add=video"'
 _OWN = re.compile(re.escape(_GIVEN).replace(rb",\ ", rb",\s*"))

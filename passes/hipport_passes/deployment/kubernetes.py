@@ -20,7 +20,7 @@ from hipport.program.project import Project
 from hipport.syntax.shell import Word
 from hipport.syntax.yaml import Entry, Manifest
 from hipport_passes.packages.asking import Asking, knows_rocm, unless_both
-from hipport_passes.packages.commands import image
+from hipport_passes.packages.image_environment import image
 
 _RESOURCE = re.compile(rb"(?<![\w./-])(?:(?:limits|requests)\.)?(?P<vendor>nvidia)\.com/gpu(?![\w./-])")
 _OWN = re.compile(rb"amd\.com/gpu(?![\w./-])")

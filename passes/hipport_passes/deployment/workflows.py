@@ -24,7 +24,8 @@ from hipport.syntax.toml import Toml
 from hipport.syntax.yaml import Entry, Workflow
 from hipport_passes.build_files import shell_builds
 from hipport_passes.packages.asking import Asking
-from hipport_passes.packages.commands import for_cuda_image, in_commands
+from hipport_passes.packages.commands import in_commands
+from hipport_passes.packages.image_environment import for_cuda_image
 from hipport_passes.packages.recipes import for_rocm
 
 _TABLE = Path(__file__).with_suffix(".toml")

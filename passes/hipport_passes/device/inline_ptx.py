@@ -46,7 +46,7 @@ from hipport_passes.device.ptx.later_uses import later_uses
 from hipport_passes.device.ptx.operations import TABLE, Untranslated, expanded
 from hipport_passes.device.ptx.ptx_assembly import Unparsed, opcodes, parse
 from hipport_passes.device.ptx.statements import Statement, Unreadable, statements
-from hipport_passes.device.ptx.translate import Translation, translate
+from hipport_passes.device.ptx.translate import Place, Translation, translate
 from hipport_passes.device.ptx.written_out import TOGETHER, Written, WrittenOut, written_out
 from hipport_passes.device.written_out_macros import mark
 
@@ -374,17 +374,14 @@ def _translated(source: Cpp, project: Project, statement: Statement) -> Finding:
     try:
         outputs, inputs = statement.outputs, statement.inputs
         program = parse(template.text, [operand.name for operand in (*outputs, *inputs)])
-        translation = translate(
-            program,
-            outputs,
-            inputs,
-            template.holes,
-            parameters=statement.parameters,
+        place = Place(
+            statement.parameters,
             in_macro=statement.macro is not None,
             is_pointer=lambda text: _is_pointer_at(source, statement.span.start, text),
             carry_escapes=bool(project.together(source, carry.reads_first)),
             flag=_flag(source, project, template.text),
         )
+        translation = translate(program, outputs, inputs, template.holes, place)
     except Unreadable as problem:
         return _manual(statement, "unreadable", f"not rewritten, because {problem}: write it in C++")
     except Unparsed as problem:

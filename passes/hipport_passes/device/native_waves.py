@@ -34,7 +34,8 @@ from hipport_passes.device.wide_warps.masks import Masks, helpers, macros_of_war
 from hipport_passes.device.wide_warps.parted import changed, lost
 from hipport_passes.device.wide_warps.remaining import launches_that_count
 from hipport_passes.device.wide_warps.twins import can_have_twin, name_of, renamed, twin
-from hipport_passes.device.wide_warps.widening import NATIVE, Widening, Work
+from hipport_passes.device.wide_warps.widening import Widening
+from hipport_passes.device.wide_warps.widening_notes import NATIVE, Work
 
 _ASKS = re.compile(rb"(?://|/\*)[^\r\n]*?\bhipport:[ \t]*warp=(native|logical32)\b")
 _ASKS_NATIVE = re.compile(rb"\bhipport:[ \t]*warp=native\b")
@@ -159,9 +160,14 @@ class _Plan:
     parted: dict[Function, str]
 
 
+def _plans(kernels: Kernels) -> dict[object, _Plan]:
+    """The plans that were asked for, by the first file of their component."""
+    return {}
+
+
 def _plan(source: Cpp, project: Project) -> _Plan:
     # With the kernels, which forget what they know when they are pickled: plans have trees in them.
-    known: dict[object, _Plan] = Kernels.of(project).__dict__.setdefault("_native_waves", {})
+    known = Kernels.of(project).fact(_plans)
     key = project.component(source)[0].path
     if key not in known:
         known[key] = _planned(source, project)

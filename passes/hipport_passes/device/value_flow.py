@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TypeVar
 
@@ -138,17 +138,8 @@ class Ways:
         text = text.strip()
         if depth > 6 or not text or len(text) > 400:
             return
-        inner = _uncast(text)
-        if inner != text:
-            yield from self.roots(function, inner, depth + 1)
-            return
-        if text[:1] == b"{" and text.endswith(b"}"):
-            for part in _split(text[1:-1]):
-                yield from self.roots(function, part, depth + 1)
-            return
-        question = text.find(b"?")
-        if question > 0 and b":" in text[question:]:
-            for part in text[question + 1 :].rsplit(b":", 1):
+        if (parts := _parts(text)) is not None:
+            for part in parts:
                 yield from self.roots(function, part, depth + 1)
             return
         if match := _ADDRESS.match(text):
@@ -289,6 +280,19 @@ def _closing(text: bytes, opening: int) -> int:
             if not depth:
                 return i
     return -1
+
+
+def _parts(text: bytes) -> Sequence[bytes] | None:
+    """Return the expressions whose values an expression has: of a cast, of `{a, b}`, of `c ? a : b`; else None."""
+    inner = _uncast(text)
+    if inner != text:
+        return [inner]
+    if text[:1] == b"{" and text.endswith(b"}"):
+        return _split(text[1:-1])
+    question = text.find(b"?")
+    if question > 0 and b":" in text[question:]:
+        return text[question + 1 :].rsplit(b":", 1)
+    return None
 
 
 def _within(text: bytes) -> bytes:

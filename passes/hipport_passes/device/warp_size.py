@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import TypeAlias
 
 from hipport.analysis.functions import function_at
 from hipport.analysis.library_names import Names
@@ -89,6 +90,8 @@ _USED_BY_BOTH = (
     "warpSize is the wavefront's for some functions that use this one, and 32 for others: take the number of lanes as "
     "an argument, or write the function twice (hipport::warp_size is 32)"
 )
+#: The edits that include hipport's header, and that.
+_Helper: TypeAlias = tuple[tuple[Edit, ...], NewFile]
 
 
 def _declared(code: bytes, offset: int, directive: Span | None) -> bytes | None:
@@ -104,14 +107,27 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per `warpSize` that is CUDA's."""
     if b"warpSize" not in source.text and source.words.isdisjoint(_ASKS):
         return
-    code = source.code
     need, header = include(source, project, "warp.h")
-    makes = (need,) if need else ()
+    helper = ((need,) if need else (), header)
     # By what hipport's header declares, too, as the include may have got lost.
     if source.begun_as_hip and not _includes(source, "hipport/warp.h") and not _of_logical_warps(source):
         return
-    owners = project.together(source, _owners)
     wavefronts = project.component(source).fact(Wavefronts)
+    yield from _in_device_code(source, project, wavefronts, helper)
+    of_pytorch, logical = project.component(source).fact(asked)
+    both = (bool(wavefronts) or of_pytorch) and logical
+    if (wavefronts or of_pytorch) and not logical:
+        return  # The host asks for what they have.
+    yield from _attributes(source, both, helper)
+    for span, _ in source.names(frozenset((b"warpSize",))):
+        if _MEMBER.search(source.code, max(0, span.start - 40), span.start):
+            yield from _property(source, project, span, both, helper)
+
+
+def _in_device_code(source: Cpp, project: Project, wavefronts: Wavefronts, helper: _Helper) -> Iterator[Finding]:
+    """Replace the variable of device code, but for functions of the whole wavefront."""
+    code, makes, header = source.code, *helper
+    owners = project.together(source, _owners)
     for span, _ in _WARP_SIZE.uses(source, project):
         directive = source.directive(span.start)
         if directive is not None and not _DEFINE.match(code, directive.start):
@@ -139,10 +155,11 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             certainty = Certainty.REVIEW
         edits = (Edit(span, b"hipport::warp_size"), *makes)
         yield Finding(span, "logical", message, edits, certainty, creates=(header,))
-    of_pytorch, logical = project.component(source).fact(asked)
-    both = (bool(wavefronts) or of_pytorch) and logical
-    if (wavefronts or of_pytorch) and not logical:
-        return  # The host asks for what they have.
+
+
+def _attributes(source: Cpp, both: bool, helper: _Helper) -> Iterator[Finding]:
+    """Answer the questions for the attribute; `both`: the program has functions of 32 lanes and of the wavefront."""
+    code, makes, header = source.code, *helper
     for match in _ATTRIBUTE.finditer(code):
         span = Span(*match.span())
         # By its name in HIP where an earlier run has left the question, which is for review.
@@ -170,14 +187,9 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             Certainty.REVIEW,
             (header,),
         )
-    for span, _ in source.names(frozenset((b"warpSize",))):
-        if _MEMBER.search(code, max(0, span.start - 40), span.start):
-            yield from _property(source, project, span, both, (makes, header))
 
 
-def _property(
-    source: Cpp, project: Project, name: Span, both: bool, helper: tuple[tuple[Edit, ...], NewFile]
-) -> Iterator[Finding]:
+def _property(source: Cpp, project: Project, name: Span, both: bool, helper: _Helper) -> Iterator[Finding]:
     """Yield what is to be said of a member of that name, if it is a device's property."""
     code, makes, header = source.code, *helper
     of = member_of(code, name.start)

@@ -30,6 +30,7 @@ from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp, word_before
 from hipport.syntax.declarations import declarations, member_or_qualified, namespaces, opened_before
 from hipport.syntax.lexing import SPLICE
+from hipport_passes.names.release_comparisons import DEFINE, ON_DEVICE, asserted, compared_release, settled
 
 _IDENTIFIER = re.compile(rb"\b[A-Za-z_]\w*")
 _CALL = re.compile(rb"\s*\(")
@@ -42,7 +43,6 @@ _PASTED = re.compile(
     rb"|(?:CUBLAS|CUSPARSE|CUFFT|CURAND|CUSOLVER|CUDNN|NVRTC|NVML)_\w*|CUDA_[RC]_\w*|CU(?:DA)?)[ \t]*##"
 )
 _PASTED_FOR_HIP = re.compile(rb"(?<![\w#])(?:hip|HIP|roc|ROC|miopen)\w*[ \t]*##")
-_DEFINE = re.compile(rb"#[ \t]*define[ \t]+(\w+)")
 _OF_CALL = re.compile(r"\{(\w+)\}")
 _SPLICED = re.compile(rb"[A-Za-z_]\w*(?:" + SPLICE + rb"\w+)+")
 _SPLICE = re.compile(SPLICE)
@@ -146,26 +146,7 @@ def _release(text: str) -> tuple[int, int]:
     return int(major), int(minor)
 
 
-_COMPARED = re.compile(rb"__CUDA_ARCH__\s*(>=|<=|>|<)\s*(\d+)\b(?!\s*[-+*/%<>]|[\w.])")
-
-#: The oldest that programs of today are built for: CUDA 11.0 and the GPUs that CUDA 12 knows.
-OLDEST = {b"CUDA_VERSION": 11000, b"CUDART_VERSION": 11000, b"__CUDACC_VER_MAJOR__": 11, b"__CUDA_ARCH__": 500}
-_COMPARISON = re.compile(
-    rb"(?<![\w.])(?:(?:%(names)s)\s*(?P<sign>>=?|<=?)\s*(?P<number>\d+)|(?P<first>\d+)\s*(?P<turned>>=?|<=?)\s*(?:%(names)s)"
-    rb"|(?:%(names)s)\s*[=!]=\s*\d+)\b(?!\s*(?:[-+*/%%]|<<|>>)|[\w.])" % {b"names": b"|".join(OLDEST)}
-)
-# What releases are asked with.
-_ASKED = re.compile(
-    rb"\s*(?:(?:CUDA(?:RT)?_VERSION|__CUDACC_VER_(?:MAJOR|MINOR|BUILD)__|\d+)(?![\w.])|[<>]=?|[=!]=|&&|(\|\|)|(\()|(\))"
-    rb"|([,;]))"
-)
-_ON_DEVICE = b"__HIP_DEVICE_COMPILE__"
-_TURNED = {b">": b"<", b"<": b">", b">=": b"<=", b"<=": b">="}
-_OF_EXPRESSION = re.compile(rb"(?:[-+*/%]|<<|>>)\s*\Z")
-
 _OF_ENUMERATION = re.compile(rb"(?<!\w)([A-Za-z_]\w*)\s*::\s*\Z")
-_ASSERTION = re.compile(rb"\bstatic_assert\s*\(")
-_BOUND = re.compile(rb"__CUDA_ARCH__\s*>=?[\s\w*+()]+")
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
@@ -176,39 +157,17 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     if not names:
         return
     known = table()
-    own = project.declared(source, _own_everywhere)
-    if own and (mocks := project.without_cuda(source)):
-        # What only stands in for CUDA's names where there is no CUDA goes by their names, too.
-        own = project.declared(source, _own_everywhere, but=mocks)
-    inside = source.fact(_own)[1]
-    in_namespaces = project.declared(source, _own_in_namespaces)
-    of_namespaces = {name for _, name in in_namespaces}
+    own = _OwnNames(source, project)
     reported: set[tuple[bytes, int]] = set()
     moot = 0
     for span, name in names:
-        start = span.start
-        if start < moot or name in own or any(scope.start <= start < scope.end for scope in inside.get(name, ())):
+        if span.start < moot or source.ported(span.start) or own.has(span.start, name):
             continue
-        enumeration = _enumeration(source.code, start)
-        if source.ported(start) or enumeration in own:
+        if meant := own.meant(span.start, name):
+            yield from _ambiguous(source, span, name, meant)
             continue
-        if enumeration in of_namespaces and _meant(source, project, start, enumeration, in_namespaces):
-            continue
-        if name in of_namespaces and not _OUTERMOST.search(source.code, max(0, start - 40), start):
-            meant = _meant(source, project, start, name, in_namespaces)
-            # Types of both would not compile; of functions, the arguments choose one.
-            if meant and meant != namespaces(source, start)[: len(meant)] and _CALL.match(source.code, span.end):
-                where = b"::".join(meant).decode()
-                message = (
-                    f"{name.decode()} is CUDA's, or the program's own of {where}, whose names are used without it; "
-                    f"write {where}:: or :: in front of it"
-                )
-                yield Finding(span, "ambiguous", message, certainty=Certainty.MANUAL)
-            if meant:
-                continue
         row = known[name]
-        directive = source.directive(start)
-        words = source.code[directive.start : directive.end] if directive else b""
+        directive = source.directive(span.start)
         if row.hip == "" and directive is not None and _names_macro(source, directive, span):
             continue  # `#define` and `#ifdef` have no line without the name
         if row.hip and (made := _made(source, project, span, name, row)):
@@ -217,29 +176,79 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
                 "the program has; rename both, or write out what the macro stands for"
             )
             yield Finding(span, "made", message, certainty=Certainty.MANUAL)
-            continue
-        if (row.hip is None and not row.calls) or row.since > project.target.rocm:
-            # In a condition the name is merely undefined; a name that a line has twice is one thing to do.
-            if _CONDITION.match(words):
-                continue
-            if row.called and not _CALL.match(source.code, span.end):
-                continue
-            compared = _compared(source, project, span, name)
-            if name == b"__CUDA_ARCH__" and _ON_DEVICE in words:
-                continue  # Somebody, or an earlier run, has said what AMD answers.
-            if compared is not None:
-                yield compared
-                moot = compared.edits[0].span.end if compared.edits else moot
-            elif row.value:
-                message = f"{name.decode()} → {row.value}: {row.review}"
-                yield Finding(span, "version", message, (Edit(span, row.value.encode()),), Certainty.REVIEW)
-            elif (place := (name, source.position(start)[0])) not in reported and not (
-                directive is None and (settled(source.code, span) or asserted(source, span))
-            ):
-                reported.add(place)
-                yield _manual(span, name, row)
+        elif (row.hip is None and not row.calls) or row.since > project.target.rocm:
+            if (found := _without_equal(source, project, span, name, row, reported)) is not None:
+                yield found
+                # What is written for more than the name answers what else it has in it.
+                moot = found.edits[0].span.end if found.edits else moot
         else:
             yield from _renamed(source, project, span, name, row)
+
+
+class _OwnNames:
+    """The names of the program's own that are CUDA's as well, as a file sees them."""
+
+    def __init__(self, source: Cpp, project: Project) -> None:
+        self._source, self._project = source, project
+        self._everywhere = project.declared(source, _own_everywhere)
+        if self._everywhere and (mocks := project.without_cuda(source)):
+            # What only stands in for CUDA's names where there is no CUDA goes by their names, too.
+            self._everywhere = project.declared(source, _own_everywhere, but=mocks)
+        self._inside = source.fact(_own)[1]
+        self._in_namespaces = project.declared(source, _own_in_namespaces)
+        self._of_namespaces = {name for _, name in self._in_namespaces}
+
+    def has(self, start: int, name: bytes) -> bool:
+        """Say whether a name, or the enumeration that it is read of, is the program's."""
+        if name in self._everywhere or any(scope.start <= start < scope.end for scope in self._inside.get(name, ())):
+            return True
+        enumeration = _enumeration(self._source.code, start)
+        if enumeration in self._everywhere:
+            return True
+        return enumeration in self._of_namespaces and bool(self._space(start, enumeration))
+
+    def meant(self, start: int, name: bytes) -> tuple[bytes, ...]:
+        """Return the program's namespace whose `name` is meant there, or may be; empty if none is."""
+        if name in self._of_namespaces and not _OUTERMOST.search(self._source.code, max(0, start - 40), start):
+            return self._space(start, name)
+        return ()
+
+    def _space(self, start: int, name: bytes) -> tuple[bytes, ...]:
+        return _meant(self._source, self._project, start, name, self._in_namespaces)
+
+
+def _ambiguous(source: Cpp, span: Span, name: bytes, meant: tuple[bytes, ...]) -> Iterator[Finding]:
+    """Types of both would not compile; of functions, the arguments choose one."""
+    if meant != namespaces(source, span.start)[: len(meant)] and _CALL.match(source.code, span.end):
+        where = b"::".join(meant).decode()
+        message = (
+            f"{name.decode()} is CUDA's, or the program's own of {where}, whose names are used without it; "
+            f"write {where}:: or :: in front of it"
+        )
+        yield Finding(span, "ambiguous", message, certainty=Certainty.MANUAL)
+
+
+def _without_equal(
+    source: Cpp, project: Project, span: Span, name: bytes, row: Row, reported: set[tuple[bytes, int]]
+) -> Finding | None:
+    """Return what is said of a name that HIP has no other for; of one that a line has twice, once."""
+    directive = source.directive(span.start)
+    words = source.code[directive.start : directive.end] if directive else b""
+    # In a condition the name is merely undefined.
+    if _CONDITION.match(words) or (row.called and not _CALL.match(source.code, span.end)):
+        return None
+    if name == b"__CUDA_ARCH__" and ON_DEVICE in words:
+        return None  # Somebody, or an earlier run, has said what AMD answers.
+    if (compared := compared_release(source, project, span, name)) is not None:
+        return compared
+    if row.value:
+        message = f"{name.decode()} → {row.value}: {row.review}"
+        return Finding(span, "version", message, (Edit(span, row.value.encode()),), Certainty.REVIEW)
+    place = (name, source.position(span.start)[0])
+    if place in reported or (directive is None and (settled(source.code, span) or asserted(source, span))):
+        return None
+    reported.add(place)
+    return _manual(span, name, row)
 
 
 def _meant(source: Cpp, project: Project, offset: int, name: bytes, own: frozenset[_InNamespace]) -> tuple[bytes, ...]:
@@ -252,103 +261,6 @@ def _meant(source: Cpp, project: Project, offset: int, name: bytes, own: frozens
     return next((space for space, each in sorted(own) if each == name and space[-1] in used), ())
 
 
-def settled(code: bytes, span: Span) -> tuple[Span, bytes] | None:
-    """Return the comparison of `__CUDA_ARCH__` at `span` that has one result on every GPU of today, and that result.
-
-    CUDA 12 knows GPUs since compute capability 5.0.
-    """
-    match = _COMPARED.match(code, span.start)
-    if match is None or int(match[2]) > 500 or (match[1] in (b">", b"<=") and int(match[2]) == 500):
-        return None
-    return Span(*match.span()), b"true" if match[1] in (b">", b">=") else b"false"
-
-
-def _compared(source: Cpp, project: Project, span: Span, name: bytes) -> Finding | None:
-    """Return what is said of a comparison of CUDA's release or architecture outside of a condition, or None.
-
-    A macro stands for it, which conditions ask then, or code has it.
-    """
-    if name not in OLDEST:
-        return None
-    directive = source.directive(span.start)
-    define = _DEFINE.match(source.code, directive.start, directive.end) if directive else None
-    if name == b"__CUDA_ARCH__" and (define is None or _in_code(source, project, define[1])):
-        return None
-    line = source.code.rfind(b"\n", 0, span.start) + 1
-    # Not beyond a directive, which ends where its line does, in a comment too.
-    end = directive.end if directive else len(source.code)
-    matches = _COMPARISON.finditer(source.code, directive.start if directive else line, end)
-    match = next((each for each in matches if each.end() >= span.end), None)
-    if match is None or match.start() > span.start or _OF_EXPRESSION.search(source.code, line, match.start()):
-        return None
-    sign, number = match["sign"] or _TURNED.get(match["turned"] or b""), int(match["number"] or match["first"] or 0)
-    written = match.group().decode()
-    where = "hipcc's device code" if name == b"__CUDA_ARCH__" else "hipcc"
-    if sign is None or number + (sign in (b">", b"<=")) > OLDEST[name]:
-        message = f"{written}: {name.decode()} is not defined on AMD; decide what AMD has to do there"
-        return Finding(span, "compared", message, certainty=Certainty.MANUAL)
-    oldest = "NVIDIA GPU since compute capability 5.0" if name == b"__CUDA_ARCH__" else "CUDA since 11.0"
-    holds = b">" in sign
-    if name == b"__CUDA_ARCH__":  # The host has none with CUDA either.
-        # Of a comment that goes on in the next line, code has the end of the line.
-        one_line = match.group() if b"\\" in match.group() else b" ".join(match.group().split())
-        new = one_line + (b" || " if holds else b" && !") + _ON_DEVICE
-        if source.code[match.start() - 1 : match.start()] + source.code[match.end() : match.end() + 1] != b"()":
-            new = b"(" + new + b")"
-    else:
-        new = b"1" if holds else b"0"
-    whole = Span(*match.span())
-    message, certainty = f"{written} → {new.decode()}, for {where}, as for every {oldest}", Certainty.SAFE
-    if name == b"__CUDA_ARCH__":
-        message, certainty = f"{message}; assumes that what is right for all of them is right for AMD", Certainty.REVIEW
-    else:
-        whole = Span(whole.start, _moot(source.code, whole, holds=holds))
-    return Finding(span, "compared", message, (Edit(whole, new),), certainty)
-
-
-def _moot(code: bytes, span: Span, *, holds: bool) -> int:
-    """Return how far what follows a comparison is not asked any more: `MAJOR > 10 || (MAJOR == 10 && MINOR >= 2)`."""
-    sign = b"||" if holds else b"&&"
-    before = code[max(0, span.start - 40) : span.start].rstrip()
-    end, depth, first = span.end, 0, True
-    if not before.endswith((b"(", b",", b"=", b"return", sign)):
-        return end
-    while token := _ASKED.match(code, end):
-        word = token.group().strip()
-        if first and word != sign:
-            break
-        if depth == 0 and (token[3] or token[4] or (token[1] and not holds)):
-            return end
-        depth += 1 if token[2] else -1 if token[3] else 0
-        end, first = token.end(), False
-    return span.end
-
-
-def _in_code(source: Cpp, project: Project, macro: bytes) -> bool:
-    """Say whether a program has a macro anywhere but in directives."""
-    word = re.compile(rb"\b%b\b" % macro)
-    return any(
-        other.directive(match.start()) is None
-        for other in project.component(source)
-        if isinstance(other, Cpp) and macro in other.text
-        for match in word.finditer(other.code)
-    )
-
-
-def asserted(source: Cpp, span: Span) -> Span | None:
-    """Return the condition of the static_assert that the `__CUDA_ARCH__` at `span` stands in, if it is a lower bound.
-
-    Or None. What a message says of the architecture belongs to it, also where the bound has become `true`.
-    """
-    for match in _ASSERTION.finditer(source.code, 0, span.start):
-        arguments = source.arguments(match.end() - 1)
-        if arguments and match.end() <= span.start < arguments[-1].end:
-            condition = source.trimmed(arguments[0])
-            known = _BOUND.fullmatch(source.code, condition.start, condition.end) or source[condition] == b"true"
-            return condition if known else None
-    return None
-
-
 def _pasted(source: Cpp, project: Project) -> Iterator[Finding]:
     """Find macros that make names of CUDA's."""
     if b"##" not in source.code:
@@ -356,7 +268,7 @@ def _pasted(source: Cpp, project: Project) -> Iterator[Finding]:
     told: set[bytes] = set()
     for match in _PASTED.finditer(source.code):
         directive = source.directive(match.start())
-        define = _DEFINE.match(source.code, directive.start, directive.end) if directive else None
+        define = DEFINE.match(source.code, directive.start, directive.end) if directive else None
         if define is None or define[1] in told or match.start() < define.end():
             continue
         # A whole name is renamed, and what is added to it is the same in HIP.
@@ -399,7 +311,7 @@ def _made(source: Cpp, project: Project, span: Span, name: bytes, row: Row) -> b
 
 def _names_macro(source: Cpp, directive: Span, span: Span) -> bool:
     """Say whether a directive is about the macro at `span`: defines it, takes it away, or asks for it."""
-    define = _DEFINE.match(source.code, directive.start, directive.end)
+    define = DEFINE.match(source.code, directive.start, directive.end)
     asks = _CONDITION.match(source.code, directive.start) or _UNDEF.match(source.code, directive.start)
     return bool(asks) or (define is not None and define.start(1) == span.start)
 
@@ -418,7 +330,7 @@ def _for_hip(source: Cpp) -> frozenset[bytes]:
     found = set()
     for match in _PASTED_FOR_HIP.finditer(source.code) if b"##" in source.code else ():
         directive = source.directive(match.start())
-        define = _DEFINE.match(source.code, directive.start, directive.end) if directive else None
+        define = DEFINE.match(source.code, directive.start, directive.end) if directive else None
         if define is not None:
             found.add(define[1])
     return frozenset(found)
@@ -493,7 +405,7 @@ def _declared(source: Cpp, start: int, opening: int) -> bool:
     directive = source.directive_before(start)
     floor = 0
     if directive is not None:
-        define = _DEFINE.match(code, directive.start, start)
+        define = DEFINE.match(code, directive.start, start)
         floor = directive.end if start >= directive.end else define.end() if define else start
     before = word_before(code[max(floor, start - 200) : start], 200)
     closing = source.closing(opening)

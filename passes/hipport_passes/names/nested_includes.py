@@ -17,7 +17,8 @@ from hipport.core.finding import Finding
 from hipport.engine.pipeline import Pass
 from hipport.program.own_headers import FOLDER, header, line_of
 from hipport.program.project import Project
-from hipport.syntax.cpp import Cpp, Include
+from hipport.syntax.cpp import Cpp
+from hipport.syntax.cpp_text import Include
 
 _OWN = re.compile(rf"(?:.*/)?{FOLDER}/(\w+\.h)")
 

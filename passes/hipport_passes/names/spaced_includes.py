@@ -17,7 +17,8 @@ from hipport.core.edits import Edit, Span
 from hipport.core.finding import Finding
 from hipport.engine.pipeline import Pass
 from hipport.program.project import Project
-from hipport.syntax.cpp import Cpp, Include
+from hipport.syntax.cpp import Cpp
+from hipport.syntax.cpp_text import Include
 from hipport_passes.names.pytorch_headers import includes_pytorch
 
 _SPELLED = re.compile(rb"#include [<\"]")

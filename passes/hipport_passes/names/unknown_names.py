@@ -24,7 +24,8 @@ from hipport.engine.pipeline import Pass
 from hipport.program.project import Component, Project
 from hipport.syntax.cpp import Cpp, word_before
 from hipport.syntax.declarations import declarations, member_or_qualified
-from hipport_passes.names import api_names, headers
+from hipport_passes.names import api_names
+from hipport_passes.names.headers import header_tables
 
 _CALLED = re.compile(rb"\s*(?:<[^;{}()]*>\s*)?\(")
 # What a macro pastes to it, a backslash that breaks it, a namespace.
@@ -160,7 +161,7 @@ def _used(source: Cpp) -> tuple[tuple[Span, bytes, _Family], ...]:
 @cache
 def _spaces() -> Mapping[bytes, str]:
     """Namespaces of libraries that ROCm lacks, which are called as the folders of their headers are, and what to do."""
-    folders = headers.table().folders.items()
+    folders = header_tables.table().folders.items()
     known = {path[:-1].encode(): row.advice for path, row in folders if row.hip is None}
     known.pop(b"cuda")  # of libcu++, which `namespaces` ports
     return known

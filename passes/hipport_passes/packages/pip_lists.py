@@ -13,7 +13,8 @@ from hipport.core.source import Source
 from hipport.syntax.packaging import CondaEnvironment, Line, Requirements, SetupCfg, ToxIni
 from hipport.syntax.shell import Word
 from hipport_passes.packages.asking import Asking, decoded, finding, note, part, says_cuda_index
-from hipport_passes.packages.commands import in_commands, indexes
+from hipport_passes.packages.commands import in_commands
+from hipport_passes.packages.image_environment import indexes
 from hipport_passes.packages.judge import Verdict
 from hipport_passes.packages.lists import commented
 

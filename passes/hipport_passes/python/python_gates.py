@@ -85,14 +85,12 @@ _FAILS = re.compile(
 _LACKING = [tuple(name.encode().split(b".")) for name in (*_TABLE["lacking"], *_TABLE["properties"])]
 
 
-def find(source: Python, project: Project) -> Iterator[Finding]:
-    """Yield a finding per question that an AMD GPU, or ROCm, answers otherwise, or not at all."""
-    project = near(project, source)
+def _asked(source: Python, project: Project) -> set[str]:
+    """Return, cheaply, the questions that a file may ask."""
     text = source.text
     asked = {name for name, pattern in _QUESTIONS.items() if pattern.search(text)}
-    known_elsewhere = project.fact(_capability_functions)
     if "capabilities" not in asked and any(
-        owner.encode() in text and name.encode() in text for owner, name in known_elsewhere
+        owner.encode() in text and name.encode() in text for owner, name in project.fact(_capability_functions)
     ):
         asked.add("capabilities")
     if "capabilities" not in asked and _LOST.search(text) and project.fact(_asks_for_capabilities):
@@ -105,6 +103,14 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
         asked.discard("kernels")
     elif _COUNTED.search(text) and (_MANY.search(text) or any(name.encode() in text for name in project.fact(_counts))):
         asked.add("kernels")
+    return asked
+
+
+def find(source: Python, project: Project) -> Iterator[Finding]:
+    """Yield a finding per question that an AMD GPU, or ROCm, answers otherwise, or not at all."""
+    project = near(project, source)
+    text = source.text
+    asked = _asked(source, project)
     modules = {
         name.decode(errors="replace") for match in _IMPORTS.finditer(text) for name in _NAMED.findall(match.group())
     }
@@ -137,7 +143,9 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
     answers: dict[str, Callable[[], Iterator[Finding]]] = {
         "versions": lambda: versions.versions(program),
         "capabilities": lambda: capability.capabilities(
-            program, capability_reader.Elsewhere(known_elsewhere, project.fact(_constants)), project.fact(_missing_code)
+            program,
+            capability_reader.Elsewhere(project.fact(_capability_functions), project.fact(_constants)),
+            project.fact(_missing_code),
         ),
         "device_names": lambda: probes.device_names(program),
         "nvidia_smi": lambda: probes.nvidia_smi(program),

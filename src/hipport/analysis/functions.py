@@ -15,6 +15,7 @@ from functools import cached_property
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+from hipport.core.facts import Facts
 from hipport.syntax.cpp import Cpp, word_before
 
 if TYPE_CHECKING:
@@ -266,7 +267,7 @@ def _given_in_branches(
 
 
 @dataclass(frozen=True, eq=False)
-class Function:
+class Function(Facts):
     """A function with a body. `head` is what stands in front of its name, `parameters` are names ("" for none)."""
 
     source: Cpp

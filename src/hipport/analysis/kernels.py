@@ -49,6 +49,7 @@ from hipport.analysis.prototypes import prototypes
 from hipport.analysis.uniformity import BLOCK, WARP, Agreements, CallInMacro, Form, Numbering
 from hipport.analysis.word_index import Holders
 from hipport.core.edits import Span
+from hipport.core.facts import Facts
 from hipport.program.project import Component, Project
 from hipport.syntax.cpp import Cpp
 
@@ -126,7 +127,7 @@ class _Known:
         self.carriers: dict[re.Pattern[bytes], frozenset[bytes]] = {}
 
 
-class Kernels:
+class Kernels(Facts):
     """What is known of the device code of a project; worked out when it is asked for, and kept."""
 
     def __init__(self, project: Project) -> None:
@@ -135,8 +136,7 @@ class Kernels:
     @staticmethod
     def of(project: Project) -> Kernels:
         """Return what is known of `project`."""
-        kernels: Kernels = project.__dict__.setdefault("_kernels", Kernels(project))
-        return kernels
+        return project.fact(Kernels)
 
     def __getstate__(self) -> Project:
         # Trees do not travel between processes.
@@ -170,10 +170,10 @@ class Kernels:
             kernels = self._project.together(source, kernel_macros)
             for function in found if kernels else ():
                 if not kernels.isdisjoint(re.findall(rb"\w+", function.head)):
-                    function.__dict__["kernel"] = True
+                    function.carry({"kernel": True})
             shared = self._project.together(source, shared_macros)
             for function in found if shared & source.words else ():
-                function.__dict__["shared_words"] = shared
+                function.carry({"shared_words": shared})
             known[source.path] = found
         return known[source.path]
 

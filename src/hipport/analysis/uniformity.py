@@ -645,7 +645,7 @@ class _OfMacro(Expressions):
         self._outer = outer
         self._node = node
         self._macros = {}  # All are replaced.
-        function.__dict__["locals"] = _Seen(outer._function.locals, node.start_byte)
+        function.carry({"locals": _Seen(outer._function.locals, node.start_byte)})
 
     def blocks(self) -> tuple[Block, ...] | None:
         return self._outer.blocks()

@@ -279,8 +279,13 @@ def _gifts(function: Function) -> Iterator[tuple[Node | None, Node]]:
                 yield given[0], given[1]
 
 
+def _declarations_of(source: Cpp) -> dict[int, Mapping[Variable, Declared]]:
+    """The declarations that were asked for, by the place of their function."""
+    return {}
+
+
 def _declarations(function: Function) -> Mapping[Variable, Declared]:
-    known: dict[int, Mapping[Variable, Declared]] = function.source.__dict__.setdefault("_declared", {})
+    known = function.source.fact(_declarations_of)
     start = function.node.start_byte
     if start not in known:
         found: dict[Variable, Declared] = {}

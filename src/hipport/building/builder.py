@@ -7,7 +7,6 @@ of them at once. Nothing is linked and nothing is kept but what the compiler sai
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
@@ -15,7 +14,6 @@ import re
 import sys
 import tempfile
 import time
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack
@@ -24,13 +22,16 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from hipport.building.compiler_messages import Embedded, Message, Places, parse
+from hipport.building.digests import Digests, load_states, save_states
 from hipport.building.just_in_time import JustInTime, just_in_time
 from hipport.building.programs import programs
 from hipport.building.recorder import Recorder, check_torch, setup_script, setup_scripts
-from hipport.building.units import Found, NotBuilt, Translate, Unit
+from hipport.building.session import BuildSession, Toolkit, build_session
+from hipport.building.units import Found, NotBuilt, Unit
 from hipport.core.placing import Refused, walk
-from hipport.core.reading import digest, read_or_nothing
+from hipport.core.reading import read_or_nothing
 from hipport.core.source import Source
+from hipport.engine.knowledge import Knowledge
 from hipport.engine.pipeline import Progress
 from hipport.program.included import includes
 from hipport.program.project import Project
@@ -40,7 +41,6 @@ from hipport.toolchain.overlay import NoOverlay, overlay
 from hipport.toolchain.processes import Box, run_contained
 from hipport.toolchain.processors import processors
 from hipport.toolchain.toolchains import Toolchain, cache, choose, find
-from hipport.workspace.copies import copy_tree, reached
 from hipport.workspace.discovery import discover, left_by_tools, refuse_conflicts
 
 HOST = "host"
@@ -133,94 +133,96 @@ class Built:
         )
 
 
-def build(
-    paths: Sequence[Path],
-    archs: Sequence[str],
-    *,
-    env: Mapping[str, str],
-    toolchain: Toolchain | None = None,
-    python: Path = Path(sys.executable),
-    sources: Mapping[Path, Source] | None = None,
-    vendored: Mapping[str, tuple[str, ...]] | None = None,
-    exclude: Sequence[str] = (),
-    exclude_base: Path | None = None,
-    translate: Translate = tuple,
-    jobs: int | None = None,
-    timeout: float = 900.0,
-    on_progress: Callable[[Progress], None] | None = None,
-) -> Built:
+@dataclass(frozen=True)
+class BuildOptions:
+    """How a tree is compiled.
+
+    `env` is the environment, with PATH, HOME and the ROCm variables. `toolchain` is one that was chosen; else one is
+    looked for. `python` is the interpreter that extensions are built with; theirs is the PyTorch that is compiled
+    against. `sources` are files that hipport rewrote, by absolute path, for messages to be reported at the lines they
+    had before. `exclude` and `exclude_base` are as for `discovery.discover`. `jobs` is how many compilers run at once
+    (as many as there are processors), `timeout` the seconds that each may take.
+    """
+
+    env: Mapping[str, str]
+    knowledge: Knowledge = field(default_factory=Knowledge)
+    toolchain: Toolchain | None = None
+    python: Path = Path(sys.executable)
+    sources: Mapping[Path, Source] = field(default_factory=dict)
+    exclude: Sequence[str] = ()
+    exclude_base: Path | None = None
+    jobs: int | None = None
+    timeout: float = 900.0
+    on_progress: Callable[[Progress], None] | None = None
+
+
+def build(paths: Sequence[Path], archs: Sequence[str], options: BuildOptions) -> Built:
     """Compile what is at `paths` (folders, sources, setup.py files) for all of `archs`.
 
     A source that a setup.py beside it or above it builds is compiled as that builds it; any other is a program.
     Runs code of the tree: setup.py files, on a copy, and `make --dry-run`; `Built.ran` names them. Writes nothing to
-    the tree.
-
-    `env` is the environment, with PATH, HOME and the ROCm variables. `python` is the interpreter that extensions are
-    built with; theirs is the PyTorch that is compiled against. `sources` are files that hipport rewrote, by absolute
-    path, for messages to be reported at the lines they had before. `vendored`, `exclude` and `exclude_base` are as for
-    `discover.discover`. `translate` turns nvcc's arguments in Makefiles into hipcc's. `jobs` is how many compilers run
-    at once (as many as there are processors), `timeout` the seconds that each may take. Raises NoToolchain,
-    recorder.NoPyTorch where that is wanted, discover.NotFound for a path that does not exist, and placing.Refused
-    where a compiler would wait for a pipe, or a merge is not resolved.
+    the tree. Raises NoToolchain, recorder.NoPyTorch where that is wanted, discovery.NotFound for a path that does not
+    exist, and placing.Refused where a compiler would wait for a pipe, or a merge is not resolved.
     """
+    vendored = options.knowledge.vendored
     trees, asked = _trees(paths)
-    project = discover(trees, exclude=exclude, base=exclude_base, vendored=vendored)
+    project = discover(trees, exclude=options.exclude, base=options.exclude_base, vendored=vendored)
     refuse_conflicts(project, {each for sources in asked.values() for each in sources})
     assert project.root is not None
-    root = project.root
     _refuse_pipes(trees, project)
-    toolchain = toolchain or choose(find(env, python), archs)
-    kept = cache(env).resolve()
-    copies: dict[Path, Path] = {}
-    locked: set[Path] = set()
-    made: dict[Path, Path] = {}
-    embedded: dict[Path, tuple[Embedded, ...]] = {}
-    units: list[Unit] = []
-    not_built: list[NotBuilt] = []
-    ran: list[str] = []
-    with ExitStack() as locks:
+    toolchain = options.toolchain or choose(find(options.env, options.python), archs)
+    kept = cache(options.env).resolve()
+    toolkit = Toolkit(toolchain.root, ".".join(map(str, toolchain.hip)), tuple(archs))
+    with ExitStack() as held:
+        sessions: dict[Path, BuildSession] = {}
+        found: list[tuple[PurePath, Found]] = []
         for tree in trees:
             folder = tree if tree.is_dir() else tree.parent
-            prefix = PurePath(folder.relative_to(root))
-            name = hashlib.sha256(os.fsencode(folder)).hexdigest()[:16]
-            scratch = kept / "trees" / name / ".scratch"
-            if folder not in locked:
-                # Whoever builds the same tree at the same time waits: the copy is read until the last compiler ends.
-                scratch.parent.mkdir(parents=True, exist_ok=True)
-                lock = locks.enter_context((scratch.parent / ".lock").open("w"))
-                fcntl.flock(lock, fcntl.LOCK_EX)
-                locked.add(folder)
             # What a single source includes is not given, but lies around it.
             around = project if tree.is_dir() else discover([folder], vendored=vendored)
             assert around.root is not None
             members = tuple(around.root / source.path for source in around.sources)
             members = tuple(path for path in members if path.is_relative_to(folder))
-            top = reached(folder, members)
-            copy = kept / "trees" / name / top.name
-            copies[copy] = top
-            recorder = Recorder(python, toolchain, tuple(archs), env, folder, top, copy, scratch, members)
-            everything = list(_found(tree, recorder, env, translate))
+            if folder not in sessions:
+                name = hashlib.sha256(os.fsencode(folder)).hexdigest()[:16]
+                # It is read until the last compiler ends.
+                sessions[folder] = held.enter_context(build_session(kept / "trees" / name, folder, members))
+            recorder = Recorder(sessions[folder], options.python, toolkit, options.env, members)
+            everything = list(_found(tree, recorder, options))
             if tree in asked:
-                everything = _only(everything, asked[tree], recorder, env, translate)
-            for found in everything:
-                units += found.units
-                made.update(found.made)
-                embedded.update(found.embedded)
-                not_built += (replace(each, path=prefix / each.path) for each in found.not_built)
-                ran += (str(prefix / each) for each in found.ran)
-        places = Places(root, copies, made, embedded, sources or {})
-        if not any(unit.language == "hip" for unit in units) and not not_built:
-            # A program may have none of its own, and call a library's.
-            not_built.append(NotBuilt(PurePath(), 0, "there is no device code to compile here", needs_person=not units))
+                everything = _only(everything, asked[tree], recorder, options)
+            found += ((PurePath(folder.relative_to(project.root)), each) for each in everything)
+        units, not_built, places = _gathered(found, project.root, sessions.values(), options)
         try:
-            units = [_with_overlay(unit, python, kept) for unit in units]
+            units = [_with_overlay(unit, options.python, kept) for unit in units]
         except NoOverlay as problem:
             not_built += (NotBuilt(places.locate(u.source, 0, 0, u.folder)[0], 0, str(problem)) for u in units)
             units = []
-        compiler = _Compiler(toolchain, toolchain.environment(env), kept / "compiled", places, timeout)
+        compiler = _Compiler(toolchain, toolchain.environment(options.env), kept / "compiled", places, options.timeout)
         tasks = [(unit, target) for unit in units for target in _targets(unit, archs)]
-        compiled = _all(compiler, tasks, jobs or processors(), on_progress)
-    return Built(root, toolchain, tuple(archs), compiled, tuple(dict.fromkeys(not_built)), tuple(ran))
+        compiled = _all(compiler, tasks, options.jobs or processors(), options.on_progress)
+    ran = tuple(str(prefix / name) for prefix, each in found for name in each.ran)
+    return Built(project.root, toolchain, tuple(archs), compiled, tuple(dict.fromkeys(not_built)), ran)
+
+
+def _gathered(
+    found: Sequence[tuple[PurePath, Found]], root: Path, sessions: Iterable[BuildSession], options: BuildOptions
+) -> tuple[list[Unit], list[NotBuilt], Places]:
+    """Return the units of all that was found, what is not built, and where what compilers see is in the tree."""
+    made: dict[Path, Path] = {}
+    embedded: dict[Path, tuple[Embedded, ...]] = {}
+    units: list[Unit] = []
+    not_built: list[NotBuilt] = []
+    for prefix, each in found:
+        units += each.units
+        made.update(each.made)
+        embedded.update(each.embedded)
+        not_built += (replace(why, path=prefix / why.path) for why in each.not_built)
+    if not any(unit.language == "hip" for unit in units) and not not_built:
+        # A program may have none of its own, and call a library's.
+        not_built.append(NotBuilt(PurePath(), 0, "there is no device code to compile here", needs_person=not units))
+    copies = {session.whole: session.top for session in sessions}
+    return units, not_built, Places(root, copies, made, embedded, options.sources)
 
 
 def _refuse_pipes(trees: Iterable[Path], project: Project) -> None:
@@ -273,9 +275,7 @@ def _owner(path: Path) -> Path | None:
     return None
 
 
-def _only(
-    found: Sequence[Found], asked: set[Path], recorder: Recorder, env: Mapping[str, str], translate: Translate
-) -> list[Found]:
+def _only(found: Sequence[Found], asked: set[Path], recorder: Recorder, options: BuildOptions) -> list[Found]:
     """Leave of what a setup.py builds the sources that were asked for; those that it does not build are programs."""
     left = set(asked)
     chosen = []
@@ -291,7 +291,7 @@ def _only(
         failed = tuple(why for why in each.not_built if why.path.suffix not in UNITS)
         chosen.append(replace(each, units=tuple(units), not_built=failed))
     for path in sorted(left):
-        chosen += _found(path, recorder, env, translate)
+        chosen += _found(path, recorder, options)
     return chosen
 
 
@@ -303,9 +303,10 @@ def _outermost(paths: Iterable[Path]) -> list[Path]:
     return sorted(kept)
 
 
-def _found(tree: Path, recorder: Recorder, env: Mapping[str, str], translate: Translate) -> Iterator[Found]:
+def _found(tree: Path, recorder: Recorder, options: BuildOptions) -> Iterator[Found]:
     """Yield what is to be compiled at `tree`: extensions first, then programs of what they leave over."""
     root, members = recorder.root, recorder.members
+    env, translate = options.env, options.knowledge.translate
     if tree.is_file() and not setup_scripts([tree]):
         units, not_built, ran = programs(root, [tree], members, env, translate, asked=[tree])
         chosen = tuple(unit for unit in units if unit.source == tree)
@@ -323,7 +324,7 @@ def _found(tree: Path, recorder: Recorder, env: Mapping[str, str], translate: Tr
         wanting = [path for path in (*setups, *(path for path, _ in calls)) if b"torch" in read_or_nothing(path)]
         if wanting:
             check_torch(recorder.python, env, wanting[0].relative_to(root).as_posix())
-        copy_tree(recorder.top, recorder.whole)
+        recorder.session.fill()
     results = [recorder.setup(script) for script in setups]
     results += [recorder.call(script, call) for script, call in calls]
     if unreadable and not results:
@@ -399,7 +400,7 @@ class _Compiler:
         self.folder = folder
         self.places = places
         self.timeout = timeout
-        self._hashes: dict[str, str] = {}
+        self._digests = Digests()
 
     def compile(self, unit: Unit, target: str) -> Compiled:
         """Compile `unit` for `target`."""
@@ -408,9 +409,9 @@ class _Compiler:
             json.dumps([_FORMAT, self._identity(unit), str(unit.folder), command]).encode()
         ).hexdigest()
         known = self.folder / key[:2] / f"{key[2:]}.json.z"
-        states = _load(known)
+        states = load_states(known)
         for state in states:
-            if all(self._hash(path) == digest for path, digest in state["read"].items()):
+            if self._digests.are(state["read"]):
                 return self._result(unit, target, command, state, cached=True)
         with tempfile.TemporaryDirectory(prefix="hipport-") as scratch:
             made, read = Path(scratch, "out.o"), Path(scratch, "read")
@@ -427,7 +428,7 @@ class _Compiler:
                 made_now["empty"] = self._nothing_left(unit, command, scratch)
             if status is not None and (status == 0 or self._lists(command, read, unit, scratch)):
                 made_now["read"] = self._all_read(read, unit)
-                _save(known, [made_now, *states][:_STATES])
+                save_states(known, [made_now, *states][:_STATES])
         return self._result(unit, target, command, made_now, cached=False)
 
     def _lists(self, command: Sequence[str], read: Path, unit: Unit, scratch: str) -> bool:
@@ -502,15 +503,7 @@ class _Compiler:
         # What the toolchain has of its own is told by its version.
         own = str(self.toolchain.root) + os.sep
         names = {os.path.normpath(unit.folder / path) for path in (*paths, unit.source)}
-        return {name: self._hash(name) for name in sorted(names) if not name.startswith(own) or own in ("/usr/", "/")}
-
-    def _hash(self, path: str) -> str:
-        if path not in self._hashes:
-            try:
-                self._hashes[path] = digest(path)
-            except OSError:
-                self._hashes[path] = ""
-        return self._hashes[path]
+        return self._digests.all_of(n for n in sorted(names) if not n.startswith(own) or own in ("/usr/", "/"))
 
     def _result(self, unit: Unit, target: str, command: list[str], state: dict[str, Any], *, cached: bool) -> Compiled:
         said, ok = state["said"], state["ok"]
@@ -528,18 +521,3 @@ class _Compiler:
         return Compiled(
             path, unit.owner, target, ok, state["seconds"], cached, messages, unit.source, tuple(command), unit.guess
         )
-
-
-def _load(path: Path) -> list[dict[str, Any]]:
-    try:
-        states: list[dict[str, Any]] = json.loads(zlib.decompress(path.read_bytes()))
-    except (OSError, ValueError, zlib.error):
-        return []
-    return states
-
-
-def _save(path: Path, states: list[dict[str, Any]]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
-        file.write(zlib.compress(json.dumps(states).encode()))
-    Path(file.name).replace(path)

@@ -7,7 +7,6 @@ below it is taken.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,21 +17,17 @@ from typing import Any
 from hipport.building.compiler_messages import Embedded
 from hipport.building.dry_runs import without_places
 from hipport.building.just_in_time import JustInTime
+from hipport.building.session import BuildSession, Toolkit
 from hipport.building.units import DEVICE, Found, NotBuilt, Unit
-from hipport.core import reading
 from hipport.core.reading import read_or_nothing
 from hipport.program.included import not_included
 from hipport.syntax.cpp import UNITS
-from hipport.toolchain.processes import Box, ask_python, run_script
-from hipport.toolchain.toolchains import Toolchain
+from hipport.toolchain.processes import ask_python
 
 _TESTS = frozenset(("test", "tests", "testing", "unittest", "unittests", "benchmark", "benchmarks", "examples", "docs"))
 
 #: What a script that builds extensions is called; beside a `setup.py`, others are other ways to the same.
 _SETUP = re.compile(r"setup(?:[-_]\w+)?\.py|\w+_setup\.py")
-
-#: Runs a build up to its compilers, in a process of its own.
-SCRIPT = Path(__file__).with_name("record_extensions.py")
 
 
 def setup_scripts(paths: Iterable[Path]) -> list[Path]:
@@ -75,27 +70,27 @@ def check_torch(python: Path, env: Mapping[str, str], wanted_by: str) -> None:
 
 @dataclass(frozen=True)
 class Recorder:
-    """Runs `record_extensions` for one tree and toolchain.
+    """Has `record_extensions` run the scripts of one tree, in a copy of it.
 
-    `whole` is the copy of `top`, which is the tree `root` or what that lies in; `scratch` a folder for what a build
-    would write, `members` the files of the tree that are its own.
+    `members` are the files of the tree that are its own.
     """
 
+    session: BuildSession
     python: Path
-    toolchain: Toolchain
-    archs: tuple[str, ...]
+    toolkit: Toolkit
     env: Mapping[str, str]
-    root: Path
-    top: Path
-    whole: Path
-    scratch: Path
     members: tuple[Path, ...]
     timeout: float = 300.0
 
     @property
+    def root(self) -> Path:
+        """The tree."""
+        return self.session.tree
+
+    @property
     def copy(self) -> Path:
         """The copy of the tree."""
-        return self.whole / self.root.relative_to(self.top)
+        return self.session.copy
 
     def setup(self, script: Path) -> Found:
         """Run a setup.py, or what stands for one, of the tree; where that fails, guess."""
@@ -143,7 +138,7 @@ class Recorder:
                 values = [arguments[name]] if isinstance(arguments[name], str) else arguments[name]
                 arguments[name] = [self._copied(value, script.parent) for value in values]
         place = PurePath(script.relative_to(self.root))
-        written = self.scratch / f"{'-'.join(place.with_suffix('').parts)}-{call.line}"
+        written = self.session.scratch / f"{'-'.join(place.with_suffix('').parts)}-{call.line}"
         request = {
             "kind": "jit",
             "function": call.function,
@@ -162,8 +157,7 @@ class Recorder:
         return replace(found, embedded=embedded)
 
     def _copied(self, path: str, folder: Path) -> str:
-        absolute = Path(os.path.normpath(folder / path))
-        return str(self.whole / absolute.relative_to(self.top)) if absolute.is_relative_to(self.top) else str(absolute)
+        return str(self.session.copied(Path(os.path.normpath(folder / path))))
 
     def _jit(self, request: dict[str, Any], folder: Path, name: PurePath, line: int) -> Found:
         recorded, problem = self._run(request, folder)
@@ -193,41 +187,7 @@ class Recorder:
 
     def _run(self, request: dict[str, Any], folder: Path) -> tuple[dict[str, Any], str]:
         """Return what was recorded, and what went wrong."""
-        self.scratch.mkdir(parents=True, exist_ok=True)
-        asked, answer = self.scratch / "request.json", self.scratch / "answer.json"
-        answer.unlink(missing_ok=True)
-        request = {
-            **request,
-            "archs": self.archs,
-            "hip": ".".join(map(str, self.toolchain.hip)),
-            "output": str(answer),
-            "scratch": request.get("scratch", str(self.scratch)),
-            "tree": str(self.copy),
-        }
-        asked.write_text(json.dumps(request), encoding="utf-8")
-        env = {name: value for name, value in self.env.items() if name not in ("CUDA_HOME", "CUDA_PATH", "MAKEFLAGS")}
-        env.update(
-            HIP_PLATFORM="amd",
-            ROCM_HOME=str(self.toolchain.root),
-            ROCM_PATH=str(self.toolchain.root),
-            PYTORCH_ROCM_ARCH=";".join(self.archs),
-            # Would run the machine's own compiler.
-            TORCH_DONT_CHECK_COMPILER_ABI="1",
-            # PyTorch puts sources through a set.
-            PYTHONHASHSEED="0",
-        )
-        script = SCRIPT
-        status, said = run_script(
-            self.python, script, [str(asked)], folder, env, self.timeout, Box((self.scratch, self.whole))
-        )
-        try:
-            recorded = json.loads(reading.read(answer))
-        except (OSError, ValueError):
-            if status is None:
-                return {}, f"it did not end within {self.timeout:.0f} s"
-            return {}, said.strip().splitlines()[-1] if said.strip() else f"it ended with status {status}"
-        problem = recorded["error"].replace(str(self.copy) + os.sep, "")
-        return recorded, problem.replace(str(self.whole) + os.sep, "")
+        return self.session.record(request, folder, self.python, self.toolkit, self.env, self.timeout)
 
 
 def _embedded(lines: Sequence[str], script: Path, texts: Iterable[tuple[str, int]]) -> Iterator[Embedded]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import accumulate
@@ -20,6 +20,7 @@ from typing import Any, ClassVar, Protocol, TypeVar
 
 from hipport.core.edits import Conflict, Edit, Span
 from hipport.core.edits import place as _place
+from hipport.core.facts import Facts
 from hipport.core.finding import Certainty, Finding
 from hipport.core.group import Group
 
@@ -33,7 +34,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Source:
+class Source(Facts):
     """The bytes of one file, and how they came to be.
 
     `before` and `edits` say which text these bytes were made from; both are empty for a file as it was read.
@@ -52,13 +53,11 @@ class Source:
         return {name: getattr(self, name) for name in ("path", "text", "before", "edits")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
+        self.carry(state)
 
     def forget(self) -> None:
         """Let go of all that was derived from the text; it is derived again when it is asked for."""
-        kept = self.__getstate__()
-        self.__dict__.clear()
-        self.__dict__.update(kept)
+        self.drop(self.__getstate__())
 
     #: What a person works on who has to change such a file: here, where and with what a program runs.
     group: ClassVar[Group] = Group.PACKAGES
@@ -68,9 +67,16 @@ class Source:
 
     def settle(self) -> None:
         """Let go of what was derived from the text but for what is asked of it when edits of it have been made."""
-        kept = {name: self.__dict__[name] for name in self.lasting if name in self.__dict__}
-        self.forget()
-        self.__dict__.update(kept)
+        self.drop((*self.__getstate__(), *self.lasting))
+
+    def steps_from(self, before: Source) -> tuple[tuple[Edit, ...], ...]:
+        """Return the edits that made this text of an earlier one, step by step; none where they did not."""
+        steps: list[tuple[Edit, ...]] = []
+        step: Source = self
+        while step.before is not None and step.text != before.text:
+            steps.append(step.edits)
+            step = step.before
+        return tuple(reversed(steps)) if step.text == before.text else ()
 
     def apply(self: SourceT, edits: Iterable[Edit]) -> SourceT:
         """Return the source with `edits` made. Raises Conflict; with no edits, returns itself."""
@@ -213,18 +219,6 @@ class Source:
     def errors(self) -> int:
         """How many places of the text the language's parser cannot make sense of."""
         return 0
-
-    def fact(self: SourceT, compute: Callable[[SourceT], T]) -> T:
-        """Return `compute(self)`, computed once for this text: how a pass keeps what it learnt of a file."""
-        facts: dict[Callable[[SourceT], T], T] | None = self.__dict__.get("_facts")
-        if facts is None:
-            facts = self.__dict__["_facts"] = {}
-        try:
-            return facts[compute]
-        except KeyError:
-            pass
-        found = facts[compute] = compute(self)
-        return found
 
     @classmethod
     def prepare(cls) -> None:

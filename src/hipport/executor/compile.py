@@ -21,6 +21,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from hipport.building.compiler_messages import Message, Places
+from hipport.building.digests import Digests, digest_of, hash_tree, load_states, save_states
 from hipport.building.units import Unit
 from hipport.engine.outcomes import Ported, Reported
 from hipport.engine.pipeline import Pass
@@ -38,10 +39,9 @@ from hipport.executor.compilers import (
     find_compiler,
     run_compiler,
 )
-from hipport.executor.digests import digest_of, hash_of, hash_tree, load_states, rewriter, save_states
 from hipport.executor.kept import locked
 from hipport.executor.messages import NotCompiled, link_errors, located
-from hipport.executor.prepare import Dialect, Prepared, prepare, project_of, rewritten
+from hipport.executor.prepare import Dialect, Prepared, prepare, project_of, rewriter, rewritten
 from hipport.executor.unit_flags import header_folders, own_flags, units_of
 from hipport.program.project import Project
 from hipport.toolchain.processors import processors
@@ -253,11 +253,11 @@ class Builder:
         """Compile `units`, whose sources are the user's, from the tree that was prepared of them."""
         units = tuple(units)
         places = Places(prepared.root, copies={prepared.folder: prepared.base})
-        hashes: dict[str, str] = {}
+        digests = Digests()
         commands = [self._command(unit, prepared, header) for unit in units]
 
         def compiled(unit: Unit, command: list[str]) -> CompiledUnit:
-            return self._compile(unit, command, prepared, places, hashes)
+            return self._compile(unit, command, prepared, places, digests)
 
         with ThreadPoolExecutor(self.options.jobs or processors()) as pool:
             return tuple(pool.map(compiled, units, commands))
@@ -280,7 +280,7 @@ class Builder:
                 *self.includes]  # fmt: skip
 
     def _compile(
-        self, unit: Unit, command: list[str], prepared: Prepared, places: Places, hashes: dict[str, str]
+        self, unit: Unit, command: list[str], prepared: Prepared, places: Places, digests: Digests
     ) -> CompiledUnit:
         source = prepared.made(unit.source)
         path = places.locate(unit.source, 0, 0, prepared.root)[0]
@@ -290,7 +290,7 @@ class Builder:
         states = folder / "states.json"
         for state in load_states(states):
             made = folder / state["object"]
-            if all(hash_of(read, hashes) == digest for read, digest in state["read"].items()) and made.exists():
+            if digests.are(state["read"]) and made.exists():
                 keeping.used(folder)
                 messages = located(state["said"], source, places)
                 return CompiledUnit(path, made, True, True, state["seconds"], messages, state["said"], tuple(whole))
@@ -303,7 +303,7 @@ class Builder:
             messages = located(said, source, places)
             if status:
                 return CompiledUnit(path, Path(), False, False, seconds, messages, said, tuple(whole))
-            read = {name: hash_of(name, hashes) for name in _all_read(listing, unit.folder)}
+            read = digests.all_of(_all_read(listing, unit.folder))
             name = digest_of(sorted(read.items())) + ".o"
             # Complete before it has its name: others may look at the same time.
             shutil.copyfile(new, folder / f"{name}.{os.getpid()}")

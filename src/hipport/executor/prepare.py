@@ -7,6 +7,7 @@ which file the user wrote, and lines stay where they are, so that messages, faul
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -299,3 +300,13 @@ def _link_others(folder: Path, to: Path, kept: set[Path], made: Mapping[Path, Pa
             if not (origin / name).exists() and not any(path.is_relative_to(inside) for path in kept):
                 shutil.rmtree(inside)
                 names.remove(name)
+
+
+#: Modules that the text of a prepared file depends on, in this folder.
+_REWRITING = frozenset(("device_assembly", "ballots", "launches", "loops", "prepare", "shared"))
+
+
+def rewriter() -> list[str]:
+    """Return the hashes of what the text of a prepared file depends on, besides the file."""
+    files = sorted(path for path in Path(__file__).parent.glob("*.py") if path.stem in _REWRITING)
+    return [hashlib.sha256(path.read_bytes()).hexdigest() for path in files]

@@ -21,17 +21,15 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path, PurePath
 from typing import Any, Literal
 
-from hipport.building import recorder
 from hipport.building.compiler_messages import Message, Places, parse
 from hipport.building.just_in_time import just_in_time
 from hipport.building.recorder import setup_scripts
-from hipport.core import reading
+from hipport.building.session import BuildSession, Toolkit, build_session
 from hipport.engine.outcomes import Ported, Reported
 from hipport.engine.pipeline import Pass
 from hipport.executor import compile as compiling
@@ -42,8 +40,7 @@ from hipport.executor.missing_names import absent
 from hipport.executor.prepare import Dialect, Prepared, prepare
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp
-from hipport.toolchain.processes import Box, ask_python, limited, run_script
-from hipport.workspace.copies import copy_tree, reached, write_port
+from hipport.toolchain.processes import ask_python, limited
 from hipport.workspace.discovery import discover
 
 #: What PyTorch takes itself for while it says how an extension is built.
@@ -194,87 +191,120 @@ def torch_of(python: Path, env: Mapping[str, str]) -> Torch:
     )
 
 
-def build(
-    tree: Path,
-    dialect: str,
-    *,
-    env: Mapping[str, str],
-    cache: Path,
-    python: Path,
-    ported: Ported | None = None,
-    passes: Sequence[Pass[Any]] = (),
-    only: Callable[[str], bool] | None = None,
-    wave: int | None = None,
-    jobs: int = 1,
-    timeout: float = 600.0,
-) -> Built:
+@dataclass(frozen=True)
+class ExtensionOptions:
+    """How an extension is built.
+
+    `env` is the environment, also for setup.py; `kept` a folder to keep what was made; `python` the interpreter whose
+    PyTorch is built against. `passes` are run before the executor's own, which know no inline PTX. `only` chooses
+    extensions by name. `wave`: how many lanes wavefronts have in all runs of it, which is a constant then. `jobs` is
+    how many compilers run at once, `timeout` the seconds that each may take.
+    """
+
+    env: Mapping[str, str]
+    kept: Path
+    python: Path
+    passes: tuple[Pass[Any], ...] = ()
+    only: Callable[[str], bool] | None = None
+    wave: int | None = None
+    jobs: int = 1
+    timeout: float = 600.0
+
+
+def build(tree: Path, dialect: str, options: ExtensionOptions, ported: Ported | None = None) -> Built:
     """Build the extensions of the setup.py files in `tree`, which is not written to.
 
-    `dialect` is `cuda` for original sources, `hip` for ported ones, `host` for a build that has no GPU. `env` is the
-    environment, also for setup.py; `cache` a folder to keep what was made; `python` the interpreter whose PyTorch is
-    built against. With `ported`, what hipport made of `tree` is built, and messages name the lines of `tree`. `passes`
-    are run before the executor's own, which know no inline PTX. `only` chooses extensions by name. `wave`: how many
-    lanes wavefronts have in all runs of it, which is a constant then. Raises NotBuildable.
+    `dialect` is `cuda` for original sources, `hip` for ported ones, `host` for a build that has no GPU. With `ported`,
+    what hipport made of `tree` is built, and messages name the lines of `tree`. Raises NotBuildable.
     """
-    torch = torch_of(python, env)
+    torch = torch_of(options.python, options.env)
     identity = hashlib.sha256(f"{tree}\0{dialect}\0{torch.include}".encode()).hexdigest()[:16]
-    folder = cache / "trees" / identity
-    folder.mkdir(parents=True, exist_ok=True)
     project = ported.project if ported is not None else discover([tree])
     assert project.root is not None, "text in memory is not built"
-    top = reached(tree, [project.root / source.path for source in project.sources])
-    whole = folder / top.name
-    copy = whole / tree.relative_to(top)
-    with ExitStack() as locks:
-        lock = locks.enter_context((folder / ".lock").open("w"))
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        copy_tree(top, whole)
-        if ported is not None:
-            write_port(ported, top, whole)
-        recorder = _Recorder(torch, dialect, env, cache, copy, timeout)
-        units, modules, about = recorder.all()
-        units = [unit for unit in units if only is None or only(unit.extension)]
+    members = [project.root / source.path for source in project.sources]
+    with build_session(options.kept / "trees" / identity, tree, members) as session:
+        session.fill(ported)
+        units, modules, about = _Recorder(session, torch, dialect, options).all()
+        units = [unit for unit in units if options.only is None or options.only(unit.extension)]
         if not units:
-            raise NotBuildable(f"{tree}: no setup.py there builds an extension{' that was asked for' if only else ''}")
-        prepared = None
-        if dialect != "host":
-            folders = [Path(each) for unit in units for each in _kept(unit, torch, cache)[1] if each[0] == "/"]
-            given = [top / each.relative_to(whole) for each in dict.fromkeys(folders) if each.is_relative_to(whole)]
-            into = folder / "made"
-            prepared = prepare(
-                ported or project,
-                into,
-                "hip" if dialect == "hip" else "cuda",
-                passes=(*passes, torch_devices.PASS),
-                folders=given,
-            )
-        compiler = _Compiler(torch, dialect, project, prepared, tree, copy, top, whole, env, cache, timeout, wave)
-        with ThreadPoolExecutor(jobs) as pool:
+            asked = " that was asked for" if options.only else ""
+            raise NotBuildable(f"{tree}: no setup.py there builds an extension{asked}")
+        prepared = _prepared(session, ported or project, dialect, units, torch, options) if dialect != "host" else None
+        compiler = _Compiler(session, torch, dialect, project, prepared, options)
+        with ThreadPoolExecutor(options.jobs) as pool:
             objects = list(pool.map(compiler.compile, units))
         failed = [message for each in objects for message in each.messages if message.severity == "error"]
         if failed:
             said = _said(failed)
-            raise NotBuildable(said + (_ONE_WAVE if wave is None and _NO_CONSTANT.search(said) else ""))
-        built = []
-        for extension in dict.fromkeys(unit.extension for unit in units):
-            place = modules.get(extension, copy / ".jit" / f"{extension}.so")
-            members = [(unit, o.path) for unit, o in zip(units, objects, strict=True) if unit.extension == extension]
-            # Of an inline function that several units have, the linker takes the first.
-            members.sort(key=lambda each: not each[0].device)
-            compiler.link([path for _, path in members], place, torch)
-            built.append(Module(extension, place))
-        libraries = (compiler.runtime,) if dialect != "host" else ()
-        guard = allocator(torch, compiler.runtime, env=env, cache=cache) if dialect != "host" else None
+            raise NotBuildable(said + (_ONE_WAVE if options.wave is None and _NO_CONSTANT.search(said) else ""))
+        built = list(_linked(compiler, units, objects, modules))
+        libraries: tuple[Path, ...] = ()
+        guard = None
+        if dialect != "host":
+            libraries = (compiler.runtime,)
+            guard = allocator(torch, compiler.runtime, env=options.env, cache=options.kept)
+    try:
+        keeping.prune(options.kept, keeping.limit(options.env))
+    except ValueError as problem:
+        raise NotBuildable(str(problem)) from None
+    paths = _import_paths(built, about, session.kept / "packages")
     seconds = {
-        PurePath(unit.source.relative_to(copy) if unit.source.is_relative_to(copy) else unit.source): each.seconds
+        PurePath(
+            unit.source.relative_to(session.copy) if unit.source.is_relative_to(session.copy) else unit.source
+        ): each.seconds
         for unit, each in zip(units, objects, strict=True)
         if not each.cached
     }
-    try:
-        keeping.prune(cache, keeping.limit(env))
-    except ValueError as problem:
-        raise NotBuildable(str(problem)) from None
-    links = folder / "packages"
+    if prepared is None:
+        return Built(dialect, session.copy, tuple(built), paths, libraries, guard, seconds)
+    names = {each.name for each in options.passes}
+    edited = tuple(each for each in prepared.edited if each.rule.partition("/")[0] in names)
+    of_tree = {prepared.base / each.path for each in prepared.sources.values()}
+    around = tuple(sorted(path for path in of_tree if not path.is_relative_to(tree) and path.is_file()))
+    return Built(
+        dialect,
+        session.copy,
+        tuple(built),
+        paths,
+        libraries,
+        guard,
+        seconds,
+        edited=edited,
+        reported=prepared.reported,
+        around=around,
+    )
+
+
+def _prepared(
+    session: BuildSession,
+    code: Ported | Project,
+    dialect: str,
+    units: Sequence[_Unit],
+    torch: Torch,
+    options: ExtensionOptions,
+) -> Prepared:
+    """Return the tree of C++ that the executor compiles, with the folders that units include from."""
+    folders = [Path(each) for unit in units for each in _kept(unit, torch, options.kept)[1] if each[0] == "/"]
+    given = [session.original(each) for each in dict.fromkeys(folders) if each.is_relative_to(session.whole)]
+    passes = (*options.passes, torch_devices.PASS)
+    return prepare(code, session.kept / "made", "hip" if dialect == "hip" else "cuda", passes=passes, folders=given)
+
+
+def _linked(
+    compiler: _Compiler, units: Sequence[_Unit], objects: Sequence[_Object], modules: Mapping[str, Path]
+) -> Iterator[Module]:
+    """Link each extension, and yield it."""
+    for extension in dict.fromkeys(unit.extension for unit in units):
+        place = modules.get(extension, compiler.session.copy / ".jit" / f"{extension}.so")
+        members = [(unit, o.path) for unit, o in zip(units, objects, strict=True) if unit.extension == extension]
+        # Of an inline function that several units have, the linker takes the first.
+        members.sort(key=lambda each: not each[0].device)
+        compiler.link([path for _, path in members], place)
+        yield Module(extension, place)
+
+
+def _import_paths(built: Sequence[Module], about: Mapping[str, str], links: Path) -> tuple[Path, ...]:
+    """Return what goes in front of sys.path, with what `about` says of distributions put there."""
     shutil.rmtree(links, ignore_errors=True)
     paths = tuple(dict.fromkeys(_import_path(module, links) for module in built))
     for name, text in about.items():
@@ -283,14 +313,7 @@ def build(
             place = path / f"{name.replace('-', '_')}.egg-info"
             place.mkdir(exist_ok=True)
             (place / "PKG-INFO").write_text(text, encoding="utf-8")
-    names = {each.name for each in passes}
-    edited = tuple(each for each in (prepared.edited if prepared else ()) if each.rule.partition("/")[0] in names)
-    reported = prepared.reported if prepared else ()
-    of_tree = {prepared.base / each.path for each in prepared.sources.values()} if prepared else set()
-    around = tuple(sorted(path for path in of_tree if not path.is_relative_to(tree) and path.is_file()))
-    return Built(
-        dialect, copy, tuple(built), paths, libraries, guard, seconds, edited=edited, reported=reported, around=around
-    )
+    return paths
 
 
 def host_compiler(torch: Torch, env: Mapping[str, str]) -> compilers.Compiler:
@@ -384,34 +407,32 @@ def _said(messages: Sequence[Message]) -> str:
 
 @dataclass(frozen=True)
 class _Recorder:
-    """Runs `record_extensions` for a copy of a tree."""
+    """Has `record_extensions` run the scripts of a copy."""
 
+    session: BuildSession
     torch: Torch
     dialect: str
-    env: Mapping[str, str]
-    cache: Path
-    copy: Path
-    timeout: float
+    options: ExtensionOptions
 
     def all(self) -> tuple[list[_Unit], dict[str, Path], dict[str, str]]:
         """Return the units of all extensions, where each extension goes, and what is known of each distribution."""
         units: list[_Unit] = []
         modules: dict[str, Path] = {}
         about: dict[str, str] = {}
-        scripts = [path for path in sorted(self.copy.rglob("*.py")) if ".hipport" not in path.parts]
+        scripts = [path for path in sorted(self.session.copy.rglob("*.py")) if ".hipport" not in path.parts]
         setups = setup_scripts(scripts)
         problems = []
         for script in setups:
             answer, problem = self._run({"kind": "setup", "script": script.name}, script.parent)
             if problem:
-                problems.append(f"{script.relative_to(self.copy)}: {problem}")
+                problems.append(f"{script.relative_to(self.session.copy)}: {problem}")
                 continue
             units += self._units(answer)
             modules |= {name: Path(path) for name, path in answer["modules"].items()}
             about |= answer["about"]
         if not setups:
             for script in scripts:
-                for call in just_in_time(script, self.copy)[0]:
+                for call in just_in_time(script, self.session.copy)[0]:
                     request = {
                         "kind": "jit",
                         "function": call.function,
@@ -421,7 +442,7 @@ class _Recorder:
                     }
                     answer, problem = self._run(request, script.parent)
                     if problem:
-                        problems.append(f"{script.relative_to(self.copy)}, line {call.line}: {problem}")
+                        problems.append(f"{script.relative_to(self.session.copy)}, line {call.line}: {problem}")
                     else:
                         units += self._units(answer)
         if problems and not units:
@@ -439,41 +460,12 @@ class _Recorder:
             )
 
     def _run(self, request: dict[str, Any], folder: Path) -> tuple[dict[str, Any], str]:
-        scratch = self.copy.parent / "scratch"
-        shutil.rmtree(scratch, ignore_errors=True)
-        scratch.mkdir(parents=True)
-        asked, answered = scratch / "request.json", scratch / "answer.json"
-        gpu = self.dialect != "host"
-        whole = {
-            **request,
-            "archs": ["gfx942"],
-            "hip": _HIP,
-            "cuda": _CUDA if self.dialect == "cuda" else None,
-            "gpu": gpu,
-            "hipify": False,
-            "output": str(answered),
-            "scratch": str(scratch / "build"),
-            "tree": str(self.copy),
-        }
-        asked.write_text(json.dumps(whole), encoding="utf-8")
-        dropped = ("CUDA_HOME", "CUDA_PATH", "ROCM_HOME", "ROCM_PATH", "HIP_PATH", "MAKEFLAGS")
-        env = {name: value for name, value in self.env.items() if name not in dropped}
-        env |= {"TORCH_DONT_CHECK_COMPILER_ABI": "1", "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1"}
-        home = str(_toolkit(self.cache))
-        if self.dialect == "cuda":
-            env |= {"CUDA_HOME": home, "TORCH_CUDA_ARCH_LIST": "8.0"}
-        elif gpu:
-            env |= {"HIP_PLATFORM": "amd", "ROCM_HOME": home, "ROCM_PATH": home, "PYTORCH_ROCM_ARCH": "gfx942"}
-        script = recorder.SCRIPT
-        status, said = run_script(
-            self.torch.python, script, [str(asked)], folder, env, self.timeout, Box((scratch, self.copy))
-        )
-        try:
-            recorded: dict[str, Any] = json.loads(reading.read(answered))
-        except (OSError, ValueError):
-            last = said.strip().splitlines()[-1] if said.strip() else f"it ended with status {status}"
-            return {}, f"it did not end within {self.timeout:.0f} s" if status is None else last
-        return recorded, recorded["error"].replace(str(self.copy) + os.sep, "")
+        self.session.clear()
+        whole = {**request, "scratch": str(self.session.scratch / "build")}
+        cuda = _CUDA if self.dialect == "cuda" else None
+        toolkit = Toolkit(_toolkit(self.options.kept), _HIP, ("gfx942",), cuda, self.dialect != "host", hipify=False)
+        options = self.options
+        return self.session.record(whole, folder, self.torch.python, toolkit, options.env, options.timeout)
 
 
 def _toolkit(cache: Path) -> Path:
@@ -505,34 +497,27 @@ class _Object:
 
 @dataclass
 class _Compiler:
+    session: BuildSession
     torch: Torch
     dialect: str
     project: Project
     prepared: Prepared | None
-    tree: Path
-    copy: Path
-    top: Path
-    whole: Path
-    env: Mapping[str, str]
-    cache: Path
-    timeout: float
-    wave: int | None
+    options: ExtensionOptions
     runtime: Path = field(init=False)
     compiler: compilers.Compiler = field(init=False)
     host_compiler: compilers.Compiler = field(init=False)
     places: Places = field(init=False)
-    digests: dict[str, str] = field(init=False, default_factory=dict)
     #: Precompiled headers that were found to be current.
     current: set[Path] = field(init=False, default_factory=set)
 
     def __post_init__(self) -> None:
         # What was prepared says by itself which lines it comes from.
-        self.places = Places(self.tree, {self.whole: self.top})
-        self.compiler = compilers.find_compiler(self.env)
-        self.host_compiler = host_compiler(self.torch, self.env)
+        self.places = Places(self.session.tree, {self.session.whole: self.session.top})
+        self.compiler = compilers.find_compiler(self.options.env)
+        self.host_compiler = host_compiler(self.torch, self.options.env)
         if self.dialect != "host":
             try:
-                self.runtime = compiling.runtime(self.compiler, self.cache, env=self.env)
+                self.runtime = compiling.runtime(self.compiler, self.options.kept, env=self.options.env)
             except NotCompiled as problem:
                 raise NotBuildable(f"the executor's runtime does not compile: {problem}") from problem
 
@@ -542,7 +527,7 @@ class _Compiler:
 
     def builder(self, optimize: str, compiler: compilers.Compiler) -> compiling.Builder:
         """What compiles programs, for its flags."""
-        options = compiling.Options(self.env, compiler, optimize=optimize)
+        options = compiling.Options(self.options.env, compiler, optimize=optimize)
         return compiling.Builder(options, _said_as(self.dialect))
 
     def flags(self, optimize: str, compiler: compilers.Compiler) -> list[str]:
@@ -555,43 +540,43 @@ class _Compiler:
         least: Headers = "tensors" if unit.device and not self._is_of_host(unit.source) else "light"
         command = self._command(unit, least)
         key = hashlib.sha256(json.dumps([_FORMAT, str(unit.source), command]).encode()).hexdigest()
-        folder = self.cache / "objects" / key[:2] / key[2:]
+        folder = self.options.kept / "objects" / key[:2] / key[2:]
         for state in sorted(folder.glob("*.json")):
             read: dict[str, str] = json.loads(state.read_text())
-            if all(self._digest(path) == digest for path, digest in read.items()):
+            if self.session.digests.are(read):
                 return _Object(state.with_suffix(".o"), 0.0, True, ())
         folder.mkdir(parents=True, exist_ok=True)
         made, listing = folder / f"{os.getpid()}.o", folder / f"{os.getpid()}.d"
         start = time.monotonic()
         source = str(self._made(unit.source))
         out = ["-MD", "-MF", str(listing), "-MT", "out", "-x", "c++", "-c", source, "-o", str(made)]
-        status, said = limited([*command, *out], unit.folder, self.env, self.timeout)
+        status, said = limited([*command, *out], unit.folder, self.options.env, self.options.timeout)
         for headers in _HEADERS[_HEADERS.index(least) + 1 :]:
             # It may be what these headers leave out. If not, PyTorch's own say so, too.
             lacking = _OF_TORCH.search(said) or (headers == "light" and _LACKING.search(said))
             if status and f"-I{_TORCH_LIGHT}" in command and lacking:
                 command = self._command(unit, headers)
-                status, said = limited([*command, *out], unit.folder, self.env, self.timeout)
+                status, said = limited([*command, *out], unit.folder, self.options.env, self.options.timeout)
         seconds = time.monotonic() - start
         if status != 0:
             messages = self.places.located(parse(said, unit.source), unit.folder)
             if not any(message.severity == "error" for message in messages):
                 path = self.places.locate(unit.source, 0, 0, unit.folder)[0]
                 last = "\n".join(said.strip().splitlines()[-5:])
-                ended = f"the compiler did not end within {self.timeout:.0f} s" if status is None else last
+                ended = f"the compiler did not end within {self.options.timeout:.0f} s" if status is None else last
                 messages = (*messages, Message(path, 0, 0, "error", ended))
             return _Object(made, seconds, False, messages)
         # What PyTorch and the system have is told by their versions, which are part of the command.
         own = (str(self.torch.include), "/usr/")
         names = precompiled.files_listed(listing, unit.folder)
-        digests = {name: self._digest(name) for name in names if not name.startswith(own) and not name.endswith(".gch")}
+        digests = self.session.digests.all_of(n for n in names if not n.startswith(own) and not n.endswith(".gch"))
         name = hashlib.sha256(json.dumps(digests).encode()).hexdigest()[:24]
         made.replace(folder / f"{name}.o")
         listing.unlink()
         (folder / f"{name}.json").write_text(json.dumps(digests))
         return _Object(folder / f"{name}.o", seconds, False, ())
 
-    def link(self, objects: Iterable[Path], place: Path, torch: Torch) -> None:
+    def link(self, objects: Iterable[Path], place: Path) -> None:
         """Link a module. Everything it calls must be there: what is missing is said now and not at import."""
         place.parent.mkdir(parents=True, exist_ok=True)
         runtime = [str(self.runtime), f"-Wl,-rpath,{self.runtime.parent}"] if self.dialect != "host" else []
@@ -601,20 +586,20 @@ class _Compiler:
         def command(objects: Sequence[Path]) -> list[str]:
             return [
                 *(self.compiler.path, "-shared", "-o", str(place), *map(str, objects), *runtime),
-                *(f"-L{torch.lib}", f"-Wl,-rpath,{torch.lib}", *libraries),
+                *(f"-L{self.torch.lib}", f"-Wl,-rpath,{self.torch.lib}", *libraries),
             ]
 
         status, said = linking.link(
             command,
             list(objects),
-            lambda words: limited(words, place.parent, {**self.env, "LC_ALL": "C"}, self.timeout),
+            lambda words: limited(words, place.parent, {**self.options.env, "LC_ALL": "C"}, self.options.timeout),
         )
         if status != 0:
             lines = [line for line in said.splitlines() if "undefined" in line or "multiple" in line or "error" in line]
             raise NotBuildable(f"{place.name} could not be linked: " + "\n".join(lines[:8] or said.splitlines()[-3:]))
 
     def _command(self, unit: _Unit, headers: Headers) -> list[str]:
-        defines, given = _kept(unit, self.torch, self.cache)
+        defines, given = _kept(unit, self.torch, self.options.kept)
         includes = [str(self._made(Path(word))) if word[0] == "/" else word for word in given]
         compiler = self.compiler_of(unit)
         identity = f"// {self.torch.version} {compiler.identity.splitlines()[0]}\n"
@@ -624,8 +609,8 @@ class _Compiler:
         dialect = _said_as(self.dialect)
         own = self.builder(_KERNELS, compiler).includes
         defines += [flag.removeprefix("-D") for flag in compiling.dialect_defines(dialect, device=unit.device)]
-        if self.wave is not None and dialect == "hip":
-            defines.append(f"SIMT_WAVE_OF_BUILD={self.wave}")
+        if self.options.wave is not None and dialect == "hip":
+            defines.append(f"SIMT_WAVE_OF_BUILD={self.options.wave}")
         text = f'{identity}{_as_text(defines)}#include "simt/prelude.h"\n'
         # Where that is needed, PyTorch's headers are compiled anew: those that were compiled have other flags.
         step = compiler.lockstep(self.prepared) if unit.device and self.prepared is not None else ()
@@ -657,9 +642,9 @@ class _Compiler:
 
     def _made(self, path: Path) -> Path:
         """Where a file or folder of the copy is that was prepared."""
-        if self.prepared is None or not path.is_relative_to(self.whole):
+        if self.prepared is None or not path.is_relative_to(self.session.whole):
             return path
-        original = self.top / path.relative_to(self.whole)
+        original = self.session.top / path.relative_to(self.session.whole)
         made = self.prepared.made(original)
         return path if made == original else made
 
@@ -685,7 +670,7 @@ class _Compiler:
 
     def _header(self, text: str) -> Path:
         """A header with `text`. What is defined on the command line would forbid the compiled PyTorch headers."""
-        path = self.cache / "defines" / f"{hashlib.sha256(text.encode()).hexdigest()[:24]}.h"
+        path = self.options.kept / "defines" / f"{hashlib.sha256(text.encode()).hexdigest()[:24]}.h"
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
             # Units are compiled by threads of one process.
@@ -715,7 +700,7 @@ class _Compiler:
             # What keeps calls apart is no matter of what headers mean; clang wants the same.
             flags = [flag for flag in flags if flag not in compiler.keeps_calls]
         what = json.dumps([_FORMAT, text, *shown, compiler.identity, self.torch.version, flags, folders])
-        folder = self.cache / "torch" / hashlib.sha256(what.encode()).hexdigest()[:24]
+        folder = self.options.kept / "torch" / hashlib.sha256(what.encode()).hexdigest()[:24]
         header = folder / "torch_headers.h"
         compiled = folder / f"torch_headers.h.{compiler.precompiled}"
         with keeping.locked(folder):
@@ -730,11 +715,11 @@ class _Compiler:
                 done = subprocess.run(
                     command,
                     cwd=folder,
-                    env=dict(self.env),
+                    env=dict(self.options.env),
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.STDOUT,
-                    timeout=3 * self.timeout,
+                    timeout=3 * self.options.timeout,
                     check=False,
                 )
                 if done.returncode:
@@ -758,10 +743,10 @@ class _Compiler:
         """A unit and the files of the tree that it includes; None for one that cannot be read."""
         files = self.project.by_path
         assert self.project.root is not None
-        if not source.is_relative_to(self.copy):
+        if not source.is_relative_to(self.session.copy):
             yield None
             return
-        start = PurePath((self.tree / source.relative_to(self.copy)).relative_to(self.project.root))
+        start = PurePath((self.session.tree / source.relative_to(self.session.copy)).relative_to(self.project.root))
         seen, queue = {start}, [start]
         while queue:
             each = files.get(queue.pop())
@@ -774,14 +759,6 @@ class _Compiler:
                     if other.path not in seen:
                         seen.add(other.path)
                         queue.append(other.path)
-
-    def _digest(self, path: str) -> str:
-        if path not in self.digests:
-            try:
-                self.digests[path] = reading.digest(path)
-            except OSError:
-                self.digests[path] = ""
-        return self.digests[path]
 
 
 def _as_text(defines: Iterable[str]) -> str:

@@ -267,7 +267,7 @@ class ExtensionScript:
         whole = posixpath.normpath(posixpath.join(_ROOT, self.path.parent.as_posix(), value))
         return posixpath.relpath(whole, _ROOT) if whole.startswith(_ROOT + "/") else whole
 
-    def _value(self, node: ast.expr | None, local: Mapping[str, str]) -> _Strings:
+    def _value(self, node: ast.expr | None, local: Mapping[str, str]) -> _Strings:  # noqa: C901  # one match over nodes
         self.steps += 1
         if self.steps > _STEPS:
             raise _Unknown

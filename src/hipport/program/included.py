@@ -9,7 +9,8 @@ from pathlib import Path, PurePath, PurePosixPath
 
 from hipport.core.reading import read_or_nothing
 from hipport.program.include_resolution import Includes
-from hipport.syntax.cpp import UNITS, Cpp, Include
+from hipport.syntax.cpp import UNITS, Cpp
+from hipport.syntax.cpp_text import Include
 
 
 def includes(path: Path) -> tuple[Include, ...]:

@@ -15,7 +15,8 @@ from hipport.core.edits import Edit, NewFile, Span
 from hipport.core.source import Source
 from hipport.program.project import Project
 from hipport.syntax.cmake_script import CMake
-from hipport.syntax.cpp import Cpp, Include
+from hipport.syntax.cpp import Cpp
+from hipport.syntax.cpp_text import Include
 
 FOLDER = "hipport"
 #: Headers that mostly take the place of one that the program includes.

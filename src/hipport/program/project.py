@@ -12,10 +12,12 @@ from functools import cached_property
 from pathlib import Path, PurePath
 from typing import Any, TypeVar, cast
 
+from hipport.core.facts import Facts
 from hipport.core.source import Source
 from hipport.program.include_graph import Linked, Shared, connected
 from hipport.program.include_resolution import Includes
-from hipport.syntax.cpp import UNITS, Cpp, Include, within
+from hipport.syntax.cpp import UNITS, Cpp, within
+from hipport.syntax.cpp_text import Include
 
 T = TypeVar("T")
 
@@ -114,25 +116,15 @@ class Skipped:
     why: str
 
 
-class Component(tuple[Source, ...]):
+class Component(tuple[Source, ...], Facts):
     """Files that are connected by includes, and what is worked out of all of them: known as long as they stay."""
-
-    def fact(self, compute: Callable[[Component], T]) -> T:
-        """Return `compute(self)`, computed once."""
-        facts: dict[Callable[[Component], T], T] = self.__dict__.setdefault("_facts", {})
-        try:
-            return facts[compute]
-        except KeyError:
-            pass
-        found = facts[compute] = compute(self)
-        return found
 
     def __reduce__(self) -> tuple[type[Component], tuple[tuple[Source, ...]]]:
         return Component, (tuple(self),)
 
 
 @dataclass(frozen=True)
-class Project:
+class Project(Facts):
     """Sources with paths relative to one root, and what they are ported to."""
 
     sources: tuple[Source, ...]
@@ -176,17 +168,16 @@ class Project:
             return self
         result = self.of(tuple(changed.get(source.path, source) for source in self.sources))
         # What takes all files to work out stays known as long as it stays true.
-        if "_linked" in self.__dict__ and all(
+        if self.known("_linked") and all(
             self._own_includes(self.by_path[path]) == self._own_includes(changed[path]) for path in changed
         ):
-            result.__dict__["_linked"] = self._linked
-            result.__dict__["_homes"] = self._homes
             touched = {self._linked.group_of[path] for path in changed if path in self._linked.group_of}
-            result.__dict__["_components"] = {
+            untouched = {
                 group: known
                 for group, known in self._components.items()
                 if touched.isdisjoint(self._linked.seen_by[group])
             }
+            result.carry({"_linked": self._linked, "_homes": self._homes, "_components": untouched})
         return result
 
     def of(self, sources: tuple[Source, ...], homes: Mapping[PurePath, PurePath] | None = None) -> Project:
@@ -196,8 +187,7 @@ class Project:
         whole tree, where other files of their programs are left out.
         """
         result = replace(self, sources=sources)
-        result.__dict__["includes"] = self.includes
-        result.__dict__["_told_homes"] = self._told_homes if homes is None else homes
+        result.carry({"includes": self.includes, "_told_homes": self._told_homes if homes is None else homes})
         return result
 
     @cached_property
@@ -224,13 +214,6 @@ class Project:
             commands=self.commands,
             left=(skipped.path for skipped in self.skipped if skipped.kind in ("vendored", "excluded", "refused")),
         )
-
-    def fact(self, compute: Callable[[Project], T]) -> T:
-        """Return `compute(self)`, computed once for these sources."""
-        facts: dict[Callable[[Project], T], T] = self.__dict__.setdefault("_facts", {})
-        if compute not in facts:
-            facts[compute] = compute(self)
-        return facts[compute]
 
     def included(self, source: Source, include: Include) -> Iterable[Source]:
         """Return the files of the project that an `#include` in `source` may mean: mostly none or one."""
@@ -420,7 +403,7 @@ class Project:
         numbers = self._linked.units(source.path)
         if not numbers:
             return source.fact(cast("Any", fact)) if source.path not in but else found
-        known: dict[object, frozenset[T]] = self.__dict__.setdefault("_declared", {})
+        known: dict[object, frozenset[T]] = self._declared
         for number in numbers:
             key = (fact, number, but)
             if key not in known:
@@ -428,6 +411,11 @@ class Project:
                 known[key] = frozenset[T]().union(*(cast("Cpp", other).fact(fact) for other in files))
             found |= known[key]
         return found
+
+    @cached_property
+    def _declared(self) -> dict[object, frozenset[Any]]:
+        """What each translation unit declares, by the fact that tells it."""
+        return {}
 
     def home(self, source: Source) -> PurePath:
         """Return the deepest folder that `source` is in with all files that it is connected to within its program.

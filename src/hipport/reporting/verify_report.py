@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from hipport.core.terminal import block, joined, painter
@@ -20,22 +20,7 @@ def as_text(verified: Verified, colour: bool = False) -> str:
     lines = [paint("bold", f"{verified.package} in {verified.root}")]
     if verified.original:
         lines.append(f"the original is {verified.original}")
-    cases = list(dict.fromkeys(outcome.case for ran in verified.ran for outcome in ran.outcomes))
-    # Orders beside each other: they are to be alike.
-    groups: dict[tuple[str, int], list[Ran]] = {}
-    for ran in verified.ran:
-        groups.setdefault((ran.configuration.side, ran.configuration.lanes), []).append(ran)
-    orders = list(dict.fromkeys(ran.configuration.order for ran in verified.ran if ran.configuration.side != "gpu"))
-    header = ["case", *(f"{side}@{lanes}" for side, lanes in groups)]
-    rows = [[case, *(_cell(case, group) for group in groups.values())] for case in cases]
-    widths = [max(len(row[i]) for row in (header, *rows)) for i in range(len(header))]
-    lines.append("  ".join(cell.ljust(width) for cell, width in zip(header, widths, strict=True)).rstrip())
-    for row in rows:
-        cells = [row[0].ljust(widths[0])]
-        for cell, width in zip(row[1:], widths[1:], strict=True):
-            cells.append(paint("good" if cell.startswith("ok") else "bad", cell.ljust(width)))
-        lines.append("  ".join(cells).rstrip())
-    lines += [paint("dim", f"orders: {', '.join(orders)}; largest absolute / relative error over all of them"), ""]
+    lines += _table(verified, paint)
     told: set[str] = set()
     lines += _faults(verified, "fault", paint)
     for ran in verified.ran:
@@ -52,15 +37,7 @@ def as_text(verified: Verified, colour: bool = False) -> str:
             f"{where}{first.case}, {first.configuration}: first differs from the original after launch {first.launch} "
             f"({first.kernel}): {first.what}"
         )
-    alike: dict[tuple[str, ...], list[str]] = {}
-    for case, others in verified.depends_on_order.items():
-        alike.setdefault(others, []).append(case)
-    for others, of in alike.items():
-        lines.append(
-            f"{', '.join(of)}: the {paint('bad', 'original')} differs from itself when its threads run in another "
-            f"order ({', '.join(others)}): a data race, or sums that rounding changes more than the tolerance allows. "
-            "What it gives is no measure of the port there"
-        )
+    lines += _depends_on_order(verified, paint)
     slow = sorted(verified.compiled.items(), key=lambda item: -item[1])[:3]
     if slow:
         total = sum(verified.compiled.values())
@@ -70,16 +47,53 @@ def as_text(verified: Verified, colour: bool = False) -> str:
         # What differs may be what was assumed.
         lines += _for_a_person("assumed in the port:", verified.assumed)
     lines += ["", "not checked:", *(f"  {each}" for each in verified.not_checked)]
-    unknown = verified.without_reference
-    if unknown:
-        whys: dict[str, list[str]] = {}
-        for case in unknown:
-            whys.setdefault(verified.why_no_measure(case), []).append(case)
-        for why, of in whys.items():
-            lines.append(paint("bad", f"nothing to compare with: the original {why} in {', '.join(of)}"))
-    else:
-        lines.append(paint("good", "verified") if verified.ok else paint("bad", "differs"))
+    lines += _last(verified, paint)
     return joined(lines)
+
+
+def _table(verified: Verified, paint: Callable[[str, str], str]) -> Iterator[str]:
+    """Yield a table of cases by configurations, orders beside each other: they are to be alike."""
+    cases = list(dict.fromkeys(outcome.case for ran in verified.ran for outcome in ran.outcomes))
+    groups: dict[tuple[str, int], list[Ran]] = {}
+    for ran in verified.ran:
+        groups.setdefault((ran.configuration.side, ran.configuration.lanes), []).append(ran)
+    header = ["case", *(f"{side}@{lanes}" for side, lanes in groups)]
+    rows = [[case, *(_cell(case, group) for group in groups.values())] for case in cases]
+    widths = [max(len(row[i]) for row in (header, *rows)) for i in range(len(header))]
+    yield "  ".join(cell.ljust(width) for cell, width in zip(header, widths, strict=True)).rstrip()
+    for row in rows:
+        cells = [row[0].ljust(widths[0])]
+        for cell, width in zip(row[1:], widths[1:], strict=True):
+            cells.append(paint("good" if cell.startswith("ok") else "bad", cell.ljust(width)))
+        yield "  ".join(cells).rstrip()
+    orders = list(dict.fromkeys(ran.configuration.order for ran in verified.ran if ran.configuration.side != "gpu"))
+    yield paint("dim", f"orders: {', '.join(orders)}; largest absolute / relative error over all of them")
+    yield ""
+
+
+def _depends_on_order(verified: Verified, paint: Callable[[str, str], str]) -> Iterator[str]:
+    """Yield the cases in which the original differs from itself."""
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for case, others in verified.depends_on_order.items():
+        alike.setdefault(others, []).append(case)
+    for others, of in alike.items():
+        yield (
+            f"{', '.join(of)}: the {paint('bad', 'original')} differs from itself when its threads run in another "
+            f"order ({', '.join(others)}): a data race, or sums that rounding changes more than the tolerance allows. "
+            "What it gives is no measure of the port there"
+        )
+
+
+def _last(verified: Verified, paint: Callable[[str, str], str]) -> Iterator[str]:
+    """Yield whether it is verified, or why there is nothing to compare with."""
+    if not verified.without_reference:
+        yield paint("good", "verified") if verified.ok else paint("bad", "differs")
+        return
+    whys: dict[str, list[str]] = {}
+    for case in verified.without_reference:
+        whys.setdefault(verified.why_no_measure(case), []).append(case)
+    for why, of in whys.items():
+        yield paint("bad", f"nothing to compare with: the original {why} in {', '.join(of)}")
 
 
 #: Findings of passes that are shown; `hipport rewrite --check` has them all.

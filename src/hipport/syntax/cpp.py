@@ -5,8 +5,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from itertools import accumulate, pairwise
@@ -15,9 +14,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from hipport.core.edits import Edit, Span
 from hipport.core.group import Group
 from hipport.core.source import ANY_LINE_END, Source
-from hipport.syntax.lexing import BOM, SPLICE, SPLICED_BEFORE, first_on_line, lex, lexed_apart
+from hipport.syntax.lexing import BOM, first_on_line, lex, lexed_apart
 from hipport.syntax.own_guards import MARK
-from hipport.syntax.parsing import Lexed, parsed_tree
+from hipport.syntax.parsing import parsed_tree
 from hipport.syntax.preprocessor import (
     Conditional,
     branches,
@@ -29,35 +28,27 @@ from hipport.syntax.preprocessor import (
     waves,
     without_cuda,
 )
-from hipport.syntax.vocabulary import IDENTIFIER, IN_WORD, WORDS, Vocabulary, places_of, vocabulary_with, words_of
+from hipport.syntax.vocabulary import IDENTIFIER, IN_WORD, WORDS, words_of
 
 if TYPE_CHECKING:
     import tree_sitter
+from hipport.syntax.cpp_text import BRACKET, BRACKETS, DIRECTIVE, CppText, Include
 
 _QUALIFIED = re.compile(rb"(?:[A-Za-z_]\w*::)+[A-Za-z_]\w*")
 _CALLED = re.compile(rb"[ \t]*\(")
-_BETWEEN = re.compile(rb"(?:\s|\\\r?\n)+")
 # In front of an operand: an operator, an opening bracket, a comma, or the end of a statement.
 _OPERAND = re.compile(rb"[-+*/%=(,;{}!<|^?:\[]\s*$")
-_INCLUDE = re.compile(rb"\#[ \t]*(?:include(?:_next)?|import)\b[ \t]*(?P<path>[<\"][ \t]*[>\"])")
 _INCLUDE_LINES = re.compile(
     rb"(?:[ \t]*#[ \t]*include[ \t]*(?:<[^<>\r\n]+>|\"[^\"\r\n]+\")(?:%b)?[ \t]*(?:\r\n|\n|\r))+" % re.escape(MARK)
 )
 _INCLUDED = re.compile(rb"([<\"])([^<>\"\r\n]+)([>\"])(%b)?" % re.escape(MARK))
 #: Suffixes of C++ that is compiled by itself.
 UNITS = frozenset(".cu .hip .c .cc .cpp .cxx .c++".split())
-#: What hipport's own headers say at their beginning.
-PUT_HERE = b"Put here by hipport."
 #: An include of HIP's that hipport has written, for a file that was CUDA.
 MARKED_INCLUDE = re.compile(rb"include[ \t]*<[^<>\r\n]+>[ \t]*/\*[ \t]*hipport[ \t]*\*/")
 # Neither blank at an end nor a number at one, which could become part of what is beside it.
 _ENDED = re.compile(rb"/\*.*\*/", re.DOTALL)
 _TOUCHY = bytes(byte >= 0x80 or chr(byte) in "\"'/*\\#" or chr(byte).isalnum() or byte == 0x5F for byte in range(256))
-_BRACKETS = {b"(": b")", b"[": b"]", b"{": b"}"}
-_BRACKET = re.compile(rb"[()\[\]{}]")
-_LINE = rb"[^\\\r\n]*(?:(?:%s|\\)[^\\\r\n]*)*" % SPLICE
-_REST_OF_LINE = re.compile(_LINE)
-_DIRECTIVE = re.compile(rb"\#" + _LINE)
 
 # Words that the grammars treat as more than an identifier: replacing one, or by one, may change the parse.
 _KEYWORDS = frozenset(
@@ -79,21 +70,11 @@ _LINES_APART = re.compile(rb"(?:^|[\r\n])[ \t]*#|\\[\r\n]|//|/\*")
 _IN_CONDITION = re.compile(rb"\(|\)?(?: (?:\|\||&&) !?(?:defined\(\w+\)|\w+))*(?:%b)?\)?" % re.escape(MARK))
 
 
-@dataclass(frozen=True, slots=True)
-class Include:
-    """An `#include` of a plain path. `target` has the delimiters in it; `directive` is from `#` to its end."""
-
-    directive: Span
-    target: Span
-    path: str
-    angled: bool
-
-
 CppT = TypeVar("CppT", bound="Cpp")
 
 
 @dataclass(frozen=True)
-class Cpp(Lexed):
+class Cpp(CppText):
     """C++ (or C) source text."""
 
     group: ClassVar[Group] = Group.KERNELS
@@ -112,41 +93,18 @@ class Cpp(Lexed):
 
     line_end = ANY_LINE_END
 
-    @property
-    def is_hipport_header(self) -> bool:
-        """Whether the file is one of hipport's headers, put there by an earlier run."""
-        return PUT_HERE in self.text[:400]
-
-    @cached_property
-    def code(self) -> bytes:
-        """The text with comments, literals and include paths blanked: same length, same line endings.
-
-        Quotes stay, so that an argument that is a string is still an argument. What is not certainly one of these
-        stays too: a lone apostrophe, a raw string without an end, a comment whose `//` is spliced.
-        """
-        return self._lexed[0]
-
-    def quoted(self, offset: int) -> bool:
-        """Whether the byte is inside a string that begins on its line, or with no code before it inside any string."""
-        begin = self.offset(self.position(offset)[0], 1)
-        if not self.code[begin:offset].strip():
-            begin = 0
-        return self.code.count(b'"', begin, offset) % 2 == 1
-
     def apply(self: CppT, edits: Iterable[Edit]) -> CppT:
         """Return the source with `edits` made. Raises Conflict; with no edits, returns itself."""
         result = super().apply(edits)
         if result is self:
             return self
-        if "_lexed" in self.__dict__:
+        if self.known("_lexed"):
             lexed = self._lexed_after(result.edits)
             if lexed is not None:
                 # They are asked of nearly every text, and where they stand in the next one is told from this one.
                 _ = self.includes
-                result.__dict__["_lexed"] = lexed
-                result.__dict__.update(self._known_after(result.edits))
-        tree = self.__dict__.get("tree")
-        result.__dict__["_parsed"] = (self, tree) if tree is not None else self.__dict__.get("_parsed")
+                result.carry({"_lexed": lexed, **self._known_after(result.edits)})
+        result.carry({"_parsed": (self, self.tree) if self.known("tree") else self._parsed})
         return result
 
     def _lexed_after(self, edits: Sequence[Edit]) -> tuple[bytes, tuple[Span, ...]] | None:
@@ -172,9 +130,9 @@ class Cpp(Lexed):
     def _known_after(self, edits: Sequence[Edit]) -> dict[str, object]:
         """What is known of the text, with edits made after which nothing has to be lexed again."""
         known: dict[str, object] = {}
-        if "words" in self.__dict__:
+        if self.known("words"):
             known["words"] = self.words.union(*(words_of(edit.new) for edit in edits))
-        if "directives" not in self.__dict__:
+        if not self.known("directives"):
             return known
         ends = [edit.span.end for edit in edits]
         shifts = [0, *accumulate(len(edit.new) - len(edit.span) for edit in edits)]
@@ -192,12 +150,10 @@ class Cpp(Lexed):
             Span(edit.span.start + shift + match.start(), edit.span.start + shift + match.end())
             for edit, shift in zip(edits, shifts, strict=False)
             if not len(edit.span)  # includes
-            for match in _DIRECTIVE.finditer(edit.new)
+            for match in DIRECTIVE.finditer(edit.new)
         ]
         known["directives"] = tuple(sorted(directives + inserted) if inserted else directives)
-        if "includes" in self.__dict__ and not any(
-            edit.new[:1] in (b"", b"#", b'"', b"<", b" ", b"\t") for edit in edits
-        ):
+        if self.known("includes") and not any(edit.new[:1] in (b"", b"#", b'"', b"<", b" ", b"\t") for edit in edits):
             known["includes"] = tuple(
                 Include(moved(each.directive), moved(each.target), each.path, each.angled) for each in self.includes
             )
@@ -241,92 +197,6 @@ class Cpp(Lexed):
             and any(span.start <= include.directive.start < span.end for include in self.includes)
             and (not span.start or self.text[span.start - 1 : span.start] in (b"\n", b"\r"))
         )
-
-    @cached_property
-    def _lexed(self) -> tuple[bytes, tuple[Span, ...]]:
-        """The code, and the comments that reach over the end of a line."""
-        # Each program of a tree has hipport's headers in a folder of its own.
-        return _lexed_once(self.text) if self.is_hipport_header else lex(self.text)
-
-    @property
-    def long_comments(self) -> tuple[Span, ...]:
-        """The comments that reach over the end of a line."""
-        return self._lexed[1]
-
-    @cached_property
-    def words(self) -> frozenset[bytes]:
-        """The identifiers of the code, and more: other words, and some that edits took away.
-
-        What to ask before the code is searched: most files have nothing of what a pass looks for.
-        """
-        return frozenset(words_of(self.code))
-
-    def matched(self, pattern: re.Pattern[bytes]) -> AbstractSet[bytes]:
-        """Return those of `words` that `pattern` matches whole."""
-        return self.words & self._vocabulary.matched(pattern)
-
-    @cached_property
-    def _vocabulary(self) -> Vocabulary:
-        """The one that has all of `words`."""
-        return vocabulary_with(self.words)
-
-    def names(
-        self, wanted: re.Pattern[bytes] | AbstractSet[bytes] = IDENTIFIER, behind: re.Pattern[bytes] | None = None
-    ) -> Iterator[tuple[Span, bytes]]:
-        """Yield the identifiers in code that are `wanted`, in order, macro bodies and inactive branches included.
-
-        A pattern must match them whole, and identifiers only. `behind` matches what has to follow.
-        """
-        found = self.matched(wanted) if isinstance(wanted, re.Pattern) else self.words & wanted
-        if not found:
-            return
-        code = self.code
-        for start, name in places_of(code, found):
-            if behind is None or behind.match(code, start + len(name)):
-                yield Span(start, start + len(name)), name
-
-    @cached_property
-    def includes(self) -> tuple[Include, ...]:
-        """The `#include` directives with a plain path, in inactive branches too."""
-        found = []
-        for directive in self.directives:
-            match = _INCLUDE.match(self.code, directive.start, directive.end)
-            if match is not None:
-                target = Span(*match.span("path"))
-                path = self.text[target.start + 1 : target.end - 1].decode("utf-8", "surrogateescape")
-                angled = self.text[target.start] == 0x3C
-                found.append(Include(Span(directive.start, target.end), target, path, angled))
-        return tuple(found)
-
-    @cached_property
-    def directives(self) -> tuple[Span, ...]:
-        """The preprocessor directives, each from its `#` to the end of its last line, however it is spliced."""
-        code, long = self._lexed
-        found: list[Span] = []
-        for match in _DIRECTIVE.finditer(code):
-            start, end = match.span()
-            if (found and start < found[-1].end) or not first_on_line(code, start):
-                continue
-            # Inside a comment the end of a line does not end a directive.
-            while (i := bisect_right(long, end, key=lambda span: span.start) - 1) >= 0 and end < long[i].end:
-                rest = _REST_OF_LINE.match(code, long[i].end)
-                end = rest.end() if rest else long[i].end
-            found.append(Span(start, end))
-        return tuple(found)
-
-    def directive(self, offset: int) -> Span | None:
-        """Return the directive that `offset` is in, or None."""
-        directive = self.directive_before(offset)
-        return directive if directive is not None and offset < directive.end else None
-
-    def directive_before(self, offset: int) -> Span | None:
-        """Return the last directive that starts at `offset` or before it, or None."""
-        i = bisect_right(self._directive_starts, offset) - 1
-        return self.directives[i] if i >= 0 else None
-
-    @cached_property
-    def _directive_starts(self) -> list[int]:
-        return [directive.start for directive in self.directives]
 
     @cached_property
     def include_point(self) -> int:
@@ -376,82 +246,6 @@ class Cpp(Lexed):
             if comment.start < start < ended:
                 start = self._line_start(comment.start)
         return start or (len(BOM) if self.text.startswith(BOM) else 0)
-
-    def line_start(self, offset: int) -> int:
-        """Return where the line starts that `offset` is on, and one may be put in front of it.
-
-        A line that is spliced goes on in the next one, and so does one with a comment that does.
-        """
-        start = self._line_start(offset)
-        while start:
-            spliced = SPLICED_BEFORE.search(self.text, max(0, start - 80), start)
-            i = bisect_right(self._lexed[1], start, key=lambda span: span.start) - 1
-            comment = self._lexed[1][i] if i >= 0 else None
-            if spliced is not None:
-                start = self._line_start(spliced.start())
-            elif comment is not None and comment.start < start < comment.end:
-                start = self._line_start(comment.start)
-            else:
-                break
-        return start
-
-    def _line_start(self, offset: int) -> int:
-        return max(self.text.rfind(b"\n", 0, offset), self.text.rfind(b"\r", 0, offset)) + 1
-
-    def closing(self, offset: int, limit: int | None = None) -> int | None:
-        """Return the offset of the bracket that closes the one at `offset`, or None; at most `limit` bytes on."""
-        code = self.code
-        stack: list[bytes] = []
-        for match in _BRACKET.finditer(code, offset, min(len(code), offset + (limit or len(code)))):
-            bracket = match.group()
-            if bracket in _BRACKETS:
-                stack.append(_BRACKETS[bracket])
-            elif not stack or stack.pop() != bracket:
-                return None
-            if not stack:
-                return match.start()
-        return None
-
-    def arguments(self, opening: int) -> tuple[Span, ...] | None:
-        """Split what stands between the bracket at `opening` and its partner at top-level commas.
-
-        Spans are trimmed of white space and comments at both ends. Template arguments are not understood:
-        `f(g<a, b>(c))` has two. Returns None when the bracket is not closed.
-        """
-        end = self.closing(opening)
-        if end is None:
-            return None
-        code = self.code
-        cuts = [opening]
-        depth = 0
-        for match in re.compile(rb"[()\[\]{},]").finditer(code, opening + 1, end):
-            token = match.group()
-            if token == b",":
-                if not depth:
-                    cuts.append(match.start())
-            else:
-                depth += 1 if token in _BRACKETS else -1
-        cuts.append(end)
-        spans = tuple(self.trimmed(Span(a + 1, b)) for a, b in pairwise(cuts))
-        return () if len(spans) == 1 and not len(spans[0]) else spans
-
-    def given(self, end: int) -> tuple[Span, ...] | None:
-        """Return the arguments in the brackets behind a name that ends at `end`; None where there are none.
-
-        White space and comments may stand between the two, but a directive ends with its line.
-        """
-        between = _BETWEEN.match(self.code, end)
-        opening = between.end() if between else end
-        directive = self.directive(end - 1) if opening > end else None
-        if self.code[opening : opening + 1] != b"(" or (directive is not None and directive.end <= opening):
-            return None
-        return self.arguments(opening)
-
-    def trimmed(self, span: Span) -> Span:
-        """Return `span` without white space and comments at its ends."""
-        piece = self.code[span.start : span.end]
-        start = span.start + len(piece) - len(piece.lstrip())
-        return Span(start, max(start, span.start + len(piece.rstrip())))
 
     @cached_property
     def cuda_only(self) -> tuple[Span, ...]:
@@ -545,10 +339,15 @@ class Cpp(Lexed):
         return waves(self.conditionals, self.known_on_hip) if _BY_WAVES.search(self.code) else ((), ())
 
     @cached_property
+    def _parsed(self) -> tuple[Cpp, tree_sitter.Tree] | None:
+        """The last text before this one that was parsed, with its tree."""
+        return None
+
+    @cached_property
     def tree(self) -> tree_sitter.Tree:
         """The syntax tree of the text."""
         # Of a text before that was parsed, only what the edits since have touched is parsed again.
-        before, tree = self.__dict__.get("_parsed") or (self, None)
+        before, tree = self._parsed or (self, None)
         return parsed_tree(self, before, tree)
 
     @property
@@ -664,9 +463,9 @@ class Cpp(Lexed):
 def _open(code: bytes) -> bytes:
     """The brackets of some code that close none, or that none closes."""
     left = bytearray()
-    for match in _BRACKET.finditer(code):
+    for match in BRACKET.finditer(code):
         bracket = match.group()
-        if left and _BRACKETS.get(bytes(left[-1:])) == bracket:
+        if left and BRACKETS.get(bytes(left[-1:])) == bracket:
             left.pop()
         else:
             left += bracket
@@ -727,11 +526,6 @@ def word_before(code: bytes, offset: int) -> bytes:
     while start and WORDS[before[start - 1]] != 0x20:
         start -= 1
     return before[start:].lstrip(b"0123456789")
-
-
-@lru_cache(maxsize=1 << 7)
-def _lexed_once(text: bytes) -> tuple[bytes, tuple[Span, ...]]:
-    return lex(text)
 
 
 @lru_cache(maxsize=1 << 14)

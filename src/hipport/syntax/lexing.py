@@ -44,7 +44,7 @@ _WHOLE_TOKENS = re.compile(rb"[^\s0-9](?:.*[^\s])?")
 SPLICED_BEFORE = re.compile(SPLICE + rb"\Z")
 
 
-def lex(text: bytes) -> tuple[bytes, tuple[Span, ...]]:
+def lex(text: bytes) -> tuple[bytes, tuple[Span, ...]]:  # noqa: C901  # one loop over tokens, which calls would slow
     """Return the code of a text, as `Cpp.code` has it, and the comments that reach over the end of a line."""
     code = bytearray(b"   " + text[3:] if text.startswith(BOM) else text)
     long: list[Span] = []

@@ -344,7 +344,7 @@ class _Reader:
         self.runs_heredoc = False  # whether what follows the line is run, or put into a script
         self.substituted: list[tuple[Span, str]] = []  # scripts in the words of a command, and their quotes
 
-    def read(self) -> Iterator[Command]:
+    def read(self) -> Iterator[Command]:  # noqa: C901  # one loop over tokens
         words: list[Word] = []
         expects_pattern = False
         while True:

@@ -7,17 +7,16 @@ the tree that it makes a copy of.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from hipport.building.programs import programs
 from hipport.building.recorder import setup_script
+from hipport.building.session import build_session, held
 from hipport.building.units import Translate, Unit
 from hipport.core.placing import place
 from hipport.core.source import Source
@@ -25,7 +24,7 @@ from hipport.engine.outcomes import Ported
 from hipport.toolchain.machine import Gpu, known_gpus
 from hipport.toolchain.processes import Box, limited, run_contained
 from hipport.toolchain.toolchains import NoToolchain, Toolchain, cache, choose, find
-from hipport.workspace.copies import copy_tree, reached, write_port
+from hipport.workspace.copies import copy_tree
 
 #: What a library's headers are, and what it is linked as; names of the libraries of ROCm 7.0.
 _LIBRARIES = {
@@ -104,7 +103,7 @@ def hardware(env: Mapping[str, str], root: Path = Path("/")) -> Hardware | str:
         return str(problem)
     found = Hardware(gpus, archs, toolchain)
     folder = cache(env).resolve() / "hardware" / "probe"
-    with _locked(folder):
+    with held(folder):
         source = folder / "probe.hip"
         source.write_text(_PROBE)
         try:
@@ -138,7 +137,7 @@ def program(
     assert root is not None, "text in memory is not built"
     key = hashlib.sha256(repr([str(root), *map(str, given)]).encode()).hexdigest()[:16]
     folder = cache(env).resolve() / "hardware" / "programs" / key
-    with _locked(folder):
+    with held(folder):
         tree = folder / (root.name or "program")
         shutil.rmtree(tree, ignore_errors=True)
         tree.mkdir()
@@ -205,14 +204,13 @@ def extension(tree: Path, ported: Ported, found: Hardware, *, env: Mapping[str, 
     """
     key = hashlib.sha256(f"{tree}\0{python}".encode()).hexdigest()[:16]
     folder = cache(env).resolve() / "hardware" / "extensions" / key
-    with _locked(folder):
-        root = ported.before.root
-        assert root is not None, "text in memory is not built"
-        top = reached(tree, [root / source.path for source in ported.before.sources])
-        copy, built = folder / "tree" / top.name / tree.relative_to(top), folder / "built"
-        copy_tree(top, folder / "tree" / top.name)
+    root = ported.before.root
+    assert root is not None, "text in memory is not built"
+    members = [root / source.path for source in ported.before.sources]
+    with build_session(folder / "tree", tree, members) as session:
+        session.fill(ported)
+        copy, built = session.copy, folder / "built"
         shutil.rmtree(built, ignore_errors=True)
-        write_port(ported, top, folder / "tree" / top.name)
         environment = {
             **found.toolchain.environment(env),
             "ROCM_HOME": str(found.toolchain.root),
@@ -236,11 +234,3 @@ def _errors(said: str) -> str:
     lines = [line for line in said.splitlines() if line.strip()]
     errors = [line for line in lines if re.search(r"\berror\b|undefined (?:symbol|reference)", line)]
     return "\n".join(errors[:5] or lines[-5:]) or "it failed without a word"
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / ".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield

@@ -27,7 +27,6 @@ from hipport.building.recorder import setup_scripts
 from hipport.core import reading
 from hipport.core.placing import check_named
 from hipport.engine.outcomes import Ported
-from hipport.engine.pipeline import Pass, Progress
 from hipport.executor import torch_extension as building
 from hipport.syntax.cpp import UNITS
 from hipport.syntax.python import syntax_tree
@@ -36,6 +35,7 @@ from hipport.toolchain.processes import Box, run_script
 from hipport.toolchain.toolchains import cache
 from hipport.verifying import amd_gpus
 from hipport.verifying.amd_gpus import Hardware
+from hipport.verifying.execution import Execution, Matrix
 from hipport.verifying.mutants import mutations
 from hipport.verifying.results import (
     Configuration,
@@ -54,9 +54,6 @@ from hipport.verifying.results import (
     sides_of_host,
 )
 from hipport.verifying.traces import first_changed
-
-ORDERS = ("forward", "reverse", "random:1")
-WAVES = (32, 64)
 
 _SCRIPTS = Path(__file__).parents[1] / "executor"
 _RUN_CASES, _RECORD_CALLS, _REPLAY_CASES = (
@@ -79,34 +76,20 @@ class BadCases(Exception):
 
 
 @dataclass(frozen=True)
-class Limits:
-    """What one case may take: seconds, and bytes of address space of its process (0: as much as it wants)."""
-
-    seconds: float = 120.0
-    memory: int = 24 << 30
-
-
-@dataclass(frozen=True)
 class Driver:
     """Builds and runs both sides of one extension.
 
     `path` is the folder with its setup.py. `cases` is a file like cases.py, by default the one there. `port` makes a
-    Ported of a folder, and of files that it includes from elsewhere, or is one. `passes` are run on the original before
-    the executor's own: what makes C++ of inline PTX. `python` is the interpreter that has PyTorch; `env` the
-    environment; `names` are the cases to run (all). `only` chooses extensions of the setup.py by name.
+    Ported of a folder, and of files that it includes from elsewhere, or is one. `names` are the cases to run (all).
+    `only` chooses extensions of the setup.py by name.
     """
 
     path: Path
-    env: Mapping[str, str]
-    python: Path
-    cases: Path | None = None
+    how: Execution
     port: Callable[[Sequence[Path]], Ported] | Ported | None = None
-    passes: Sequence[Pass[Any]] = ()
+    cases: Path | None = None
     names: Sequence[str] = ()
     only: Callable[[str], bool] | None = None
-    limits: Limits = Limits()
-    jobs: int = 1
-    on_progress: Callable[[Progress], None] | None = None
 
     @property
     def root(self) -> Path:
@@ -124,28 +107,21 @@ class Driver:
     @property
     def kept(self) -> Path:
         """The folder for what is kept between runs."""
-        return cache(self.env).resolve() / "simt"
+        return cache(self.how.env).resolve() / "simt"
 
     def ported(self, around: Sequence[Path] = ()) -> Ported | None:
         """What hipport made of the tree, and of files around it, if it is to be verified."""
         return self.port([self.root, *around]) if callable(self.port) else self.port
 
     def build(self, side: str, ported: Ported | None = None, wave: int | None = None) -> building.Built:
-        """Build one side, perhaps for wavefronts of `wave` lanes alone. Raises extension.NotBuildable."""
-        self._tell(f"building {side}", 0, 1)
+        """Build one side, perhaps for wavefronts of `wave` lanes alone. Raises torch_extension.NotBuildable."""
+        self.how.tell(f"building {side}", 0, 1)
         hip = side == "ported"
-        return building.build(
-            self.root,
-            "hip" if hip else "cuda",
-            env=self.env,
-            cache=self.kept,
-            python=self.python,
-            ported=ported if hip else None,
-            passes=() if hip else self.passes,
-            only=self.only,
-            wave=wave,
-            jobs=self.jobs,
+        passes = () if hip else self.how.knowledge.before_executor
+        options = building.ExtensionOptions(
+            self.how.env, self.kept, self.how.python, passes, self.only, wave, self.how.jobs
         )
+        return building.build(self.root, "hip" if hip else "cuda", options, ported if hip else None)
 
     def run(
         self,
@@ -178,9 +154,9 @@ class Driver:
         ]
         with tempfile.TemporaryDirectory(prefix="hipport-") as scratch:
             answered = self._ask(
-                self.python,
+                self.how.python,
                 folder or Path(scratch),
-                {"sides": sides, "runs": runs, "trace": trace, "memory": self.limits.memory},
+                {"sides": sides, "runs": runs, "trace": trace, "memory": self.how.limits.memory},
                 recorded,
                 names,
             )
@@ -193,15 +169,18 @@ class Driver:
     def run_on_gpu(
         self, ported: Ported, gpu: Hardware, python: Path, originals: Path, recorded: Path | None = None
     ) -> Ran | str:
-        """Run the cases on this machine's GPUs, against the outputs in the folder `originals`; or say why not."""
+        """Run the cases on this machine's GPUs, against the outputs in the folder `originals`; or say why not.
+
+        `python` is the interpreter whose PyTorch is for ROCm.
+        """
         there = Configuration("gpu", gpu.lanes, ",".join(gpu.archs))
-        torch = torch_of(python, gpu.toolchain.environment(self.env))
+        torch = torch_of(python, gpu.toolchain.environment(self.how.env))
         if not torch.hip or torch.failed or not torch.ran:
             why = torch.problem or torch.failed or ("it sees no GPU" if torch.hip else "it is not for ROCm")
             return f"PyTorch of {python}: {why}"
-        self._tell("building the port for the GPU", 0, 1)
+        self.how.tell("building the port for the GPU", 0, 1)
         try:
-            built = amd_gpus.extension(self.root, ported, gpu, env=self.env, python=python)
+            built = amd_gpus.extension(self.root, ported, gpu, env=self.how.env, python=python)
         except amd_gpus.NotBuilt as problem:
             return f"setup.py of the port does not build it here: {problem}"
         side: dict[str, Any] = {
@@ -218,21 +197,27 @@ class Driver:
         self, python: Path, folder: Path, asked: Mapping[str, Any], recorded: Path | None, names: Sequence[str]
     ) -> dict[str, Any]:
         """Have run_cases.py do what is `asked`, and return its answer. Raises BadCases where there is none."""
-        self._tell("running", 0, 1)
+        self.how.tell("running", 0, 1)
         answer, request = folder / "answer.json", folder / "request.json"
         own = {
             "cases": str(self.file),
             "names": list(names or self.names),
             "folder": str(folder),
-            "seconds": self.limits.seconds,
+            "seconds": self.how.limits.seconds,
             "recorded": str(recorded) if recorded else None,
             "output": str(answer),
         }
         request.write_text(json.dumps({**own, **asked}), encoding="utf-8")
         count = len(names or self.names) or 50
-        patience = 120 + self.limits.seconds * count * max(1, len(asked["runs"]))
+        patience = 120 + self.how.limits.seconds * count * max(1, len(asked["runs"]))
         status, said = run_script(
-            python, _RUN_CASES, [str(request)], self.root, _clean(self.env), patience, Box((folder,), asked["memory"])
+            python,
+            _RUN_CASES,
+            [str(request)],
+            self.root,
+            _clean(self.how.env),
+            patience,
+            Box((folder,), asked["memory"]),
         )
         try:
             answered: dict[str, Any] = json.loads(reading.read(answer))
@@ -285,95 +270,80 @@ class Driver:
                     path = self.root / path.relative_to(folder)
         return (path.relative_to(self.root) if path.is_relative_to(self.root) else path), line
 
-    def _tell(self, name: str, done: int, total: int) -> None:
-        if self.on_progress is not None:
-            self.on_progress(Progress(name, done, total))
-
 
 def extension(
     path: Path,
+    how: Execution,
     *,
-    env: Mapping[str, str],
-    python: Path,
     port: Callable[[Sequence[Path]], Ported] | Ported | None = None,
     cases: Path | None = None,
     names: Sequence[str] = (),
-    waves: Sequence[int] = WAVES,
-    orders: Sequence[str] = ORDERS,
-    passes: Sequence[Pass[Any]] = (),
+    matrix: Matrix | None = None,
     only: Callable[[str], bool] | None = None,
-    limits: Limits | None = None,
-    jobs: int = 1,
-    gpu: Hardware | str = "it was not asked for",
-    gpu_python: Path | None = None,
-    on_progress: Callable[[Progress], None] | None = None,
 ) -> Verified:
-    """Verify the extension in the folder `path`: the original with 32 lanes, its port with each of `waves`.
+    """Verify the extension in the folder `path`: the original with 32 lanes, its port as `matrix` says.
 
-    The port also runs on `gpu`, or that says why not; `gpu_python` is the interpreter whose PyTorch is for ROCm, if
-    `python`'s is not. See Driver for what the other parameters mean. Raises extension.NotBuildable for a side that does
-    not compile, and BadCases.
+    See Driver for what the other parameters mean. Raises torch_extension.NotBuildable for a side that does not
+    compile, and BadCases.
     """
-    driver = Driver(
-        path, env, python, cases, port, passes, names, only, limits or Limits(), jobs, on_progress
-    )  # fmt: skip
+    driver, matrix = Driver(path, how, port, cases, names, only), matrix or Matrix()
     file = driver.file
     package, has = _declared(file, names)
     sides = {"original": driver.build("original")}
     ported = driver.ported(sides["original"].around)
-    configurations = [Configuration("original", 32, order) for order in orders]
     if ported is not None:
-        sides["ported"] = driver.build("ported", ported, waves[0] if len(waves) == 1 else None)
-        configurations += [Configuration("ported", lanes, order) for lanes in waves for order in orders]
+        sides["ported"] = driver.build("ported", ported, matrix.waves[0] if len(matrix.waves) == 1 else None)
+    configurations = list(matrix.configurations(ported=ported is not None))
     recorded = file.with_name("recorded.npz")
     gradients = "GRADIENTS" in has
     kept = recorded if recorded.is_file() else None
     with tempfile.TemporaryDirectory(prefix="hipport-") as scratch:
         folder = Path(scratch)
         ran, unchecked = driver.run(configurations, sides, recorded=kept, gradients=gradients, folder=folder)
-        there: Ran | str = gpu if isinstance(gpu, str) else "there is no port"
-        if ported is not None and isinstance(gpu, Hardware):
-            there = driver.run_on_gpu(ported, gpu, gpu_python or python, folder / "0", kept)
-    left = _left_out(has, kept, ported, driver, there if isinstance(there, str) else gpu)
+        there: Ran | str = matrix.gpu if isinstance(matrix.gpu, str) else "there is no port"
+        if ported is not None and isinstance(matrix.gpu, Hardware):
+            there = driver.run_on_gpu(ported, matrix.gpu, matrix.gpu_python or how.python, folder / "0", kept)
+    left = _left_out(has, kept, ported, driver, there if isinstance(there, str) else matrix.gpu)
     original = sides["original"]
     not_checked = [*left, *unchecked, *_without_kernels(ran)]
     not_checked += [*edited_original(original.edited), *sides_of_host(original.reported)]
     if isinstance(there, Ran):
         ran = _with_trust((*ran, there))
-    first: list[FirstDifference] = []
-    for each in ran:
-        if each.configuration.side == "ported":
-            for outcome in each.outcomes:
-                wrong = any(d.against == "original" and not d.ok for o in outcome.outputs for d in o.differences)
-                if wrong and not any(f.case == outcome.case for f in first):
-                    found = driver.first_difference(outcome.case, configurations[0], each.configuration, sides)
-                    first += [found] if found else []
+    first = tuple(_first_differences(driver, ran, sides))
     compiled = {f"{side}: {path}": s for side, each in sides.items() for path, s in each.seconds.items()}
-    return Verified(driver.root, package, ran, tuple(not_checked), tuple(first), compiled, for_a_person(ported))
+    return Verified(driver.root, package, ran, tuple(not_checked), first, compiled, for_a_person(ported))
+
+
+def _first_differences(
+    driver: Driver, ran: Sequence[Ran], sides: Mapping[str, building.Built]
+) -> Iterator[FirstDifference]:
+    """Yield, for each case in which a port differs from the original, the first launch after which it does."""
+    found: set[str] = set()
+    for each in ran:
+        for outcome in each.outcomes if each.configuration.side == "ported" else ():
+            wrong = any(d.against == "original" and not d.ok for o in outcome.outputs for d in o.differences)
+            if wrong and outcome.case not in found:
+                first = driver.first_difference(outcome.case, ran[0].configuration, each.configuration, sides)
+                if first is not None:
+                    found.add(outcome.case)
+                    yield first
 
 
 def teeth(
     path: Path,
+    how: Execution,
     *,
-    env: Mapping[str, str],
-    python: Path,
     port: Callable[[Sequence[Path]], Ported] | Ported,
     cases: Path | None = None,
     names: Sequence[str] = (),
     most: int = 8,
-    passes: Sequence[Pass[Any]] = (),
     only: Callable[[str], bool] | None = None,
-    limits: Limits | None = None,
-    jobs: int = 1,
-    on_progress: Callable[[Progress], None] | None = None,
 ) -> Teeth:
     """Run what is wrong on purpose and say which cases notice: the original with 64 lanes, and up to `most` mutants.
 
     Parameters and exceptions are those of `extension`.
     """
-    driver = Driver(
-        path, env, python, cases, port, passes, names, only, limits or Limits(), jobs, on_progress
-    )  # fmt: skip
+    driver = Driver(path, how, port, cases, names, only)
     recorded = driver.file.with_name("recorded.npz")
     kept = recorded if recorded.is_file() else None
     sides = {"original": driver.build("original")}
@@ -442,19 +412,11 @@ def record(
 def replay(
     path: Path,
     recording: Path,
+    how: Execution,
     *,
-    env: Mapping[str, str],
-    python: Path,
     port: Callable[[Sequence[Path]], Ported] | Ported | None = None,
-    waves: Sequence[int] = WAVES,
-    orders: Sequence[str] = ORDERS,
-    passes: Sequence[Pass[Any]] = (),
+    matrix: Matrix | None = None,
     only: Callable[[str], bool] | None = None,
-    limits: Limits | None = None,
-    jobs: int = 1,
-    gpu: Hardware | str = "it was not asked for",
-    gpu_python: Path | None = None,
-    on_progress: Callable[[Progress], None] | None = None,
 ) -> tuple[Verified, ...]:
     """Verify the extension in the folder `path` by the calls in `recording`: one result for each of its modules.
 
@@ -466,7 +428,7 @@ def replay(
         modules = dict.fromkeys(each["module"] for each in recorded["calls"])
     except (OSError, ValueError, KeyError, TypeError) as problem:
         raise BadCases(f"{recording} is no recording: {problem}") from None
-    driver = Driver(path, env, python, passes=passes, only=only, jobs=jobs, on_progress=on_progress)
+    driver = Driver(path, how, only=only)
     built = {module.name for module in driver.build("original").modules}
     own = [module for module in modules if module in built]
     if not own:
@@ -474,11 +436,9 @@ def replay(
     others = tuple(f"calls of {module}: another extension's" for module in modules if module not in built)
     results = []
     for module in own:
-        whole = {**env, "HIPPORT_REPLAY": str(recording.resolve()), "HIPPORT_REPLAY_MODULE": module}
-        verified = extension(
-            path, env=whole, python=python, port=port, cases=_REPLAY_CASES, waves=waves, orders=orders, passes=passes,
-            only=only, limits=limits, jobs=jobs, gpu=gpu, gpu_python=gpu_python, on_progress=on_progress,
-        )  # fmt: skip
+        whole = {**how.env, "HIPPORT_REPLAY": str(recording.resolve()), "HIPPORT_REPLAY_MODULE": module}
+        told = replace(how, env=whole)
+        verified = extension(path, told, port=port, cases=_REPLAY_CASES, matrix=matrix, only=only)
         kept = [each for each in verified.not_checked if "recorded.npz" not in each]
         kept += (
             f"{call}, which was not recorded: {why}"

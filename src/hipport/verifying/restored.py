@@ -22,7 +22,8 @@ from hipport.core.source import Source
 from hipport.engine.outcomes import Ported
 from hipport.program import own_headers
 from hipport.syntax import file_languages
-from hipport.syntax.cpp import PUT_HERE, Cpp
+from hipport.syntax.cpp import Cpp
+from hipport.syntax.cpp_text import PUT_HERE
 from hipport.toolchain import toolchains
 from hipport.verifying.results import Ran, Teeth, Verified
 from hipport.workspace import discovery, writing

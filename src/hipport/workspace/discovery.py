@@ -362,21 +362,25 @@ class _Walk:
             if _COMMANDS in names:
                 self.of_commands.append(name + _COMMANDS)
             for entry in entries:
-                if entry.name in left:
-                    # What a build has left there says how it was done.
-                    if entry.is_dir(follow_symlinks=False) and _COMMANDS in _names(Path(entry.path)):
-                        self.of_commands.append(f"{name}{entry.name}/{_COMMANDS}")
-                    continue
-                path = name + entry.name
-                if entry.is_symlink():
-                    if not self.excluded(entry.path, folder=False):
-                        self.links.append((path, Path(entry.path)))
-                elif entry.is_dir(follow_symlinks=False):
-                    seen = not entry.name.startswith(".") or entry.name in LOOKED_INTO
-                    if seen and not self.excluded(entry.path, folder=True):
-                        folders.append((entry.path, path + "/"))
-                elif is_read(path) and not self.excluded(entry.path, folder=False):
-                    self.files.setdefault(path, entry.name)
+                if entry.name not in left:
+                    folders += self._take_entry(entry, name)
+                # What a build has left there says how it was done.
+                elif entry.is_dir(follow_symlinks=False) and _COMMANDS in _names(Path(entry.path)):
+                    self.of_commands.append(f"{name}{entry.name}/{_COMMANDS}")
+
+    def _take_entry(self, entry: os.DirEntry[str], folder: str) -> list[tuple[str, str]]:
+        """Take note of a file or a link; return a folder that is to be looked into, with its name in the tree."""
+        path = folder + entry.name
+        if entry.is_symlink():
+            if not self.excluded(entry.path, folder=False):
+                self.links.append((path, Path(entry.path)))
+        elif entry.is_dir(follow_symlinks=False):
+            seen = not entry.name.startswith(".") or entry.name in LOOKED_INTO
+            if seen and not self.excluded(entry.path, folder=True):
+                return [(entry.path, path + "/")]
+        elif is_read(path) and not self.excluded(entry.path, folder=False):
+            self.files.setdefault(path, entry.name)
+        return []
 
     def _mark(self, folder: Path, top: Path, marker: str) -> None:
         """Note a third-party library by its marker file, and as much around it as goes by its name."""

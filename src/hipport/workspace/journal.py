@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The journal of what hipport overwrites in a tree: the folder `.hipport` at its root.
 
-A run keeps there the originals and a manifest. The name of a run's folder says how far it is:
+A run keeps there the originals, the edits that made the new texts of them, and a manifest. The name of a run's folder
+says how far it is:
 
     7.staging     originals are being saved, new texts are written beside their targets; nothing is replaced yet
     7.replacing   targets are being replaced, or put back: whoever comes next puts back what is not the original
@@ -22,11 +23,14 @@ import re
 import shlex
 import stat
 import time
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePath, PurePosixPath
+from typing import Any, TypeAlias
 
+from hipport.core.edits import Edit, Span
 from hipport.core.placing import Below, Refused, resolved, settle
 from hipport.core.reading import SETTINGS, said
 
@@ -42,6 +46,13 @@ _LOCK = _HOME / "lock"
 _DAMAGED = _HOME / "damaged"
 #: Numbers of runs. A tree may bring folders of any names.
 _NUMBER = re.compile("0|[1-9][0-9]{0,8}")
+
+#: The edits of a run, packed, and how many bytes they may have unpacked.
+_EDITS = "edits"
+_MOST_EDITS = 1 << 28
+
+#: The edits of a text, step by step: each step is of the text that the one before made.
+Steps: TypeAlias = tuple[tuple[Edit, ...], ...]
 
 #: Told of every step, for tests that stop or fail there.
 Step = Callable[[str], None]
@@ -288,6 +299,14 @@ class Run:
         """Return what was there. Raises OSError."""
         return self.below.read(self._sound(entry))
 
+    def edits(self) -> list[Steps]:
+        """Return the edits that made the new texts, for each entry in steps; none where they are not known."""
+        try:
+            steps = _unpacked(self.below.read(self.folder / _EDITS, SETTINGS * 16))
+        except (OSError, ValueError, TypeError, zlib.error):
+            steps = []
+        return steps if len(steps) == len(self.entries) else [()] * len(self.entries)
+
     def problem(self, error: OSError) -> str:
         """Say what went wrong with which file of the run."""
         about = {os.fsdecode(name) for name in (error.filename, error.filename2) if isinstance(name, (str, bytes))}
@@ -302,8 +321,8 @@ class Run:
         self.folder = to
         settle([self.root / _RUNS])
 
-    def stage(self, texts: Sequence[bytes], at: Step) -> None:
-        """Save the originals, and write the new texts beside their targets."""
+    def stage(self, texts: Sequence[bytes], edits: Sequence[Steps], at: Step) -> None:
+        """Save the originals, and write the new texts beside their targets; `edits` make those of them, in steps."""
         self.below.make_folders(self.folder)
         at("begun")
         entries = [(str(entry.path), entry.before, entry.after) for entry in self.entries]
@@ -312,6 +331,7 @@ class Run:
         # It tells what to remove: it has to be there before anything else is.
         settle([self.root / self.folder / "manifest.json", self.root / self.folder])
         at("manifest")
+        self.below.make(self.folder / _EDITS, _packed(edits))
         for entry in self.entries:
             if entry.before is not None:
                 self.below.keep(entry.path, self.original(entry))
@@ -474,6 +494,25 @@ class Run:
 def hash_of(text: bytes) -> str:
     """Return what a manifest says of a text."""
     return hashlib.sha256(text).hexdigest()
+
+
+def _packed(edits: Sequence[Steps]) -> bytes:
+    plain = [[[(e.span.start, e.span.end, e.new.hex(), e.on_top) for e in s] for s in steps] for steps in edits]
+    return zlib.compress(json.dumps(plain, separators=(",", ":")).encode("ascii"))
+
+
+def _unpacked(packed: bytes) -> list[Steps]:
+    """Read edits, of a journal that may be anybody's. Raises ValueError, TypeError and zlib.error."""
+    unpacking = zlib.decompressobj()
+    text = unpacking.decompress(packed, _MOST_EDITS)
+    if unpacking.unconsumed_tail:
+        raise ValueError("too many edits")
+    return [tuple(tuple(map(_edit, step)) for step in steps) for steps in json.loads(text)]
+
+
+def _edit(said: Sequence[Any]) -> Edit:
+    start, end, new, on_top = said
+    return Edit(Span(int(start), int(end)), bytes.fromhex(new), bool(on_top))
 
 
 def is_reserved(path: PurePath) -> bool:

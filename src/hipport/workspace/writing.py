@@ -32,6 +32,8 @@ from hipport.core.placing import (
     resolved,
     walk,
 )
+from hipport.core.source import Source
+from hipport.syntax.file_languages import source
 from hipport.workspace.discovery import left_by_tools
 from hipport.workspace.journal import (
     FOLDER,
@@ -40,6 +42,7 @@ from hipport.workspace.journal import (
     Journal,
     Run,
     Step,
+    Steps,
     hash_of,
     is_reserved,
     journals_above,
@@ -51,7 +54,7 @@ from hipport.workspace.journal import (
 
 __all__ = [
     "FOLDER", "KEPT", "Change", "Refused", "Step", "Written", "find_root", "find_roots", "now", "originals", "recover",
-    "undo", "write", "write_tree",
+    "rewritten", "undo", "write", "write_tree",
 ]  # fmt: skip
 
 
@@ -59,12 +62,13 @@ __all__ = [
 class Change:
     """A file's bytes as they were read, None if it is to be made, and as they shall be.
 
-    `path` is relative to the root.
+    `path` is relative to the root. `edits` make the one of the other, in steps, where they are known.
     """
 
     path: PurePath
     before: bytes | None
     after: bytes
+    edits: Steps = ()
 
 
 @dataclass(frozen=True)
@@ -101,7 +105,7 @@ def write(root: Path, changes: Sequence[Change], *, patience: float = 10.0, at: 
             return Written((), back.paths, back.lost)
         run = Run(journal, f"{journal.last + 1}.staging", *_checked(root, changes))
         try:
-            run.stage([change.after for change in changes], at)
+            run.stage([change.after for change in changes], [change.edits for change in changes], at)
             run.replace(at)
         except BaseException as error:
             run.abandon()
@@ -174,6 +178,30 @@ def originals(root: Path) -> dict[PurePath, bytes]:
             if entry.before is not None and entry.path not in found:
                 found[entry.path] = run.original_text(entry)
     return found
+
+
+def rewritten(root: Path) -> dict[PurePath, Source]:
+    """Return the files that were overwritten and have still what was written, with how they came to be.
+
+    What a journal says is believed as far as its edits make the text that is there of one that was there.
+    """
+    root = root.resolve()
+    journal = Journal(root)
+    found: dict[PurePath, Source] = {}
+    for number in journal.done:
+        run = Run.load(journal, str(number))
+        for entry, steps in zip(run.entries, run.edits(), strict=True):
+            before = found.pop(entry.path, None)
+            if entry.before is None or not steps:
+                continue
+            with suppress(OSError, ValueError):
+                if before is None or hash_of(before.text) != entry.before:
+                    before = source(entry.path, run.original_text(entry))
+                for edits in steps:
+                    before = before.apply(edits)
+                if hash_of(before.text) == entry.after:
+                    found[entry.path] = before
+    return {path: each for path, each in found.items() if now(root / path) == each.text}
 
 
 def find_root(start: Path) -> Path | None:

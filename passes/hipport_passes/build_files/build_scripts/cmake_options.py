@@ -8,8 +8,8 @@ They stand in generator expressions that ask for the language CUDA, in variables
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty
@@ -35,6 +35,19 @@ _ABOUT_NVCC = re.compile(rb"\$<CUDA_COMPILER_(?:ID:(?P<ids>[\w,]+)|VERSION)>")
 _LOOKING = frozenset(("if", "elseif", "while", "message", "foreach"))
 _REMOVING = frozenset(("REPLACE", "REGEX", "REMOVE_ITEM", "FIND"))
 _SCOPES = frozenset((b"PUBLIC", b"PRIVATE", b"INTERFACE", b"BEFORE", b"SYSTEM"))
+
+
+@dataclass
+class _Place:
+    """Where the flags of a command stand: from its argument `first` on, or behind each of its `properties`."""
+
+    first: int
+    #: The variable that gets them, and where that stands if it gets its value by the command.
+    variable: str = ""
+    made: int = -1
+    properties: Sequence[int] = ()
+    #: Whether each of them is an item of a list.
+    listed: bool = False
 
 
 class Options:
@@ -331,94 +344,102 @@ class Options:
 
     def _flags(self, command: Command) -> Iterator[Said]:
         """Flags for nvcc among the arguments of other commands, chosen by USE_HIP."""
-        source, arguments = self.source, command.arguments
-        said = [source[argument.content] for argument in arguments]
-        first, of = -1, "nvcc"
-        properties: list[int] = []
-        variable = ""
-        made = 0 if command.name == "set" else -1  # where the variable stands that gets a value by the command
-        if command.name == "set":
-            first, variable = 1, text(source, command, 0)
-        elif command.name in ("list", "string") and said[:1] in ([b"APPEND"], [b"PREPEND"]):
-            first, variable = 2, text(source, command, 1)
-        elif command.name == "string" and said[:1] == [b"REPLACE"]:
-            # Of what another variable gets only the texts that it is made of are flags.
-            first, variable, made = 4, text(source, command, 3), 3
-        elif command.name == "separate_arguments":
-            first, variable, made = 2, text(source, command, 0), 0
-        elif command.name in ("add_compile_options", "add_definitions", "add_compile_definitions"):
-            first = 0
-        elif command.name in ("target_compile_options", "target_compile_definitions"):
-            first = 1
-        elif command.name.startswith("cuda_") and b"OPTIONS" in said:
-            first = said.index(b"OPTIONS") + 1
-        elif command.name in self.tree.functions:
-            first = 0
-        elif command.name in ("set_target_properties", "set_source_files_properties", "set_property"):
-            properties = [i for i, each in enumerate(said) if each in (b"COMPILE_FLAGS", b"COMPILE_OPTIONS")]
-            first = properties[0] + 1 if properties else -1
-        if first < 0 or len(arguments) <= first or OF_LANGUAGE.fullmatch(variable) or "HELP" in variable:
+        place = self._place(command)
+        if place is None or OF_LANGUAGE.fullmatch(place.variable) or "HELP" in place.variable:
             return
-        given = values(source, command, first)
+        source, given = self.source, self._given(command, place)
+        for_nvcc = re.search(r"NVCC|CUDA_FLAGS|CUDA_COMPILE|GENCODE", place.variable) is not None
+        if not for_nvcc and not tells(source, given, self.tree.torch):
+            return
+        of = "nvcc" if for_nvcc or tells(source, given, False) else "host"
+        # An option is an item of a list, but where flags are one string.
+        gap = b";" if command.name.endswith("_options") or command.name == "list" or place.listed else b" "
+        copy = copied(source, [argument.content for argument in given], self.tree, self.rocm, of, gap)
+        copy.changes = [change for change in copy.changes if change.kind != "standard" or for_nvcc or of == "nvcc"]
+        if not copy.changes:
+            return
+        if len(place.properties) > 1 and any(len(change.hip) > 1 for change in copy.changes):
+            # Options are items of a list in one property, and words of a string in the other.
+            message = worded(copy.changes)
+            yield Said(command.written, copy.changes[0].kind, message, Certainty.MANUAL)
+            return
+        yield from self._left(command, copy)
+        if not copy.manual:
+            yield self._chosen(command, place, given, copy)
+
+    def _place(self, command: Command) -> _Place | None:
+        """Return where the flags of a command stand, if it is one that may have any."""
+        name = command.name
+        said = [self.source[argument.content] for argument in command.arguments]
+        place: _Place | None = None
+        if name == "set":
+            place = _Place(1, text(self.source, command, 0), 0)
+        elif name in ("list", "string") and said[:1] in ([b"APPEND"], [b"PREPEND"]):
+            place = _Place(2, text(self.source, command, 1))
+        elif name == "string" and said[:1] == [b"REPLACE"]:
+            # Of what another variable gets only the texts that it is made of are flags.
+            place = _Place(4, text(self.source, command, 3), 3)
+        elif name == "separate_arguments":
+            place = _Place(2, text(self.source, command, 0), 0)
+        elif name in ("add_compile_options", "add_definitions", "add_compile_definitions"):
+            place = _Place(0)
+        elif name in ("target_compile_options", "target_compile_definitions"):
+            place = _Place(1)
+        elif name.startswith("cuda_") and b"OPTIONS" in said:
+            place = _Place(said.index(b"OPTIONS") + 1)
+        elif name in self.tree.functions:
+            place = _Place(0)
+        elif name in ("set_target_properties", "set_source_files_properties", "set_property"):
+            properties = [i for i, each in enumerate(said) if each in (b"COMPILE_FLAGS", b"COMPILE_OPTIONS")]
+            place = _Place(properties[0] + 1, properties=properties) if properties else None
+        if place is None or len(said) <= place.first:
+            return None
+        place.listed = b"COMPILE_OPTIONS" in said
+        return place
+
+    def _given(self, command: Command, place: _Place) -> list[Argument]:
+        """Return the arguments that are flags, but for what is for one language: that is looked at by itself."""
+        given = values(self.source, command, place.first)
         if command.name.endswith("properties"):
-            given = [arguments[i + 1] for i in properties if i + 1 < len(arguments)]
-        # What is for one language is looked at with its expression.
-        expressions = list(source.expressions(command.inner))
-        given = [
+            count = len(command.arguments)
+            given = [command.arguments[i + 1] for i in place.properties if i + 1 < count]
+        expressions = list(self.source.expressions(command.inner))
+        return [
             argument
             for argument in given
             if not any(
                 each.span.start < argument.span.end and argument.span.start < each.span.end for each in expressions
             )
         ]
-        for_nvcc = re.search(r"NVCC|CUDA_FLAGS|CUDA_COMPILE|GENCODE", variable) is not None
-        if not for_nvcc and not tells(source, given, self.tree.torch):
-            return
-        if not for_nvcc and not tells(source, given, False):
-            of = "host"
-        # An option is an item of a list, but where flags are one string.
-        listed = command.name.endswith("_options") or command.name == "list" or b"COMPILE_OPTIONS" in said
-        gap = b";" if listed else b" "
-        copy = copied(source, [argument.content for argument in given], self.tree, self.rocm, of, gap)
-        copy.changes = [change for change in copy.changes if change.kind != "standard" or for_nvcc or of == "nvcc"]
-        if not copy.changes:
-            return
-        if len(properties) > 1 and any(len(change.hip) > 1 for change in copy.changes):
-            # Options are items of a list in one property, and words of a string in the other.
-            message = worded(copy.changes)
-            yield Said(command.written, copy.changes[0].kind, message, Certainty.MANUAL)
-            return
-        yield from self._left(command, copy)
-        if copy.manual:
-            return
+
+    def _chosen(self, command: Command, place: _Place, given: Sequence[Argument], copy: Copy) -> Said:
+        """Return what a command becomes for HIP, with other flags or with none."""
+        source, arguments, first = self.source, command.arguments, place.first
         kind = copy.changes[0].kind
         message, certainty = _changed(copy), copy.certainty
-        pairs = command.name.endswith("_properties")
-        if command.name in self.tree.functions:
+        own_function = command.name in self.tree.functions
+        if own_function:
             message += f"; assumes that {command.name} gives them to the compiler of .cu files"
             certainty = Certainty.REVIEW
-            pairs = True  # it may count what it is given
-        drops = [
-            (argument.span, b'""') if pairs else (self._with_gap(argument), b"")
-            for argument in given
-            if copy.puts.get(argument.content) == b""
-        ]
-        for argument in given:
-            if copy.puts.get(argument.content) == b"":
-                del copy.puts[argument.content]
-        if command.name in self.tree.functions:
+        # A function may count what it is given.
+        pairs = own_function or command.name.endswith("_properties")
+        gone = [argument for argument in given if copy.puts.get(argument.content) == b""]
+        drops = [(argument.span, b'""') if pairs else (self._with_gap(argument), b"") for argument in gone]
+        for argument in gone:
+            copy.puts.pop(argument.content, None)
+        if own_function:
             self._as_one(command, copy)
+        variable, made = place.variable, place.made
         own = sum(source[argument.content].count(f"${{{variable}}}".encode()) for argument in given) if variable else 0
         scopes = sum(source[argument.content] in _SCOPES for argument in given)
         nothing = copy.kept == scopes and not command.name.startswith("cuda_") and made < 0
-        if (nothing and (not pairs or command.name in self.tree.functions)) or 0 < copy.kept == own:
-            yield Said(arguments[first].span, kind, message, certainty, instead=())
-            return
+        if (nothing and (not pairs or own_function)) or 0 < copy.kept == own:
+            return Said(arguments[first].span, kind, message, certainty, instead=())
         puts = [*copy.puts.items(), *drops]
         if not copy.kept and made >= 0:
             at = arguments[first - 1 if made else made].span.end
             puts.append((Span(at, at), b' ""'))
-        yield Said(arguments[first].span, kind, message, certainty, copy=tuple(puts))
+        return Said(arguments[first].span, kind, message, certainty, copy=tuple(puts))
 
     def _as_one(self, command: Command, copy: Copy) -> None:
         """Keep what a function takes for one parameter one argument."""

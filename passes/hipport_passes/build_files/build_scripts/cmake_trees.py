@@ -170,69 +170,94 @@ def facts(source: CMake) -> Facts:
     projects = _PROJECT.search(source.text) is not None
     if source.text.startswith(PUT_HERE):
         return Facts(written=True)
-    aware = _HIP.search(source.text) is not None
-    if not MENTIONS.search(source.text) and not aware:
+    if not MENTIONS.search(source.text) and not _HIP.search(source.text):
         helped = f"hipport/{HELPER}".encode() in source.text
         return Facts(projects, includes_helper=helped, torch=b"Torch" in source.text)
-    targets, defines, variables, sets = set(), set(), set(), set()
-    includes_helper = language = find_cuda = find_toolkit = torch = False
-    aware = False
-    of_languages = source.fact(language_variables)
+    said = _Said(source)
     for command in source.commands:
-        first = text(source, command, 0)
-        said = {text(source, command, i) for i in range(len(command.arguments))}
-        if command.name in ("project", "enable_language", "check_language"):
-            aware |= "HIP" in said
-            language |= command.name != "check_language" and bool(said & {"CUDA", "${HIP_OR_CUDA}"})
-        elif command.name == "include":
-            includes_helper |= is_helper(source, command)
-        elif command.name == "find_package":
-            aware |= _HIP_PACKAGE.fullmatch(first) is not None
-            find_cuda |= first == "CUDA" and not any(block[0].name == "function" for block in source.around(command))
-            find_toolkit |= first == "CUDAToolkit"
-            torch |= first == "Torch"
-        elif command.name.startswith(("hip_add_", "rocm_")):
-            aware = True
-        elif command.name in ("if", "elseif"):
-            aware |= knows_hip(source, command)
-        elif command.name in ("add_library", "cuda_add_library", "add_executable"):
-            defines.add(first)
-        elif command.name == "find_library":
-            names = {name.removeprefix("lib") for name in searched(source, command)}
-            targets |= {"CUDA::" + name for name in names if _LIBRARY.fullmatch(name)}
-        elif links(source, command):
-            named = {_EITHER.sub(r"\g<cuda>", each) for each in said}
-            targets |= {"CUDA::" + each.removeprefix("-l") for each in named if _LIBRARY.fullmatch(each)}
-        elif command.name in ("cuda_add_cublas_to_target", "cuda_add_cufft_to_target"):
-            targets.add("CUDA::" + command.name.split("_")[2])
-        if command.name == "set":
-            sets.add(first)
-        elif command.name in ("list", "string"):
-            sets.add(text(source, command, 1))
-        if command.name in ("set", "list") and text(source, command, command.name == "list") in of_languages:
-            aware |= "HIP" in said
-            language |= bool(said & {"CUDA", "${HIP_OR_CUDA}"})
-        if command.name in ("if", "elseif", "while"):
-            variables |= said
-        if command.name not in ("message", "option"):
-            inner = source.code[command.inner.start : command.inner.end]
-            targets |= {match.decode() for match in _TARGET.findall(inner)}
-        variables |= {reference.name for reference in source.references(command.inner)}
+        said.does(command)
+        said.names(command)
     return Facts(
         projects,
         True,
-        includes_helper,
+        said.includes_helper,
         _OWN.search(source.text) is not None,
-        aware,
-        language,
-        find_cuda,
-        find_toolkit,
-        frozenset(targets),
-        frozenset(defines),
-        frozenset(variables),
-        frozenset(sets),
-        torch or b"TORCH_LIBRARIES" in source.text,
+        said.aware,
+        said.language,
+        said.find_cuda,
+        said.find_toolkit,
+        frozenset(said.targets),
+        frozenset(said.defines),
+        frozenset(said.variables),
+        frozenset(said.sets),
+        said.torch or b"TORCH_LIBRARIES" in source.text,
     )
+
+
+class _Said:
+    """What the commands of a script have said so far."""
+
+    def __init__(self, source: CMake) -> None:
+        self.source = source
+        self.of_languages = source.fact(language_variables)
+        self.targets: set[str] = set()
+        self.defines: set[str] = set()
+        self.variables: set[str] = set()
+        self.sets: set[str] = set()
+        self.includes_helper = self.language = self.find_cuda = self.find_toolkit = self.torch = self.aware = False
+
+    def does(self, command: Command) -> None:
+        """Take note of what a command does: languages, packages, targets and libraries."""
+        source, name, first = self.source, command.name, text(self.source, command, 0)
+        if name in ("project", "enable_language", "check_language"):
+            said = _words(source, command)
+            self.aware |= "HIP" in said
+            self.language |= name != "check_language" and bool(said & {"CUDA", "${HIP_OR_CUDA}"})
+        elif name == "include":
+            self.includes_helper |= is_helper(source, command)
+        elif name == "find_package":
+            self.aware |= _HIP_PACKAGE.fullmatch(first) is not None
+            self.find_cuda |= first == "CUDA" and not any(
+                block[0].name == "function" for block in source.around(command)
+            )
+            self.find_toolkit |= first == "CUDAToolkit"
+            self.torch |= first == "Torch"
+        elif name.startswith(("hip_add_", "rocm_")):
+            self.aware = True
+        elif name in ("if", "elseif"):
+            self.aware |= knows_hip(source, command)
+        elif name in ("add_library", "cuda_add_library", "add_executable"):
+            self.defines.add(first)
+        elif name == "find_library":
+            names = {each.removeprefix("lib") for each in searched(source, command)}
+            self.targets |= {"CUDA::" + each for each in names if _LIBRARY.fullmatch(each)}
+        elif links(source, command):
+            named = {_EITHER.sub(r"\g<cuda>", each) for each in _words(source, command)}
+            self.targets |= {"CUDA::" + each.removeprefix("-l") for each in named if _LIBRARY.fullmatch(each)}
+        elif name in ("cuda_add_cublas_to_target", "cuda_add_cufft_to_target"):
+            self.targets.add("CUDA::" + name.split("_")[2])
+
+    def names(self, command: Command) -> None:
+        """Take note of the variables that a command sets and asks for, and of the targets that it names."""
+        source, name = self.source, command.name
+        if name == "set":
+            self.sets.add(text(source, command, 0))
+        elif name in ("list", "string"):
+            self.sets.add(text(source, command, 1))
+        if name in ("set", "list") and text(source, command, name == "list") in self.of_languages:
+            said = _words(source, command)
+            self.aware |= "HIP" in said
+            self.language |= bool(said & {"CUDA", "${HIP_OR_CUDA}"})
+        if name in ("if", "elseif", "while"):
+            self.variables |= _words(source, command)
+        if name not in ("message", "option"):
+            inner = source.code[command.inner.start : command.inner.end]
+            self.targets |= {match.decode() for match in _TARGET.findall(inner)}
+        self.variables |= {reference.name for reference in source.references(command.inner)}
+
+
+def _words(source: CMake, command: Command) -> set[str]:
+    return {text(source, command, i) for i in range(len(command.arguments))}
 
 
 class Tree:

@@ -15,10 +15,13 @@ from hipport.core.finding import Certainty
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp
 from hipport_passes.build_files.build_scripts import options
+from hipport_passes.build_files.build_scripts.flag_groups import Group, groups
+from hipport_passes.build_files.build_scripts.flag_sinks import of_build_ext
 from hipport_passes.build_files.build_scripts.gates import left_out
-from hipport_passes.build_files.build_scripts.script import NVCC, OF_TORCH, Group, Script
+from hipport_passes.build_files.build_scripts.script import NVCC, Script
 from hipport_passes.build_files.build_scripts.script_edits import NOBODY_SAYS, Becomes, Said, with_parentheses
 from hipport_passes.build_files.build_scripts.script_names import called
+from hipport_passes.build_files.build_scripts.stray_flags import OF_TORCH
 from hipport_passes.build_files.nvcc_flags import CUDA_FOLDER, HOLE, Change, library, translate, worded
 
 _BRACED = re.compile(r"\{[^{}\"']*\}")
@@ -43,11 +46,11 @@ class _Token(NamedTuple):
 
 def flags(script: Script, project: Project, torch: bool) -> Iterator[Said]:
     """Yield what is to be said of the strings that compilers and linkers get; `torch`: PyTorch's build has them."""
-    groups = script.groups()
-    found = _of_groups(script, groups, project, torch)
+    handed_on = groups(script)
+    found = _of_groups(script, handed_on, project, torch)
     if torch:
         yield from found
-        yield from _stray_abi(script, groups)
+        yield from _stray_abi(script, handed_on)
         yield from _options(script)
         return
     # Nothing asks whether this is for ROCm, and nothing but the script itself calls hipcc or nvcc.
@@ -267,7 +270,7 @@ def _start(script: Script, node: cst.CSTNode | None, depth: int = 0) -> tuple[st
 def _options(script: Script) -> Iterator[Said]:
     """Yield the options of build_ext, `setup(options=…)`, that are strings with something of CUDA's."""
     for node in script.nodes:
-        if isinstance(node, cst.DictElement) and script.of_build_ext(script.parent[node]):
+        if isinstance(node, cst.DictElement) and of_build_ext(script, script.parent[node]):
             key = script.text(node.key)
             # Libraries, and a folder by itself, are followed as those of an extension are.
             items = [node.value]

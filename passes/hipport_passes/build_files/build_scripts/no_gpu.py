@@ -307,23 +307,9 @@ def _of_cuda(script: Script) -> Iterator[tuple[cst.BaseExpression, str]]:
     """Yield what asks for CUDA's files, its compiler, its driver or its variables, with a word for it."""
     for node in script.nodes:
         match node:
-            case cst.Call() if called(node) in ("which", "find_executable") and node.args:
-                name = script.text(node.args[0].value)
-                if NVCC.fullmatch(name) or name == "nvidia-smi":
-                    yield node, name
-            case cst.Call() if called(node) == "_find_cuda_home":
-                yield node, "a search for CUDA's toolkit"
-            case cst.Call(func=cst.Name("getattr"), args=[_, cst.Arg(name), *_]) if script.text(name) == "CUDA_HOME":
-                yield node, "CUDA_HOME"
-            case cst.Call() if called(node) in RUNS and _tried(script, node) and script.runs_nvcc(node):
-                yield node, "running nvcc"
-            case cst.Call() if called(node) in _LOOKS:
-                code = _path(script, node.args[0].value) if node.args else _receiver(script, node)
-                if _CUDA_PATH.search(code):
-                    yield node, f"a folder or file of CUDA ({code})"
-            case cst.Call() if re.search(r"\bgetenv$|\benviron\.get$", script.code(node.func)) and node.args:
-                if (name := script.text(node.args[0].value)) in _CUDA_VARIABLES:
-                    yield node, f"the variable {name}"
+            case cst.Call():
+                if word := _called_of_cuda(script, node):
+                    yield node, word
             case cst.Attribute(attr=cst.Name("cuda")) if full_name(script, node) == "torch.version.cuda":
                 # Others are opened for ROCm; here it is None, and that is coped with.
                 if _tried(script, node):
@@ -336,6 +322,27 @@ def _of_cuda(script: Script) -> Iterator[tuple[cst.BaseExpression, str]]:
             case cst.Comparison(comparisons=[cst.ComparisonTarget(operator=cst.In() | cst.NotIn())]):
                 if script.text(node.left) in _CUDA_VARIABLES and "environ" in script.code(node):
                     yield node, f"the variable {script.text(node.left)}"
+
+
+def _called_of_cuda(script: Script, call: cst.Call) -> str:
+    """Return a word for what a call asks for, if that is CUDA's; "" if it is not."""
+    function = called(call)
+    first = script.text(call.args[0].value) if call.args else ""
+    if function in ("which", "find_executable") and call.args:
+        return first if NVCC.fullmatch(first) or first == "nvidia-smi" else ""
+    if function == "_find_cuda_home":
+        return "a search for CUDA's toolkit"
+    match call:
+        case cst.Call(func=cst.Name("getattr"), args=[_, cst.Arg(name), *_]) if script.text(name) == "CUDA_HOME":
+            return "CUDA_HOME"
+    if function in RUNS and _tried(script, call) and script.runs_nvcc(call):
+        return "running nvcc"
+    if function in _LOOKS:
+        code = _path(script, call.args[0].value) if call.args else _receiver(script, call)
+        return f"a folder or file of CUDA ({code})" if _CUDA_PATH.search(code) else ""
+    if re.search(r"\bgetenv$|\benviron\.get$", script.code(call.func)) and first in _CUDA_VARIABLES:
+        return f"the variable {first}"
+    return ""
 
 
 def _tried(script: Script, call: cst.BaseExpression) -> cst.Try | None:
@@ -433,57 +440,49 @@ class _Trail:
 
     def _go(self, node: cst.CSTNode) -> None:
         """Go from an expression that depends on the answer to what depends on it."""
+        for above, child in self.script.ancestors(node):
+            self._leads_on(above, child)
+            if self._ends(above):
+                return
+
+    def _leads_on(self, above: cst.CSTNode, child: cst.CSTNode) -> None:
+        """Take note of what depends on an answer that `child` has a part in."""
         script = self.script
-        for above, child in script.ancestors(node):
-            match above:
-                case cst.If() | cst.While():
-                    if child is above.test:
-                        if above.orelse is None and script.stops(above.body):
-                            self._goes_on(above)
-                        self._branches([above.body, *([above.orelse] if above.orelse is not None else [])])
-                    return
-                case cst.IfExp():
-                    if child is above.test and _BUILDS.search(script.code(above)):
-                        self._found = True
-                case cst.FormattedString() | cst.BinaryOperation():
-                    # `f"-DUSE_CUDA={there}"`
-                    if re.search(_FOR_CMAKE, script.code(above)):
-                        self._found = True
-                case cst.Assert():
-                    self._found = self._found or bool(script.calls("setup"))
-                    self._goes_on(script.parent[above])
-                    return
-                case cst.Return():
-                    self._function(above)
-                    return
-                case cst.Assign():
-                    for target in above.targets:
-                        self._variables(target.target)
-                    return
-                case cst.AnnAssign() | cst.AugAssign():
-                    self._variables(above.target)
-                    return
-                case cst.NamedExpr():
-                    self._variables(above.target)
-                case cst.For():
-                    if child is above.iter:
-                        self._variables(above.target)
-                    return
-                case cst.CompFor():
-                    if child is above.iter:
-                        self._variables(above.target)
-                case cst.Arg():
-                    call = script.parent[above]
-                    if isinstance(call, cst.Call):
-                        self._argument(call, above)
-                    if not isinstance(call, cst.Call):
-                        return
-                    # What a variable of the environment is without being set.
-                    otherwise = called(call) in ("getenv", "get") and call.args[0] is not above
-                    if called(call) not in _THROUGH and not otherwise:
-                        return
-                case cst.BaseCompoundStatement() | cst.Lambda() | cst.BaseSmallStatement():
-                    return
+        match above:
+            case cst.If() | cst.While() if child is above.test:
+                if above.orelse is None and script.stops(above.body):
+                    self._goes_on(above)
+                self._branches([above.body, *([above.orelse] if above.orelse is not None else [])])
+            case cst.IfExp():
+                self._found |= child is above.test and _BUILDS.search(script.code(above)) is not None
+            case cst.FormattedString() | cst.BinaryOperation():
+                # `f"-DUSE_CUDA={there}"`
+                self._found |= re.search(_FOR_CMAKE, script.code(above)) is not None
+            case cst.Assert():
+                self._found |= bool(script.calls("setup"))
+                self._goes_on(script.parent[above])
+            case cst.Return():
+                self._function(above)
+            case cst.Assign():
+                for target in above.targets:
+                    self._variables(target.target)
+            case cst.AnnAssign() | cst.AugAssign() | cst.NamedExpr():
+                self._variables(above.target)
+            case cst.For() | cst.CompFor() if child is above.iter:
+                self._variables(above.target)
+            case cst.Arg() if isinstance(call := script.parent[above], cst.Call):
+                self._argument(call, above)
+
+    def _ends(self, above: cst.CSTNode) -> bool:
+        """Say whether what is around `above` no longer has the answer."""
+        if not isinstance(above, cst.Arg):
+            return isinstance(above, (cst.BaseCompoundStatement, cst.Lambda, cst.BaseSmallStatement))
+        call = self.script.parent[above]
+        if not isinstance(call, cst.Call):
+            return True
+        # What a variable of the environment is without being set.
+        otherwise = called(call) in ("getenv", "get") and call.args[0] is not above
+        return called(call) not in _THROUGH and not otherwise
 
     def _goes_on(self, guard: cst.CSTNode) -> None:
         """Look at what comes after a statement that stops the build where there is no GPU: it may count on one."""

@@ -18,7 +18,8 @@ import libcst as cst
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
 from hipport.syntax.python import Python
-from hipport_passes.build_files.build_scripts.script import Group, Script
+from hipport_passes.build_files.build_scripts.flag_groups import Group
+from hipport_passes.build_files.build_scripts.script import Script
 from hipport_passes.build_files.build_scripts.script_names import called, lone_call
 from hipport_passes.build_files.nvcc_flags import worded
 

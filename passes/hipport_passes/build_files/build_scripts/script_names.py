@@ -19,6 +19,10 @@ _CONVERSION = re.compile(r"%(\(\w+\))?([-+ #0-9.]*)([a-z])")
 _FIELD = re.compile(r"\{(\w*)([^{}\w][^{}]*)?\}")
 
 
+#: Methods of lists that change them, and how.
+_MUTATES = {"append": "appends", "extend": "adds", "insert": "inserts"}
+
+
 @dataclass(frozen=True)
 class Binding:
     """How a name gets a value: it `is` it, `adds`, `appends` or `inserts` it, or is a `parameter`."""
@@ -61,6 +65,10 @@ class Names:
         while node in self.parent:
             yield self.parent[node], node
             node = self.parent[node]
+
+    def is_inside(self, node: cst.CSTNode, outer: cst.CSTNode) -> bool:
+        """Say whether `node` is `outer`, or a part of it."""
+        return node is outer or any(above is outer for above, _ in self.ancestors(node))
 
     def function(self, node: cst.CSTNode) -> cst.FunctionDef | None:
         """Return the function that `node` stands in."""
@@ -198,31 +206,19 @@ class Names:
                     for parameter in self.parameters(node):
                         binding = Binding("parameter", parameter.default, parameter)
                         self.bindings.setdefault((node, parameter.name.value), []).append(binding)
-                case cst.Assign():
-                    for target in node.targets:
-                        self._assigned(target.target, node.value, node)
-                case cst.AnnAssign() if node.value is not None:
-                    self._assigned(node.target, node.value, node)
-                case cst.NamedExpr():
-                    self._assigned(node.target, node.value, node)
-                case cst.AugAssign(operator=cst.AddAssign()):
-                    mutations.append((node, key_of(node.target), Binding("adds", node.value, node)))
-                case cst.AugAssign():
-                    self._assigned(node.target, None, node)
-                case cst.For():
-                    self._assigned(node.target, None, node)
                 case cst.Return() if node.value is not None and (function := self.function(node)) is not None:
                     self._returns.setdefault(function, []).append(node)
-                case cst.ImportFrom() | cst.Import() if not isinstance(node.names, cst.ImportStar):
-                    for alias in node.names:
-                        name = alias.asname.name if alias.asname else alias.name
-                        self._assigned(name, None, node)
+                case cst.AugAssign(operator=cst.AddAssign()):
+                    mutations.append((node, key_of(node.target), Binding("adds", node.value, node)))
                 case cst.Call():
                     self._calls.setdefault(called(node), []).append(node)
-                    if isinstance(node.func, cst.Attribute) and node.func.attr.value in ("append", "extend", "insert"):
-                        how = {"append": "appends", "extend": "adds", "insert": "inserts"}[node.func.attr.value]
+                    if isinstance(node.func, cst.Attribute) and node.func.attr.value in _MUTATES:
                         value = node.args[-1].value if node.args else None
-                        mutations.append((node, key_of(node.func.value), Binding(how, value, node)))
+                        binding = Binding(_MUTATES[node.func.attr.value], value, node)
+                        mutations.append((node, key_of(node.func.value), binding))
+                case _:
+                    for target, value in _assigns(node):
+                        self._assigned(target, value, node)
         for node, key, binding in mutations:
             if key:
                 self.bindings.setdefault((self.scope(node, key), key), []).append(binding)
@@ -393,6 +389,23 @@ class Names:
     def returns(self, function: cst.FunctionDef) -> list[cst.Return]:
         """Return where a function returns something."""
         return self._returns.get(function, [])
+
+
+def _assigns(node: cst.CSTNode) -> Iterator[tuple[cst.BaseExpression, cst.BaseExpression | None]]:
+    """Yield the targets that a statement or expression binds, with what; None where that is not written there."""
+    match node:
+        case cst.Assign():
+            for target in node.targets:
+                yield target.target, node.value
+        case cst.AnnAssign() if node.value is not None:
+            yield node.target, node.value
+        case cst.NamedExpr():
+            yield node.target, node.value
+        case cst.AugAssign() | cst.For():
+            yield node.target, None
+        case cst.ImportFrom() | cst.Import() if not isinstance(node.names, cst.ImportStar):
+            for alias in node.names:
+                yield (alias.asname.name if alias.asname else alias.name), None
 
 
 def key_of(target: cst.BaseExpression) -> str:

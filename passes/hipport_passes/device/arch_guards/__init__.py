@@ -43,7 +43,7 @@ from hipport_passes.device.arch_guards.chains import (
     is_undecided,
 )
 from hipport_passes.device.arch_guards.deciding import Guards, decide
-from hipport_passes.names import api_names
+from hipport_passes.names import release_comparisons
 from hipport_passes.names.pytorch_headers import includes_pytorch
 
 _DEFINES = re.compile(rb"#[ \t]*(?:define|undef)[ \t]+__CUDACC__")
@@ -77,67 +77,92 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     yield from by_build
     # What stands behind an `#ifdef NAME` is passed over, and goes.
     gone = tuple(sorted(edit.span for each in by_build for edit in each.edits))
-    code = source.code
-    told = {
-        part.span: not any(before.tells(source.known_on_hip) for before in group[:number])
-        for group in source.conditionals
-        if any(part.tells(source.known_on_hip) for part in group)
-        for number, part in enumerate(group)
-    }
-    # The host goes on behind what asks for device code, to a release that is asked for, say.
-    host_alone = {
-        part.span
-        for group in source.conditionals
-        if _asks_for_device(group[0])
-        for number, part in enumerate(group)
-        if number and not any(other.tells(source.known_on_hip) for other in group[1 : number + 1])
-    }
-    parts = {part.span.start: (part, group) for group in source.conditionals for part in group}
-    reported: set[int] = set()
+    conditions = _Conditions(source, project)
     for span, name in source.names(NAME):
         if within(span.start, gone):
             continue
         directive = source.directive(span.start)
-        if name == b"__CUDA_ARCH__" and directive is None:
-            compared = api_names.settled(code, span)
-            if compared is not None and not within(span.start, source.cuda_only):
-                written = code[span.start : compared[0].end].decode(errors="replace")
-                yield Finding(
-                    compared[0],
-                    "value",
-                    f"{written} → {compared[1].decode()}, as for every NVIDIA GPU since compute capability 5.0; "
-                    "assumes that what is right for all of them is right for AMD",
-                    (Edit(*compared),),
-                    Certainty.REVIEW,
-                )
-                continue
-            condition = api_names.asserted(source, span)
-            if condition is not None and condition.start == span.start and not within(span.start, source.cuda_only):
-                yield Finding(
-                    condition,
-                    "assertion",
-                    "holds on AMD, which has other architectures; assumes that code which needs that architecture is "
-                    "ported, or reported by itself",
-                    (Edit(condition, b"true"),),
-                    Certainty.REVIEW,
-                )
-        if directive is None or source.ported(span.start):
-            continue
-        if directive.start not in parts:
+        if directive is None:
+            yield from _in_code(source, span) if name == b"__CUDA_ARCH__" else ()
+        elif not source.ported(span.start):
+            yield from conditions.asked(span, name, directive)
+
+
+def _in_code(source: Cpp, span: Span) -> Iterator[Finding]:
+    """Yield what is to be said of `__CUDA_ARCH__` outside of directives: comparisons and assertions have answers."""
+    compared = release_comparisons.settled(source.code, span)
+    if compared is not None and not within(span.start, source.cuda_only):
+        written = source.code[span.start : compared[0].end].decode(errors="replace")
+        yield Finding(
+            compared[0],
+            "value",
+            f"{written} → {compared[1].decode()}, as for every NVIDIA GPU since compute capability 5.0; "
+            "assumes that what is right for all of them is right for AMD",
+            (Edit(*compared),),
+            Certainty.REVIEW,
+        )
+        return
+    condition = release_comparisons.asserted(source, span)
+    if condition is not None and condition.start == span.start and not within(span.start, source.cuda_only):
+        yield Finding(
+            condition,
+            "assertion",
+            "holds on AMD, which has other architectures; assumes that code which needs that architecture is "
+            "ported, or reported by itself",
+            (Edit(condition, b"true"),),
+            Certainty.REVIEW,
+        )
+
+
+class _Conditions:
+    """The conditions of a file, and those that have been reported."""
+
+    def __init__(self, source: Cpp, project: Project) -> None:
+        self.source, self.project = source, project
+        groups = source.conditionals
+        self._parts = {part.span.start: (part, group) for group in groups for part in group}
+        # What a branch before it tells AMD by has decided.
+        self._told = {
+            part.span: not any(before.tells(source.known_on_hip) for before in group[:number])
+            for group in groups
+            if any(part.tells(source.known_on_hip) for part in group)
+            for number, part in enumerate(group)
+        }
+        # The host goes on behind what asks for device code, to a release that is asked for, say.
+        self._host_alone = {
+            part.span
+            for group in groups
+            if _asks_for_device(group[0])
+            for number, part in enumerate(group)
+            if number and not any(other.tells(source.known_on_hip) for other in group[1 : number + 1])
+        }
+        self._reported: set[int] = set()
+
+    def asked(self, span: Span, name: bytes, directive: Span) -> Iterator[Finding]:
+        """Yield what is to be said of a name in a directive."""
+        if directive.start not in self._parts:
             if name in COMPILER:
-                yield _outside(source, span, name, directive)
-            continue
-        part, group = parts[directive.start]
-        text = asked_text(source, part)
-        if directive in told:
-            asked = name not in COMPILER and told[directive] and is_undecided(text)
-            for_host = directive in host_alone and name in VERSIONS - {b"__CUDA_ARCH__"} and not as_on_the_newest(text)
-            if (asked or for_host) and directive.start not in reported:
-                reported.add(directive.start)
-                yield decide(span, name)
-            continue
-        if _PASSED_OVER.match(code, directive.start, span.start):
-            continue
+                yield _outside(self.source, span, name, directive)
+            return
+        part, group = self._parts[directive.start]
+        if directive in self._told:
+            yield from self._by_amd(span, name, part)
+        elif not _PASSED_OVER.match(self.source.code, directive.start, span.start):
+            yield from self._untold(span, name, part, group)
+
+    def _by_amd(self, span: Span, name: bytes, part: Conditional) -> Iterator[Finding]:
+        """A condition of a chain that tells AMD from NVIDIA: of what stands in front of that AMD comes to all."""
+        directive, text = part.span, asked_text(self.source, part)
+        asked = name not in COMPILER and self._told[directive] and is_undecided(text)
+        of_host = name in VERSIONS - {b"__CUDA_ARCH__"} and not as_on_the_newest(text)
+        if (asked or (directive in self._host_alone and of_host)) and directive.start not in self._reported:
+            self._reported.add(directive.start)
+            yield decide(span, name)
+
+    def _untold(self, span: Span, name: bytes, part: Conditional, group: tuple[Conditional, ...]) -> Iterator[Finding]:
+        """A condition of a chain in which nobody asks for AMD."""
+        source, directive, text = self.source, part.span, asked_text(self.source, part)
+        code = source.code
         asks = ASKS.search(code[directive.start : span.start]) is not None
         done = is_paired(code[span.end : directive.end])
         if name in COMPILER:
@@ -152,9 +177,9 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         elif name == b"__CUDA_ARCH__" and asks and all_ask(code, directive):
             if not done:
                 yield _beside(code, directive, span, name, "device_code")
-        elif directive.start not in reported and not as_on_the_newest(text):
-            reported.update(part.span.start for part in group)  # a chain is one thing to decide
-            if (said := Guards.of(source, project).on(source, group)) is not None:
+        elif directive.start not in self._reported and not as_on_the_newest(text):
+            self._reported.update(part.span.start for part in group)  # a chain is one thing to decide
+            if (said := Guards.of(source, self.project).on(source, group)) is not None:
                 yield said
 
 

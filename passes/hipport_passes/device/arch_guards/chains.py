@@ -14,7 +14,7 @@ from hipport.syntax.cpp import Cpp
 from hipport.syntax.cuda import Cuda
 from hipport.syntax.own_guards import COMPILERS, EQUALS, MARK, is_marked
 from hipport.syntax.preprocessor import Conditional
-from hipport_passes.names import api_names
+from hipport_passes.names import release_comparisons
 
 # What nvcc says of itself that is about the language; the name for it alone is about its pragmas and defects, too.
 COMPILER = {name: equal for name, equal in COMPILERS.items() if name != b"__NVCC__"}
@@ -28,7 +28,7 @@ NAME = re.compile(
 _MAJOR = {b"CUBLAS": 11, b"CUFFT": 10, b"CURAND": 10, b"CUSOLVER": 10, b"CUSPARSE": 11}
 # The oldest that programs of today are built for: CUDA 11.0 and the GPUs that CUDA 12 knows. AMD has none of them.
 OLDEST = {
-    **api_names.OLDEST,
+    **release_comparisons.OLDEST,
     b"__CUDACC_VER_MINOR__": 0,
     b"__CUDACC_VER_BUILD__": 0,
     b"__CUDART_API_VERSION": 11000,

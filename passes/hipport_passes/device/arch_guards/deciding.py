@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import PurePath
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from hipport.core.edits import Span
 from hipport.core.finding import Certainty, Finding
@@ -218,11 +218,22 @@ def _chosen(source: Cpp, guards: Guards, group: tuple[Conditional, ...], span: S
     return None
 
 
+#: A chain of conditions, and its file.
+_Place: TypeAlias = tuple[Cpp, tuple[Conditional, ...]]
+#: Such chains, by what their first condition is.
+_Opened: TypeAlias = dict[tuple[bytes, ...], list[_Place]]
+
+
 class _Decided(NamedTuple):
     """What is said of a chain of conditions; nothing where its branches mean the same. `opened` are those AMD takes."""
 
     said: Finding | None
     opened: tuple[Span, ...] = ()
+
+
+def _decided(project: Project) -> dict[PurePath, Guards]:
+    """The decisions that were asked for, by the first file of their program."""
+    return {}
 
 
 class Guards:
@@ -238,9 +249,14 @@ class Guards:
         self._undecided: dict[PurePath, list[int]] = {}
         self._left: dict[PurePath, list[Span]] = {}
         self._for_a_person: dict[PurePath, list[int]] = {}
-        lacking: dict[tuple[bytes, ...], dict[bytes, tuple[Cpp, Span]]] = {}
-        opened: dict[tuple[bytes, ...], list[tuple[Cpp, tuple[Conditional, ...]]]] = {}
-        waiting: list[tuple[Cpp, tuple[Conditional, ...]]] = []
+        opened, waiting = self._decide_each(files)
+        #: The names that CUDA has and AMD does not, as only such branches declare them, with the condition's place.
+        self._missing = _missing(files, self._close(files, opened, waiting))
+
+    def _decide_each(self, files: Sequence[Cpp]) -> tuple[_Opened, list[_Place]]:
+        """Decide on each chain by itself; return those that AMD takes a branch of, and those that are for a person."""
+        opened: _Opened = {}
+        waiting: list[_Place] = []
         for source in files:
             undecided = self._undecided[source.path] = []
             left = self._left[source.path] = []
@@ -263,9 +279,21 @@ class Guards:
                     opened.setdefault(_condition(group), []).append((source, group))
                 elif decided.said is not None:
                     waiting.append((source, group))
-        closed: list[tuple[Cpp, tuple[Conditional, ...]]] = []
-        all_closed: list[tuple[Cpp, tuple[Conditional, ...]]] = []
-        users: dict[bytes, list[tuple[Cpp, tuple[Conditional, ...]]]] | None = None
+        return opened, waiting
+
+    def _close(self, files: Sequence[Cpp], opened: _Opened, waiting: list[_Place]) -> list[_Place]:
+        """Close the branches that use what only closed ones declare, and return all that are closed."""
+        lacking: dict[tuple[bytes, ...], dict[bytes, tuple[Cpp, Span]]] = {}
+        closed: list[_Place] = []
+        all_closed: list[_Place] = []
+        users: dict[bytes, list[_Place]] | None = None
+
+        def close(place: _Place, used: bytes, by: tuple[Cpp, Span], alike: bool) -> None:
+            source, group = place
+            opened[_condition(group)].remove(place)
+            self._decided[source.path, group[0].span.start] = self._closed(source, group, used, *by, alike)
+            waiting.append(place)
+
         while waiting and opened:
             source, group = waiting.pop()
             condition = _condition(group)
@@ -273,28 +301,23 @@ class Guards:
             for name in _lacking(source, group) - names.keys():
                 names[name] = (source, group[0].span)
             for other, twin in list(opened.get(condition, ())) if names else ():
-                key = (other.path, twin[0].span.start)
-                used = next((name for name in sorted(names) if _uses(other, self._decided[key].opened, name)), None)
+                branches = self._decided[other.path, twin[0].span.start].opened
+                used = next((name for name in sorted(names) if _uses(other, branches, name)), None)
                 if used is not None:
-                    opened[condition].remove((other, twin))
-                    self._decided[key] = self._closed(other, twin, used, *names[used])
-                    waiting.append((other, twin))
+                    close((other, twin), used, names[used], True)
             closed.append((source, group))
             all_closed.append((source, group))
-            if not waiting:
-                if users is None:
-                    users = self._users(opened)
-                    declared = _everywhere(files)
-                for name, place in _gone(declared, closed):
-                    for other, twin in users.pop(name, ()):
-                        if (other, twin) in opened.get(_condition(twin), ()):
-                            opened[_condition(twin)].remove((other, twin))
-                            self._decided[other.path, twin[0].span.start] = self._closed(
-                                other, twin, name, *place, False
-                            )
-                            waiting.append((other, twin))
-        #: The names that CUDA has and AMD does not, as only such branches declare them, with the condition's place.
-        self._missing = _missing(files, [*all_closed, *waiting])
+            if waiting:
+                continue
+            # Nothing is left under the same conditions: what of other ones uses what is gone by now?
+            if users is None:
+                users = self._users(opened)
+                declared = _everywhere(files)
+            for name, by in _gone(declared, closed):
+                for place in users.pop(name, ()):
+                    if place in opened.get(_condition(place[1]), ()):
+                        close(place, name, by, False)
+        return [*all_closed, *waiting]
 
     def missing(self, source: Cpp) -> Iterator[Finding]:
         """Yield a finding for each name in what AMD compiles that it has no declaration of, where it is used first."""
@@ -336,11 +359,9 @@ class Guards:
                 return False
         return True
 
-    def _users(
-        self, opened: dict[tuple[bytes, ...], list[tuple[Cpp, tuple[Conditional, ...]]]]
-    ) -> dict[bytes, list[tuple[Cpp, tuple[Conditional, ...]]]]:
+    def _users(self, opened: _Opened) -> dict[bytes, list[_Place]]:
         """Return the conditions whose opened branches have a name in them."""
-        users: dict[bytes, list[tuple[Cpp, tuple[Conditional, ...]]]] = {}
+        users: dict[bytes, list[_Place]] = {}
         for source, group in (each for groups in opened.values() for each in groups):
             branches = self._decided[source.path, group[0].span.start].opened
             for name in {word for each in branches for word in WORD.findall(source.code, each.start, each.end)}:
@@ -350,7 +371,7 @@ class Guards:
     @staticmethod
     def of(source: Cpp, project: Project) -> Guards:
         """Return the decisions for the program of a file, made once."""
-        known: dict[PurePath, Guards] = project.__dict__.setdefault("_guards", {})
+        known = project.fact(_decided)
         component = project.component(source)
         if component[0].path not in known:
             files = [each for each in component if isinstance(each, Cpp) and not each.is_hipport_header]
@@ -473,7 +494,7 @@ def _lacking(source: Cpp, group: tuple[Conditional, ...]) -> set[bytes]:
     return elsewhere - there
 
 
-def _missing(files: Sequence[Cpp], closed: list[tuple[Cpp, tuple[Conditional, ...]]]) -> dict[bytes, tuple[Cpp, Span]]:
+def _missing(files: Sequence[Cpp], closed: list[_Place]) -> dict[bytes, tuple[Cpp, Span]]:
     """Return the names that the newest CUDA has, and AMD has not, as all that declares them is in such branches."""
     if not closed:
         return {}
@@ -509,7 +530,7 @@ def _everywhere(files: Iterable[Cpp]) -> dict[bytes, list[tuple[PurePath, int]]]
 
 
 def _gone(
-    declared: dict[bytes, list[tuple[PurePath, int]]], closed: list[tuple[Cpp, tuple[Conditional, ...]]]
+    declared: dict[bytes, list[tuple[PurePath, int]]], closed: list[_Place]
 ) -> list[tuple[bytes, tuple[Cpp, Span]]]:
     """Return the names that only branches declare which AMD does without, and where; takes those from `closed`."""
     found = []

@@ -56,9 +56,14 @@ class _Unit:
     events: list[_Event]
 
 
+def _known(project: Project) -> dict[PurePath, frozenset[tuple[PurePath, int]] | None]:
+    """The flags that were asked for, by the first file of their component."""
+    return {}
+
+
 def flags(source: Cpp, project: Project) -> frozenset[tuple[PurePath, int]] | None:
     """Return the files and opening braces of the functions that need the variable; None where none can do."""
-    known: dict[PurePath, frozenset[tuple[PurePath, int]] | None] = project.__dict__.setdefault("_carry_flags", {})
+    known = project.fact(_known)
     key = project.component(source)[0].path
     if key not in known:
         known[key] = _flags(project, [other for other in project.component(source) if isinstance(other, Cpp)])
@@ -145,82 +150,108 @@ def _steps(text: bytes) -> list[bytes]:
 
 
 def _flags(project: Project, files: list[Cpp]) -> frozenset[tuple[PurePath, int]] | None:
-    macros: dict[bytes, _Unit] = {}
-    functions: dict[tuple[PurePath, int], _Unit] = {}
+    way = _Way(files, project)
+    if not way.place_steps():
+        return None
+    way.place_macros()
+    way.place_calls()
+    return way.needed()
 
-    def place(source: Cpp, event: _Event) -> bool:
+
+class _Way:
+    """The way of the flag through functions and macros of files that are connected."""
+
+    def __init__(self, files: list[Cpp], project: Project) -> None:
+        self.files, self.project = files, project
+        self._macros: dict[bytes, _Unit] = {}
+        self._functions: dict[tuple[PurePath, int], _Unit] = {}
+        #: The macros that call functions which have to do with the flag.
+        self._wrapped: set[bytes] = set()
+        self._by_path = {source.path: source for source in files}
+        self._includes: dict[PurePath, set[PurePath]] = {}
+
+    def place_steps(self) -> bool:
+        """Put what asm statements do where it happens; False where that is not known of one."""
+        for source in self.files:
+            for statement in statements(source, self.project):
+                if not statement.matters:
+                    continue
+                text = statement.template.text
+                for i, step in enumerate(_steps(text)):
+                    if not self._place(source, _Event(statement.span.start + i, step, passed=passes_on(text))):
+                        return False
+        return True
+
+    def place_macros(self) -> None:
+        """Put the uses of macros that have to do with the flag where they are, and so on."""
+        done: set[bytes] = set()
+        while names := self._macros.keys() - done:
+            done |= names
+            for source, offset, name in _mentions(self.files, names):
+                define = source.directive(offset)
+                head = _DEFINE.match(source.code, define.start) if define else None
+                defined = head is not None and head.start(1) == offset
+                if defined or member_or_qualified(source.code, offset):
+                    continue
+                if self._sees(source, self._macros[name].path):
+                    # Outside of functions it is something else of that name.
+                    self._place(source, _Event(offset, name))
+
+    def place_calls(self) -> None:
+        """Put the calls of such functions, by their own names or through macros, into functions that know the flag."""
+        called: set[bytes] = set()
+        while names := {each.name for each in self._functions.values() if each.name} - called or self._wrapped - called:
+            called |= names
+            for source, offset, name in _mentions(self.files, names):
+                directive = source.directive(offset)
+                if directive is not None:
+                    head = _DEFINE.match(source.code, directive.start)
+                    self._wrapped |= {head[1]} if head is not None and head.start(1) != offset else set()
+                    continue
+                inside = _function(source, offset)
+                if inside is not None and (source.path, inside[1]) in self._functions:
+                    self._functions[source.path, inside[1]].events.append(_Event(offset, name, called=True))
+
+    def needed(self) -> frozenset[tuple[PurePath, int]] | None:
+        """Return the functions that need the variable; None where one reads a flag that it has not set."""
+        needed = set()
+        for key, unit in self._functions.items():
+            fresh = False
+            for event in _expanded(unit, self._macros, 0):
+                if event.called:
+                    fresh = False
+                elif b"r" in event.what and not fresh:
+                    return None
+                else:
+                    fresh = True
+                if event.passed:
+                    needed.add(key)
+        return frozenset(needed)
+
+    def _place(self, source: Cpp, event: _Event) -> bool:
         """Put an event where it happens; False where that is not known."""
         directive = source.directive(event.offset)
         if directive is not None:
             name = _DEFINE.match(source.code, directive.start)
             if name is None:
                 return False
-            macros.setdefault(name[1], _Unit(name[1], source.path, [])).events.append(event)
+            self._macros.setdefault(name[1], _Unit(name[1], source.path, [])).events.append(event)
             return True
         function = _function(source, event.offset)
         if function is None:
             return False
         name_of, body = function
-        functions.setdefault((source.path, body), _Unit(name_of, source.path, [])).events.append(event)
+        self._functions.setdefault((source.path, body), _Unit(name_of, source.path, [])).events.append(event)
         return True
 
-    by_path = {source.path: source for source in files}
-    includes: dict[PurePath, set[PurePath]] = {}
-
-    def reaches(one: PurePath, other: PurePath) -> bool:
-        if one not in includes:
-            includes[one] = _included(by_path[one], project)
-        return other in includes[one]
-
-    def sees(source: Cpp, path: PurePath) -> bool:
+    def _sees(self, source: Cpp, path: PurePath) -> bool:
         """Whether what is defined in `path` is known in `source`: one of them includes the other."""
-        return source.path == path or reaches(source.path, path) or reaches(path, source.path)
+        return source.path == path or self._reaches(source.path, path) or self._reaches(path, source.path)
 
-    for source in files:
-        for statement in statements(source, project):
-            if not statement.matters:
-                continue
-            text = statement.template.text
-            for i, step in enumerate(_steps(text)):
-                if not place(source, _Event(statement.span.start + i, step, passed=passes_on(text))):
-                    return None
-    done: set[bytes] = set()
-    wrapped: set[bytes] = set()
-    while names := macros.keys() - done:
-        done |= names
-        for source, offset, name in _mentions(files, names):
-            define = source.directive(offset)
-            head = _DEFINE.match(source.code, define.start) if define else None
-            defined = head is not None and head.start(1) == offset
-            if not defined and not member_or_qualified(source.code, offset) and sees(source, macros[name].path):
-                # Outside of functions it is something else of that name.
-                place(source, _Event(offset, name))
-    # What calls such a function, by its own name or through macros.
-    called: set[bytes] = set()
-    while names := {unit.name for unit in functions.values() if unit.name} - called or wrapped - called:
-        called |= names
-        for source, offset, name in _mentions(files, names):
-            directive = source.directive(offset)
-            if directive is not None:
-                head = _DEFINE.match(source.code, directive.start)
-                wrapped |= {head[1]} if head is not None and head.start(1) != offset else set()
-                continue
-            inside = _function(source, offset)
-            if inside is not None and (source.path, inside[1]) in functions:
-                functions[source.path, inside[1]].events.append(_Event(offset, name, called=True))
-    needed = set()
-    for key, unit in functions.items():
-        fresh = False
-        for event in _expanded(unit, macros, 0):
-            if event.called:
-                fresh = False
-            elif b"r" in event.what and not fresh:
-                return None
-            else:
-                fresh = True
-            if event.passed:
-                needed.add(key)
-    return frozenset(needed)
+    def _reaches(self, one: PurePath, other: PurePath) -> bool:
+        if one not in self._includes:
+            self._includes[one] = _included(self._by_path[one], self.project)
+        return other in self._includes[one]
 
 
 def _expanded(unit: _Unit, macros: dict[bytes, _Unit], depth: int) -> Iterator[_Event]:

@@ -23,7 +23,7 @@ from hipport.syntax.cpp import Cpp
 from hipport_passes.device.ptx.operations import NAMESPACE, TABLE, Operation, Untranslated, function_name, operation
 from hipport_passes.device.ptx.ptx_assembly import Program, Register, Unparsed, parse
 from hipport_passes.device.ptx.statements import Statement, Unreadable, hole, statements, text_of
-from hipport_passes.device.ptx.translate import Translation, translate
+from hipport_passes.device.ptx.translate import Place, Translation, translate
 
 _DEFINE = re.compile(rb"#[ \t]*define[ \t]+(\w+)(\([^()]*\))?")
 _NAME = re.compile(rb"\w+")
@@ -59,11 +59,16 @@ def has_families(source: Cpp) -> frozenset[bytes]:
     return frozenset({b"has"} if any(each.template.holes for each in found) else ())
 
 
+def _known(project: Project) -> dict[PurePath, Families]:
+    """The families that were asked for, by the first file of their component."""
+    return {}
+
+
 def families(source: Cpp, project: Project) -> Families:
     """Return what becomes of the macros in `source`, and in the files that it is connected to."""
     if not project.together(source, has_families):
         return Families()
-    known: dict[PurePath, Families] = project.__dict__.setdefault("_ptx_families", {})
+    known = project.fact(_known)
     files = [other for other in project.component(source) if isinstance(other, Cpp)]
     key = files[0].path
     if key not in known:
@@ -93,7 +98,7 @@ def _is_known(statement: Statement) -> bool:
     try:
         symbols = [operand.name for operand in (*statement.outputs, *statement.inputs)]
         program = parse(statement.template.text, symbols)
-        translate(program, statement.outputs, statement.inputs, statement.template.holes, flag=b"flag")
+        translate(program, statement.outputs, statement.inputs, statement.template.holes, Place(flag=b"flag"))
     except (Unparsed, Unreadable, Untranslated):
         return False
     return True
@@ -117,7 +122,7 @@ def _family(statement: Statement, macro: Span, uses: list[_Use]) -> tuple[Transl
         if statement.parameters & {b"hipport", b"ptx"}:
             raise Unreadable("a parameter is a part of the name")
     every = [
-        translate(use.program, statement.outputs, statement.inputs, parameters=statement.parameters, callee=callee)
+        translate(use.program, statement.outputs, statement.inputs, (), Place(statement.parameters), callee=callee)
         for use in uses
     ]
     if any(each.lines != every[0].lines for each in every):

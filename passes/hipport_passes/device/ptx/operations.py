@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
@@ -306,92 +306,117 @@ def _logic(parts: list[bytes], instruction: Instruction, type_of: Callable[[Valu
     return Operation(_format(text), tuple((each, b"pred") for each in sources), (to, b"pred"))
 
 
-def _memory(parts: list[bytes], instruction: Instruction, type_of: Callable[[Value], bytes]) -> Operation:
-    root, *rest = parts
-    space, kind, vector, order, done = b"", b"", b"", [], b""
-    hint = False
-    for part in rest:
+@dataclass(slots=True)
+class _Access:
+    """What the parts of the opcode of a load, a store or an atomic operation say."""
+
+    root: bytes
+    space: bytes = b""
+    kind: bytes = b""
+    vector: bytes = b""
+    order: list[bytes] = field(default_factory=list)
+    done: bytes = b""
+    #: Whether an operand is a policy of the cache, which changes no value.
+    hint: bool = False
+
+    @property
+    def atomic(self) -> bool:
+        return self.root in (b"atom", b"red")
+
+    @property
+    def small(self) -> bool:
+        return self.kind in (b"f16", b"bf16", b"f16x2", b"bf16x2")
+
+    @property
+    def function(self) -> bytes:
+        """The function of hipport/ptx.h."""
+        order, vector = self.order, [self.vector] if self.vector else []
+        if self.atomic and self.small:
+            return NAMESPACE + b"_".join([self.root, *order, self.done, self.kind, *vector])
+        words = [self.root, *order, *([self.done] if self.done else []), *vector]
+        return NAMESPACE + b"_".join(words) + b"<" + CPP[self.kind] + b">"
+
+
+def _access(parts: list[bytes], instruction: Instruction) -> _Access:
+    """Read the parts of an opcode. Raises Untranslated."""
+    found = _Access(parts[0])
+    for part in parts[1:]:
         if part in _SPACES:
-            space = part
-        elif part in _NO_ACCESS and root not in (b"atom", b"red"):
+            found.space = part
+        elif part in _NO_ACCESS and not found.atomic:
             continue
         elif part.startswith((b"L1::", b"L2::", b"level::")):
-            hint = hint or part.endswith(b"cache_hint")
+            found.hint = found.hint or part.endswith(b"cache_hint")
         elif part == b"cluster":
-            order.append(b"gpu")
+            found.order.append(b"gpu")
         elif part in (b"v2", b"v4"):
-            vector = part
-        elif part in _ORDERS and not (root in (b"atom", b"red") and part in (b"volatile", b"cg", b"cv", b"wt")):
-            order.append(part)
-        elif part in _OPERATIONS and root in (b"atom", b"red") and not done:
-            done = part
-        elif part in CPP and part != b"pred" and not kind:
-            kind = part
+            found.vector = part
+        elif part in _ORDERS and not (found.atomic and part in (b"volatile", b"cg", b"cv", b"wt")):
+            found.order.append(part)
+        elif part in _OPERATIONS and found.atomic and not found.done:
+            found.done = part
+        elif part in CPP and part != b"pred" and not found.kind:
+            found.kind = part
         else:
             raise _unknown(instruction)
-    atomic = root in (b"atom", b"red")
-    small = kind in (b"f16", b"bf16", b"f16x2", b"bf16x2")
     # Each element is added by itself, in whatever order.
-    elements = done == b"add" and (small or kind == b"f32")
-    if not kind or (atomic and (not done or (vector and not elements))) or (root == b"ldu" and order):
+    by_element = found.done == b"add" and (found.small or found.kind == b"f32")
+    nothing_done = found.atomic and (not found.done or (found.vector and not by_element))
+    if not found.kind or nothing_done or (found.root == b"ldu" and found.order):
         raise _unknown(instruction)
+    return found
+
+
+def _memory(parts: list[bytes], instruction: Instruction, type_of: Callable[[Value], bytes]) -> Operation:
+    access = _access(parts, instruction)
+    root, kind, count = access.root, access.kind, int(access.vector[1:] or b"1")
     operands = list(instruction.operands)
     to = operands.pop(0) if root in (b"ld", b"ldu", b"atom") and operands else None
     address = operands.pop(0) if operands else None
     if not isinstance(address, Address):
         raise _operands(instruction)
-    count = {b"ld": 0, b"ldu": 0, b"st": 1, b"red": 1, b"atom": 2 if done == b"cas" else 1}[root]
-    # The cache's policy, which changes no value.
-    if hint and len(operands) == count + 1:
+    wanted = {b"ld": 0, b"ldu": 0, b"st": 1, b"red": 1, b"atom": 2 if access.done == b"cas" else 1}[root]
+    if access.hint and len(operands) == wanted + 1:
         operands.pop()
-    if len(operands) != count:
+    if len(operands) != wanted:
         raise _operands(instruction, f"{len(instruction.operands)} operands")
-    if atomic and small:
-        name = b"_".join([root, *order, done, kind, *([vector] if vector else [])])
-    else:
-        name = (
-            b"_".join([root, *order, *([done] if done else []), *([vector] if vector else [])])
-            + b"<"
-            + CPP[kind]
-            + b">"
-        )
-    function = NAMESPACE + name
-    where = NAMESPACE + (b"shared" if space.startswith(b"shared") else b"generic")
+    values: list[tuple[Value, bytes]] = []
+    for each in operands:
+        if isinstance(each, Vector) != bool(access.vector):
+            raise _operands(instruction)
+        values += [(item, kind) for item in each.items] if isinstance(each, Vector) else [(each, kind)]
+    if (root == b"st" or (access.atomic and access.vector)) and len(values) != count:
+        raise _operands(instruction)
+    call, places = _on_address(access, address)
+    sources = (*places, *values)
+    if root in (b"st", b"red"):
+        return Operation(call, sources, effect=True, changes=True)
+    assert to is not None
+    does = access.atomic or bool(access.order)
+    if access.vector:
+        if not isinstance(to, Vector) or len(to.items) != count:
+            raise _operands(instruction)
+        return Operation(call, sources, before=tuple((item, kind) for item in to.items), effect=does, changes=does)
+    if isinstance(to, (Vector, Pair)):
+        raise _operands(instruction)
+    return Operation(call, sources, (to, kind), effect=does, changes=does)
 
-    far = address.offset is not None
 
-    def call(sources: Sequence[bytes]) -> bytes:
-        place, others = b", ".join(sources[: 1 + far]), sources[1 + far :]
-        return function + b"(" + b", ".join([where + b"(" + place + b")", *others]) + b")"
-
+def _on_address(
+    access: _Access, address: Address
+) -> tuple[Callable[[Sequence[bytes]], bytes], list[tuple[Value, bytes]]]:
+    """Return what makes the call, whose first sources are the place in memory, and those sources."""
+    where = NAMESPACE + (b"shared" if access.space.startswith(b"shared") else b"generic")
     sources: list[tuple[Value, bytes]] = [(address.base, b"address")]
     if address.offset is not None:
         sources.append((address.offset, b"s32"))
-    values: list[tuple[Value, bytes]] = []
-    for each in operands:
-        if isinstance(each, Vector) != bool(vector):
-            raise _operands(instruction)
-        values += [(item, kind) for item in each.items] if isinstance(each, Vector) else [(each, kind)]
-    if (root == b"st" or (atomic and vector)) and len(values) != int(vector[1:] or b"1"):
-        raise _operands(instruction)
-    sources += values
-    if root in (b"st", b"red"):
-        return Operation(call, tuple(sources), effect=True, changes=True)
-    assert to is not None
-    ordered = bool(order)
-    if vector:
-        if not isinstance(to, Vector) or len(to.items) != int(vector[1:]):
-            raise _operands(instruction)
-        return Operation(
-            call,
-            tuple(sources),
-            before=tuple((item, kind) for item in to.items),
-            effect=atomic or ordered,
-            changes=atomic or ordered,
-        )
-    if isinstance(to, (Vector, Pair)):
-        raise _operands(instruction)
-    return Operation(call, tuple(sources), (to, kind), effect=atomic or ordered, changes=atomic or ordered)
+    function, of_place = access.function, len(sources)
+
+    def call(given: Sequence[bytes]) -> bytes:
+        place, others = b", ".join(given[:of_place]), given[of_place:]
+        return function + b"(" + b", ".join([where + b"(" + place + b")", *others]) + b")"
+
+    return call, sources
 
 
 def _prefetch(parts: list[bytes], instruction: Instruction, type_of: Callable[[Value], bytes]) -> Operation:

@@ -13,11 +13,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from hipport.core.tables import load
-from hipport_passes.device.ptx.operations import BITS, CPP, NAMESPACE, TABLE, Untranslated, called, operation
+from hipport_passes.device.ptx.operations import BITS, CPP, NAMESPACE, TABLE, Operation, Untranslated, called, operation
 from hipport_passes.device.ptx.ptx_assembly import (
     Address,
     Changed,
     Hole,
+    Instruction,
     Number,
     Pair,
     Placeholder,
@@ -60,31 +61,43 @@ class Translation:
     flagged: bool
 
 
+@dataclass(frozen=True)
+class Place:
+    """Where an asm statement stands, and what may stand for the carry flag there."""
+
+    #: Those of the macro that it stands in, if it does.
+    parameters: frozenset[bytes] = frozenset()
+    in_macro: bool = False
+    #: Which operands are pointers.
+    is_pointer: Callable[[bytes], bool] = lambda _: False
+    #: Whether a later asm statement may read the carry flag that this one leaves.
+    carry_escapes: bool = True
+    #: The variable for a carry flag that is passed on, if there is one.
+    flag: bytes = b""
+
+
+_ANYWHERE = Place()
+
+
 def translate(
     program: Program,
     outputs: Sequence[Operand],
     inputs: Sequence[Operand],
     holes: Sequence[bytes] = (),
+    place: Place = _ANYWHERE,
     *,
-    parameters: frozenset[bytes] = frozenset(),
-    in_macro: bool = False,
-    is_pointer: Callable[[bytes], bool] = lambda _: False,
-    carry_escapes: bool = True,
-    flag: bytes = b"",
     callee: bytes = b"",
 ) -> Translation:
-    """Translate an asm statement. `is_pointer` says which operands are pointers.
+    """Translate an asm statement.
 
-    `parameters` are those of the macro that it stands in, if it does; `carry_escapes`: a later asm statement may read
-    the carry flag that this one leaves; `flag`: the variable for a carry flag that is passed on, if there is one;
     `callee`: the function to call, if it is not that of the instruction. Raises Untranslated.
     """
-    translator = _Translator(program, outputs, inputs, holes, parameters, in_macro, is_pointer)
+    translator = _Translator(program, outputs, inputs, holes, place)
     if callee:
         translator.operations = [replace(each, call=called(callee)) for each in translator.operations]
-    result = translator.translation(carry_escapes, flag)
+    result = translator.translation(place.carry_escapes, place.flag)
     names = b" ".join(result.lines).replace(callee, b"") if callee else b" ".join(result.lines)
-    clash = parameters & {word for name in _QUALIFIED.findall(names) for word in name.split(b"::")}
+    clash = place.parameters & {word for name in _QUALIFIED.findall(names) for word in name.split(b"::")}
     if clash:
         word = min(clash).decode()
         raise Untranslated("unreadable", f"{word}, a parameter of the macro, is a part of a name in hipport/ptx.h too")
@@ -108,24 +121,22 @@ class _Translator:
         outputs: Sequence[Operand],
         inputs: Sequence[Operand],
         holes: Sequence[bytes],
-        parameters: frozenset[bytes],
-        in_macro: bool,
-        is_pointer: Callable[[bytes], bool],
+        place: Place,
     ) -> None:
         self.program = program
         self.outputs = outputs
         self.operands = [*outputs, *inputs]
         self.holes = holes
-        self.parameters = parameters
-        self.is_pointer = is_pointer
-        self.prefix = b"ptx_" if in_macro else b""
+        self.parameters = place.parameters
+        self.is_pointer = place.is_pointer
+        self.prefix = b"ptx_" if place.in_macro else b""
         self.types = [self.constraint(i) for i in range(len(self.operands))]
         self.assumes: list[str] = []
         self.operations = [operation(each, self.type_of) for each in program.instructions]
         self.instructions = list(program.instructions)
         self.uses: dict[Value, _Uses] = {}
         words = {word for operand in self.operands for word in re.findall(rb"\w+", operand.expression)}
-        self.taken = words | parameters
+        self.taken = words | place.parameters
         self.names: dict[Value, bytes] = {}
         self.declared: set[Value] = set()
 
@@ -188,38 +199,42 @@ class _Translator:
         for i, (each, instruction) in enumerate(zip(self.operations, self.instructions, strict=True)):
             if each.assumes:
                 self.assumes.append(each.assumes)
-            read = [value for value, _ in each.sources]
-            if any(not kind for _, kind in each.after):
-                # The complement is worked out from the sources again.
-                if each.result is not None and set(_leaves(each.result[0])) & {x for v in read for x in _leaves(v)}:
-                    raise Untranslated("unknown", f"{instruction.opcode.decode()} reads a predicate that it sets")
-                read *= 2
-            if instruction.guard is not None:
-                read.append(instruction.guard)
-            for value in read:
-                for leaf in _leaves(value):
-                    self.checked(leaf)
-                    self.uses.setdefault(leaf, _Uses()).reads.append(i)
-            for value, kind in each.written:
-                for leaf in _leaves(value):
-                    if leaf == Register(b"_"):
-                        continue
-                    if isinstance(leaf, Placeholder) and leaf.index >= len(self.outputs):
-                        raise Untranslated("unreadable", f"it writes %{leaf.index}, which is no output")
-                    self.checked(leaf)
-                    uses = self.uses.setdefault(leaf, _Uses())
-                    uses.referred |= (
-                        not uses.writes and kind != b"" and (each.result is None or each.result[0] != value)
-                    )
-                    uses.writes.append(i)
-            for value, _ in each.written:
-                if isinstance(value, (Address, Number, Hole, Changed)):
-                    raise Untranslated("unknown", f"{instruction.opcode.decode()} is not known with such a destination")
+            self.gather_reads(i, each, instruction)
+            self.gather_writes(i, each, instruction)
         for leaf, uses in self.uses.items():
             if isinstance(leaf, Register) and self.type_of(leaf) and not uses.writes:
                 raise Untranslated("unreadable", f"it reads {leaf.name.decode()}, which it does not set")
         for i in range(len(self.operands)):
             self.uses.setdefault(Placeholder(i), _Uses())
+
+    def gather_reads(self, number: int, each: Operation, instruction: Instruction) -> None:
+        read = [value for value, _ in each.sources]
+        if any(not kind for _, kind in each.after):
+            # The complement is worked out from the sources again.
+            if each.result is not None and set(_leaves(each.result[0])) & {x for v in read for x in _leaves(v)}:
+                raise Untranslated("unknown", f"{instruction.opcode.decode()} reads a predicate that it sets")
+            read *= 2
+        if instruction.guard is not None:
+            read.append(instruction.guard)
+        for value in read:
+            for leaf in _leaves(value):
+                self.checked(leaf)
+                self.uses.setdefault(leaf, _Uses()).reads.append(number)
+
+    def gather_writes(self, number: int, each: Operation, instruction: Instruction) -> None:
+        for value, kind in each.written:
+            for leaf in _leaves(value):
+                if leaf == Register(b"_"):
+                    continue
+                if isinstance(leaf, Placeholder) and leaf.index >= len(self.outputs):
+                    raise Untranslated("unreadable", f"it writes %{leaf.index}, which is no output")
+                self.checked(leaf)
+                uses = self.uses.setdefault(leaf, _Uses())
+                uses.referred |= not uses.writes and kind != b"" and (each.result is None or each.result[0] != value)
+                uses.writes.append(number)
+        for value, _ in each.written:
+            if isinstance(value, (Address, Number, Hole, Changed)):
+                raise Untranslated("unknown", f"{instruction.opcode.decode()} is not known with such a destination")
 
     def checked(self, leaf: Value) -> None:
         """Raise Untranslated if it is nothing that is known."""

@@ -12,7 +12,7 @@ are then used nowhere, and go.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
 
@@ -24,7 +24,7 @@ from hipport_passes.device.ptx.expansions import Definition, Unexpanded, definit
 from hipport_passes.device.ptx.operations import Untranslated
 from hipport_passes.device.ptx.ptx_assembly import Unparsed, opcodes, parse
 from hipport_passes.device.ptx.statements import Statement, Unreadable, statements
-from hipport_passes.device.ptx.translate import Translation, translate
+from hipport_passes.device.ptx.translate import Place, Translation, translate
 
 _DEFINE = re.compile(rb"#[ \t]*define[ \t]+(\w+)\(([^()]*)\)")
 #: Instructions that lanes carry out together.
@@ -65,6 +65,11 @@ class WrittenOut:
     users: Mapping[PurePath, tuple[Span, ...]] = field(default_factory=dict)
 
 
+def _known(project: Project) -> dict[PurePath, WrittenOut]:
+    """What was asked for, by the first file of its component."""
+    return {}
+
+
 def written_out(
     source: Cpp,
     project: Project,
@@ -77,57 +82,90 @@ def written_out(
     `left`: whether nothing else can be done with a statement in a macro; `is_pointer`: whether an expression, at a
     place in a file, is a pointer; `port`: a text with all of its statements replaced, None where one is not.
     """
-    known: dict[PurePath, WrittenOut] = project.__dict__.setdefault("_ptx_written_out", {})
+    known = project.fact(_known)
     files = [other for other in project.component(source) if isinstance(other, Cpp)]
     key = files[0].path
     if key not in known:
-        uses: dict[PurePath, list[Written]] = {}
-        macros: dict[PurePath, dict[int, Span]] = {}
-        users: dict[PurePath, tuple[Span, ...]] = {}
+        writing = _Writing(files, project, left, is_pointer, port)
+        waiting = writing.macros_alone()
+        if waiting:
+            writing.macros_together(waiting)
+        known[key] = writing.result()
+    return known[key]
+
+
+class _Writing:
+    """The uses that are written out in files that are connected, and the macros that go by that."""
+
+    def __init__(
+        self,
+        files: list[Cpp],
+        project: Project,
+        left: Callable[[Cpp, Statement], bool],
+        is_pointer: Callable[[Cpp, int, bytes], bool],
+        port: Callable[[Cpp], tuple[bytes, Translation] | None],
+    ) -> None:
+        self.files, self.project = files, project
+        self.left, self.is_pointer, self.port = left, is_pointer, port
+        self._uses: dict[PurePath, list[Written]] = {}
+        self._macros: dict[PurePath, dict[int, Span]] = {}
+        self._users: dict[PurePath, tuple[Span, ...]] = {}
+
+    def result(self) -> WrittenOut:
+        return WrittenOut({path: tuple(each) for path, each in self._uses.items()}, self._macros, self._users)
+
+    def macros_alone(self) -> dict[bytes, None]:
+        """Write out the macros that need no other one; return the names of those that may."""
         waiting: dict[bytes, None] = {}
-        for file in files:
-            for statement in statements(file, project) if b"define" in file.code else ():
+        for file in self.files:
+            for statement in statements(file, self.project) if b"define" in file.code else ():
                 macro = statement.macro
-                if macro is None or not statement.template.holes or not left(file, statement):
+                if macro is None or not statement.template.holes or not self.left(file, statement):
                     continue
-                if statement.span.start in macros.get(file.path, {}):
+                if statement.span.start in self._macros.get(file.path, {}):
                     continue
-                others = [each for each in statements(file, project) if each.macro == macro]
-                if any(each.template.holes and not left(file, each) for each in others):
+                others = [each for each in statements(file, self.project) if each.macro == macro]
+                if any(each.template.holes and not self.left(file, each) for each in others):
                     continue
                 try:
                     if len(others) > 1 or not _is_whole(statement, macro):
-                        found = list(_whole(statement, macro, files, port))
+                        found = list(_whole(statement, macro, self.files, self.port))
                     else:
-                        found = list(_uses(statement, macro, files, project, is_pointer))
+                        found = list(_uses(statement, macro, self.files, self.project, self.is_pointer))
                 except (Unexpanded, Unparsed, Unreadable, Untranslated):
                     name = _NAME.match(file.code, macro.start)
                     waiting |= {name[1]: None} if name is not None else {}
                     continue
                 if found:
-                    gone = macros.setdefault(file.path, {})
-                    gone |= {each.span.start: Span(macro.start, macro.start) for each in others}
-                    gone[others[0].span.start] = macro
-                    for path, written in found:
-                        uses.setdefault(path, []).append(written)
-        for names in _together(waiting, definitions(files)) if waiting else ():
+                    self._goes(file, macro, [each.span.start for each in others])
+                    self._put(found)
+        return waiting
+
+    def macros_together(self, waiting: Iterable[bytes]) -> None:
+        """Write out the macros that are made of others, with those."""
+        for names in _together(waiting, definitions(self.files)):
             try:
-                made = list(_through_others(names, files, port))
+                made = list(_through_others(names, self.files, self.port))
             except (Unexpanded, Unreadable):
                 continue
-            for path, written in made:
-                uses.setdefault(path, []).append(written)
-            for file in files if made else ():
+            self._put(made)
+            for file in self.files if made else ():
                 for directive in _defining(file, names):
-                    starts = [each.span.start for each in statements(file, project) if each.macro == directive]
-                    gone = macros.setdefault(file.path, {})
-                    gone |= {start: Span(directive.start, directive.start) for start in starts[1:]}
+                    starts = [each.span.start for each in statements(file, self.project) if each.macro == directive]
                     if starts:
-                        gone[starts[0]] = directive
+                        self._goes(file, directive, starts)
                     else:
-                        users[file.path] = (*users.get(file.path, ()), directive)
-        known[key] = WrittenOut({path: tuple(each) for path, each in uses.items()}, macros, users)
-    return known[key]
+                        self._users[file.path] = (*self._users.get(file.path, ()), directive)
+
+    def _goes(self, file: Cpp, macro: Span, starts: Sequence[int]) -> None:
+        """Have a macro go with the first of its statements, and nothing with the others."""
+        gone = self._macros.setdefault(file.path, {})
+        gone |= {start: Span(macro.start, macro.start) for start in starts}
+        gone[starts[0]] = macro
+
+    def _put(self, made: Iterable[tuple[PurePath, Written]]) -> None:
+        for path, written in made:
+            self._uses.setdefault(path, []).append(written)
 
 
 def _together(names: Iterable[bytes], macros: Mapping[bytes, Definition | None]) -> Iterator[frozenset[bytes]]:
@@ -352,5 +390,7 @@ def _written(
     (statement,) = found
     outputs, inputs = statement.outputs, statement.inputs
     program = parse(statement.template.text, [operand.name for operand in (*outputs, *inputs)])
-    translation = translate(program, outputs, inputs, is_pointer=lambda each: is_pointer(source, span.start, each))
+    translation = translate(
+        program, outputs, inputs, (), Place(is_pointer=lambda each: is_pointer(source, span.start, each))
+    )
     return Written(span, translation, tuple(dict.fromkeys(opcodes(statement.template.text))))

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from hipport.analysis.functions import Function
 from hipport_passes.device.wide_warps.twins import OF_WAVE, whole
-from hipport_passes.device.wide_warps.widening import NATIVE
+from hipport_passes.device.wide_warps.widening_notes import NATIVE
 
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 # What a second version has in place of something: sizes and masks by their names, and types of masks.

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from hipport.analysis.functions import Function, functions, is_method
 from hipport.core.edits import Span
 from hipport.syntax.cpp import Cpp
-from hipport_passes.device.wide_warps.widening import Work
+from hipport_passes.device.wide_warps.widening_notes import Work
 
 _SUFFIX = b"_of_wave"
 #: The name of a second version, and what the first one is called.

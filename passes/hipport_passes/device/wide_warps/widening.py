@@ -5,19 +5,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from hipport.analysis import constant_values
-from hipport.analysis.functions import Function, arguments, called_name
+from hipport.analysis.functions import arguments, called_name
 from hipport.analysis.uniformity import BLOCK, WARP
 from hipport.analysis.value_propagation import Declared, result_of, span
 from hipport.core.edits import Span
-from hipport.program.project import Project
-from hipport.syntax.cpp import Cpp
+from hipport_passes.device.wide_warps.lane_arithmetic import Arithmetic
 from hipport_passes.device.wide_warps.masks import (
     SHUFFLE,
-    Masks,
     helpers,
     inner_nodes,
     macro_bodies,
@@ -25,12 +22,12 @@ from hipport_passes.device.wide_warps.masks import (
     returned,
 )
 from hipport_passes.device.wide_warps.remaining import remaining
+from hipport_passes.device.wide_warps.widening_notes import NATIVE, SIZE, Work
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
 _OF_MASKS = {b"__popc": b"popc", b"__ffs": b"ffs"}
-_FULL = re.compile(rb"0[xX][fF]{8}[uUlL]*|~\s*0[uU]?|-1|UINT_MAX|\(unsigned(?:\s+int)?\)\s*-1|(?:u?int32_t)\(-1\)")
 #: What has no reading on wavefronts of 64 lanes.
 _REFUSED = re.compile(
     rb"\b(?P<asm>asm|__asm__)\b|\btiled_partition\s*\([^;]*?,\s*(?:32|\w*[A-Za-z]\w*)\s*\)|\bcoalesced_threads\b|\b(?:hip)?cub\s*::\s*Warp\w+|"
@@ -38,73 +35,36 @@ _REFUSED = re.compile(
 )
 _OF_WAVES = re.compile(rb"\bwarpSize\b|\bwave_size\b")
 _TILE = re.compile(rb"\b(?:tiled_partition|thread_block_tile)\s*<\s*([^<>;]+?)\s*(?:,[^<>;]*)?>")
-_GRID = re.compile(rb"\b(?:blockIdx|gridDim)\.[xyz]\s*\Z|\A\s*(?:blockIdx|gridDim)\.[xyz]\b(?!\s*\*\s*blockDim)")
-#: `blockDim.x / 32.f`
-_REAL = re.compile(rb"32\.0*([fF]?)")
-_TURNED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "==": "==", "!=": "!="}
 _NUMBER_OR_NAME = re.compile(rb"(?<![\w.])(?:[A-Za-z_]\w*|\d\w*)(?![\w.])")
 _BY_FIVE = re.compile(rb"(?:<<|>>)\s*5\b")
-_COMPARES = ("<", ">=", "==", "!=", ">", "<=")
 #: Threads of other rows, unless it is to number all threads of a block.
 _ROWS = re.compile(
     rb"(?<!blockDim\.x \* )(?<!blockDim\.x\*)\bthreadIdx\s*\.\s*[yz]\b(?!\s*\*\s*\(?blockDim\.x)(?!\s*\*\s*blockDim\.y)"
 )
-NATIVE = b"hipport::native::"
-SIZE = NATIVE + b"wave_size()"
 
 
-@dataclass
-class Work:
-    """What widening a function takes: edits by file, or places that cannot be widened."""
-
-    edits: dict[Cpp, dict[Span, bytes]] = field(default_factory=dict)
-    places: list[str] = field(default_factory=list)
-
-    def edit(self, source: Cpp, where: Span, new: bytes) -> None:
-        self.edits.setdefault(source, {})[where] = new
-
-
-class Widening:
+class Widening(Arithmetic):
     """The work on one function."""
-
-    def __init__(self, function: Function, flow: Masks, project: Project) -> None:
-        self.function = function
-        self.flow = flow
-        self.project = project
-        self.code = function.source.code
-        self.done = Work()
-        self.settled: set[int] = set()
 
     def work(self) -> Work:
         function = self.function
         if NATIVE in function.text(function.body):
             return self.done
-        for match in _REFUSED.finditer(self.code, function.body.start_byte, function.body.end_byte):
-            self.refuse_at(match.start(), match.group().decode("utf-8", "replace"))
-        for match in _TILE.finditer(self.code, function.body.start_byte, function.body.end_byte):
-            size = constant_values.value(function.source, self.project, match[1])
-            if size is None or size >= 32:
-                self.refuse_at(match.start(), match.group().decode("utf-8", "replace"))
-        for match in _ROWS.finditer(self.code, function.body.start_byte, function.body.end_byte):
-            self.refuse_at(match.start(), f"{match.group().decode(errors='replace')}: rows of threads as warps")
+        self.texts()
         nodes = list(inner_nodes(function.body))
-        for node in nodes:
-            if node.type == "call_expression":
-                self.call(node)
-            elif node.type == "for_statement":
-                self.loop(node)
-        for node in nodes:
-            if node.type == "binary_expression":
-                self.binary(node)
-            elif node.type == "assignment_expression":
-                self.assignment(node)
-            elif node.type == "init_declarator":
-                self.given(node.child_by_field_name("declarator"), node.child_by_field_name("value"))
-                self.variable(node)
-            elif node.type == "declaration":
-                self.array(node)
-            elif node.type == "subscript_expression":
-                self.piece(node)
+        for steps in (
+            {"call_expression": self.call, "for_statement": self.loop},
+            {
+                "binary_expression": self.binary,
+                "assignment_expression": self.assignment,
+                "init_declarator": self.initialized,
+                "declaration": self.array,
+                "subscript_expression": self.piece,
+            },
+        ):
+            for node in nodes:
+                if (step := steps.get(node.type)) is not None:
+                    step(node)
         for match in re.finditer(rb"(?<![\w.>:])warpSize\b", function.text(function.body)):
             start = function.body.start_byte + match.start()
             if start not in self.settled and function.locals.named(b"warpSize", start) is None:
@@ -114,6 +74,22 @@ class Widening:
         for offset, text in remaining(function, self.flow, self.project, self.settled):
             self.refuse_at(offset, text)
         return self.done
+
+    def texts(self) -> None:
+        """Refuse what has no reading on wavefronts of 64 lanes, wherever it stands."""
+        function = self.function
+        for match in _REFUSED.finditer(self.code, function.body.start_byte, function.body.end_byte):
+            self.refuse_at(match.start(), match.group().decode("utf-8", "replace"))
+        for match in _TILE.finditer(self.code, function.body.start_byte, function.body.end_byte):
+            size = constant_values.value(function.source, self.project, match[1])
+            if size is None or size >= 32:
+                self.refuse_at(match.start(), match.group().decode("utf-8", "replace"))
+        for match in _ROWS.finditer(self.code, function.body.start_byte, function.body.end_byte):
+            self.refuse_at(match.start(), f"{match.group().decode(errors='replace')}: rows of threads as warps")
+
+    def initialized(self, node: Node) -> None:
+        self.given(node.child_by_field_name("declarator"), node.child_by_field_name("value"))
+        self.variable(node)
 
     # -- what is called
 
@@ -164,14 +140,6 @@ class Widening:
         elif not self.flow.carries(self.function, node):
             self.refuse(node, "a mask that names lanes by number")
 
-    def is_full(self, node: Node) -> bool:
-        text = self.function.text(node)
-        return _FULL.fullmatch(text) is not None or (
-            node.type == "identifier"
-            and self.function.locals.named(text, node.start_byte) is None
-            and constant_values.value(self.function.source, self.project, text) in (0xFFFFFFFF, -1)
-        )
-
     def shuffle(self, name: bytes, given: tuple[Node, ...]) -> None:
         """The arguments of a shuffle behind its mask: value, lane or distance, width."""
         if len(given) > 1:
@@ -217,37 +185,42 @@ class Widening:
         shuffles = list(self.shuffles_by(variable, node))
         if not shuffles:
             return
-        right = None
+        limit = None
         if condition is not None and condition.type == "binary_expression":
-            right = condition.child_by_field_name("right")
-        for each in (value, right):
+            limit = condition.child_by_field_name("right")
+        for each in (value, limit):
             known = each is None or self.flow.number(self.function, each) is not None
             if each is not None and not known and not _OF_WAVES.search(self.function.text(each)):
                 # `kLanes / 2`, of a template's parameter perhaps
                 self.refuse(each, "how far shuffles reach")
                 return
-        start_at = self.flow.number(self.function, value)
-        end_at = self.flow.number(self.function, right) if right is not None else None
         widths = {self.flow.number(self.function, given[2]) if len(given) > 2 else 32 for _, given in shuffles}
         if widths <= {2, 4, 8, 16}:
             return  # Parts of a warp, which stay what they are.
         if widths != {32}:
             self.refuse(value, "how far shuffles reach")
-        elif not all(by for by, _ in shuffles):
+        else:
+            self.bounds(value, condition, limit, all(by for by, _ in shuffles))
+
+    def bounds(self, value: Node, condition: Node | None, limit: Node | None, by_distance: bool) -> None:
+        """Settle the first and the last value of a loop over the distances of shuffles, or over the lanes."""
+        start_at = self.flow.number(self.function, value)
+        end_at = self.flow.number(self.function, limit) if limit is not None else None
+        if not by_distance:
             # A loop over the lanes themselves.
             if end_at == 32 and start_at == 0:
-                assert right is not None
-                self.settle(right, SIZE)
+                assert limit is not None
+                self.settle(limit, SIZE)
             elif 16 in (start_at, end_at):
-                self.refuse(node.child_by_field_name("condition") or value, "some of the lanes by number")
+                self.refuse(condition or value, "some of the lanes by number")
         elif start_at == 16:
             self.settle(value, SIZE + b" / 2")
-        elif right is not None and end_at in (16, 32):
+        elif limit is not None and end_at in (16, 32):
             sign = condition.child_by_field_name("operator") if condition is not None else None
             if end_at == 32:
-                self.settle(right, SIZE)
+                self.settle(limit, SIZE)
             elif sign is not None and sign.type == "<=":
-                self.settle(right, SIZE + b" / 2")
+                self.settle(limit, SIZE + b" / 2")
 
     def shuffles_by(self, variable: Node, loop: Node) -> Iterator[tuple[bool, tuple[Node, ...]]]:
         """Yield the shuffles in a loop that take `variable` as a lane or distance: whether it is a distance, and the
@@ -261,183 +234,7 @@ class Widening:
             if len(given) > 1 and name.search(self.function.text(given[1])):
                 yield re.fullmatch(rb"__shfl(?:_sync)?", called) is None, given
 
-    # -- lanes, warps and what is compared with them
-
-    def binary(self, node: Node) -> None:
-        left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
-        sign = node.child_by_field_name("operator")
-        if left is None or right is None or sign is None:
-            return
-        function, flow = self.function, self.flow
-        if flow.lane_shift(function, node):
-            digit = function.text(left).rstrip(b"uU")
-            ones = digit not in (b"1", b"2")
-            self.settled.update(child.start_byte for child in (left, *inner_nodes(left)))
-            self.edit(span(left), b"~" * ones + NATIVE + b"lane_mask(" + (b"0" if ones else digit) + b")")
-            return
-        carried = flow.carries(function, left), flow.carries(function, right)
-        if any(carried) and sign.type in ("&", "|", "^", "==", "!="):
-            other = right if carried[0] else left
-            if not all(carried):
-                if self.is_full(other):
-                    self.settle(other, NATIVE + b"full_mask()")
-                elif flow.number(function, other) not in (0, 1):
-                    self.refuse(other, "a mask of 32 bits")
-            return
-        known = flow.number(function, right)
-        shifted = sign.type in ("<<", ">>") and known
-        if (
-            carried[0]
-            and known is not None
-            and (shifted or (sign.type in ("<", ">", "<=", ">=") and (sign.type, known) != (">", 0)))
-        ):
-            # `mask >> 16`, and `mask < 0`, which asks for lane 31.
-            self.refuse(node, "some of the lanes by number")
-            return
-        if sign.type in _TURNED and flow.number(function, right) is None:
-            why = self.by_number(right, _TURNED[sign.type], flow.number(function, left))
-            if why:
-                self.refuse(node, why)
-                return
-        if flow.number(function, left) in (16, 31, 32) and flow.number(function, right) is None:
-            self.from_the_left(node, left, sign.type, right)
-            return
-        number = flow.number(function, right)
-        if self.share(left, sign.type, number) or (
-            sign.type == "*" and self.share(right, "*", flow.number(function, left))
-        ):
-            self.refuse(node, "how much a warp does at a time")
-            return
-        why = self.by_number(left, sign.type, number)
-        if why:
-            self.refuse(node, why)
-            return
-        real = _REAL.fullmatch(function.text(right)) if sign.type == "/" else None
-        if right.start_byte in self.settled or (real is None and number not in (5, 16, 31, 32, -32, 0xFFFFFFE0)):
-            return
-        if _GRID.search(function.text(left)) and (sign.type, number) in (("*", 32), ("<<", 5)):
-            self.refuse(node, "the grid is laid out by 32")
-            return
-        sized = b"blockDim" in function.text(left) and b"threadIdx" not in function.text(left)
-        counts = flow.is_thread(function, left)
-        lane = flow.is_lane(function, left)
-        warp = not sized and self.agreed(left) == WARP
-        if number == 32 and sign.type in ("%", "/") and (counts or sized):
-            self.settle(right, SIZE)
-        elif real is not None:
-            if counts or sized:
-                self.settle(right, b"static_cast<" + (b"float" if real[1] else b"double") + b">(" + SIZE + b")")
-        elif number == 32 and sign.type == "/" and flow.number(function, left) is not None:
-            self.count(node, right)
-        elif number == 31 and sign.type == "&" and counts:
-            self.settle(right, b"(" + SIZE + b" - 1)")
-        elif number == 31 and sign.type == "+" and sized:
-            self.settle(right, SIZE + b" - 1")
-        elif number == 32 and sign.type == "+" and sized and self.less_one(node):
-            self.settle(right, SIZE)
-        elif number == 5 and sign.type == ">>" and (counts or sized):
-            self.shift(left, sign, right, b"/")
-        elif number == 5 and sign.type == "<<" and warp:
-            self.shift(left, sign, right, b"*")
-        elif number == 32 and (warp if sign.type == "*" else (counts or lane) and sign.type in _COMPARES):
-            self.settle(right, SIZE)
-        elif number == 31 and sign.type in _COMPARES and (counts or lane):
-            self.settle(right, SIZE + b" - 1")
-        elif (
-            lane
-            or (counts and number not in (16, 32) and sign.type in ("&", "^", ">>", "<<"))
-            or (counts and number in (16, 32) and sign.type in ("+", "-"))
-            or (warp and sign.type in (*_COMPARES, "%", "/"))
-        ):
-            self.refuse(node, "")
-
-    def by_number(self, left: Node, sign: str, number: int | None) -> str:
-        """Why what is said of lanes, warps or threads by a number cannot be said of a wavefront; else nothing."""
-        flow, function = self.flow, self.function
-        if number is None:
-            return ""
-        if sign in ("/", ">>") and number > 0 and flow.is_lane(function, left):
-            return "groups of so many lanes"
-        if sign in _COMPARES:
-            if flow.is_thread(function, left) and number % 64 == 32 and (number > 32 or sign in ("==", "!=")):
-                return "a part of a wavefront"
-            # `warp == 0` and `warp < 1` are of the first, whatever their number.
-            first = number == 0 if sign in ("==", "!=", ">", "<=") else number in (0, 1)
-            if not first and self.numbers_warps(left):
-                return "warps by their numbers"
-        return ""
-
-    def share(self, warp: Node, sign: str, number: int | None) -> bool:
-        """Whether it is where a warp starts that does more than one thing for each lane: `warp * 128`."""
-        return sign in ("*", "<<") and (number or 0) > (32 if sign == "*" else 5) and self.numbers_warps(warp)
-
-    def numbers_warps(self, node: Node, depth: int = 4) -> bool:
-        """Whether it is the number of a warp, in its block or in the grid."""
-        flow, function = self.flow, self.function
-        while node.type in ("parenthesized_expression", "cast_expression") and node.named_children:
-            node = node.named_children[-1]
-        left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
-        sign = node.child_by_field_name("operator")
-        if left is not None and right is not None and sign is not None:
-            if (sign.type, flow.number(function, right)) in (("/", 32), (">>", 5)):
-                return flow.is_thread(function, left)
-            return sign.type == "+" and any(self.numbers_warps(each, depth) for each in (left, right))
-        if node.type != "identifier" or not depth:
-            return False
-        variable = function.locals.named(function.text(node), node.start_byte)
-        given = function.locals.given.get(variable, []) if variable is not None else []
-        return any(self.numbers_warps(value, depth - 1) for each in given for value in each.values)
-
-    def from_the_left(self, node: Node, left: Node, sign: str, right: Node) -> None:
-        """`31 - lane`, `32 * warp` and the like."""
-        if left.start_byte in self.settled:
-            return
-        if _GRID.search(self.function.text(right)) and sign == "*":
-            self.refuse(node, "the grid is laid out by 32")
-            return
-        number = self.flow.number(self.function, left)
-        lane, counts = self.flow.is_lane(self.function, right), self.flow.is_thread(self.function, right)
-        warp = self.agreed(right) == WARP
-        if number == 32 and (
-            (lane and sign == "-") or (warp and sign == "*") or (sign in _COMPARES and (lane or counts))
-        ):
-            self.settle(left, SIZE)
-        elif number == 31 and ((lane and sign == "-") or (sign in _COMPARES and (lane or counts))):
-            self.settle(left, SIZE + b" - 1")
-        elif lane or (counts and sign in ("+", *_COMPARES)) or (warp and sign in _COMPARES):
-            self.refuse(node, "")
-
-    def less_one(self, node: Node) -> bool:
-        """Whether 1 is subtracted from `node`, as of `blockDim.x + WARP_SIZE` to round up."""
-        outer = node.parent
-        if outer is None or outer.type != "binary_expression" or outer.child_by_field_name("left") != node:
-            return False
-        sign, right = outer.child_by_field_name("operator"), outer.child_by_field_name("right")
-        return (
-            sign is not None and sign.type == "-" and right is not None and self.flow.number(self.function, right) == 1
-        )
-
-    def count(self, node: Node, right: Node) -> None:
-        """`256 / 32`: how many warps a block has. An array may have room for more."""
-        outer = node.parent
-        while outer is not None and outer != self.function.body:
-            if outer.type in ("array_declarator", "template_argument_list"):
-                return
-            if outer.type == "declaration" and re.match(rb"\s*(?:static\s+)?constexpr\b", self.function.text(outer)):
-                self.refuse(node, "a constant")
-                return
-            outer = outer.parent
-        self.settle(right, SIZE)
-
-    def agreed(self, node: Node) -> int:
-        return self.flow.kernels.agreement(self.function, node)
-
-    def shift(self, left: Node, sign: Node, right: Node, new: bytes) -> None:
-        self.settled.add(right.start_byte)
-        self.edit(Span(sign.start_byte, right.end_byte), new + b" " + SIZE)
-        if left.type == "binary_expression":
-            self.edit(Span(left.start_byte, left.start_byte), b"(")
-            self.edit(Span(left.end_byte, left.end_byte), b")")
+    # -- variables and what is put into them
 
     def assignment(self, node: Node) -> None:
         left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
@@ -642,23 +439,3 @@ class Widening:
         while node is not None and node.type != "identifier":
             node = node.child_by_field_name("declarator")
         return node is not None and self.carried(node)
-
-    # -- notes
-
-    def edit(self, where: Span, new: bytes) -> None:
-        if not self.function.source.ported(where.start):
-            self.done.edit(self.function.source, where, new)
-
-    def settle(self, node: Node, new: bytes) -> None:
-        self.settled.update(child.start_byte for child in (node, *inner_nodes(node)))
-        self.edit(span(node), new)
-
-    def refuse(self, node: Node, why: str) -> None:
-        text = b" ".join(self.function.text(node).split()).decode("utf-8", "replace")
-        self.settled.update(child.start_byte for child in (node, *inner_nodes(node)))
-        self.refuse_at(node.start_byte, f"`{text[:60]}`" + (f", {why}" if why else ""))
-
-    def refuse_at(self, offset: int, text: str) -> None:
-        source = self.function.source
-        line = source.first.position(source.origin(Span(offset, offset + 1)).start)[0]
-        self.done.places.append(f"line {line}: {text}")

@@ -11,7 +11,7 @@ features], where PyTorch's are [batch, heads, sequence, features]; flash-attn's 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 import libcst as cst
@@ -205,7 +205,11 @@ def _uses(
     program: Program, lines: list[cst.SimpleStatementLine], functions: Mapping[str, _Function], module: str
 ) -> list[_Use] | None:
     """Return the names that the imports bind and what is called by them; None where that cannot be expressed."""
+    bound = _bound(program, lines)
+    if bound is None:
+        return None
     scope = program.function(lines[0])
+    # Functions that import it by themselves.
     apart = {
         inner
         for node in program.nodes
@@ -214,6 +218,23 @@ def _uses(
         and (inner := program.function(node)) is not None
         and inner is not scope
     }
+    uses = []
+    for name, path in bound.items():
+        called: set[str] = set()
+        for place in _places(program, name, scope, apart):
+            function = _called(program, place, path, functions)
+            if function is None:
+                return None
+            called.add(function)
+        if called:
+            uses.append(_Use(name, path, tuple(sorted(called))))
+        elif path not in _PATHS and path != module:
+            return None  # something else of the package, if only for others to import
+    return uses or None
+
+
+def _bound(program: Program, lines: list[cst.SimpleStatementLine]) -> dict[str, str] | None:
+    """Return what names imports bind, and to what; None where that is not seen."""
     bound: dict[str, str] = {}
     for line in lines:
         match line.body[0]:
@@ -232,41 +253,37 @@ def _uses(
                     bound[program.code(known)] = f"{program.code(of)}.{program.code(alias.name)}"
             case _:
                 return None
-    uses = []
-    for name, path in bound.items():
-        called: set[str] = set()
-        for place in program.named(name):
-            outside = [outer for outer, _ in program.ancestors(place)]
-            if any(isinstance(outer, (cst.Import, cst.ImportFrom)) or outer in apart for outer in outside):
-                continue
-            if scope is not None and scope not in outside:
-                continue  # another function's
-            above = program.parent[place]
-            if isinstance(above, cst.Attribute) and above.attr is place:
-                continue  # of something else
-            if isinstance(above, cst.Arg) and above.keyword is place:
-                continue
-            whole: cst.CSTNode = place
-            full = path
-            while isinstance(parent := program.parent[whole], cst.Attribute) and parent.value is whole:
-                whole, full = parent, f"{full}.{parent.attr.value}"
-            owner, _, function = full.rpartition(".")
-            call = program.parent[whole]
-            if (
-                owner not in _PATHS
-                or function not in functions
-                or not isinstance(call, cst.Call)
-                or call.func is not whole
-            ):
-                return None
-            if not _takes(call, functions[function].parameters):
-                return None
-            called.add(function)
-        if called:
-            uses.append(_Use(name, path, tuple(sorted(called))))
-        elif path not in _PATHS and path != module:
-            return None  # something else of the package, if only for others to import
-    return uses or None
+    return bound
+
+
+def _places(
+    program: Program, name: str, scope: cst.FunctionDef | None, apart: set[cst.FunctionDef]
+) -> Iterator[cst.Name]:
+    """Yield where a name is used in `scope`, but for functions that bind it by themselves."""
+    for place in program.named(name):
+        outside = [outer for outer, _ in program.ancestors(place)]
+        if any(isinstance(outer, (cst.Import, cst.ImportFrom)) or outer in apart for outer in outside):
+            continue
+        if scope is not None and scope not in outside:
+            continue  # another function's
+        above = program.parent[place]
+        if isinstance(above, cst.Attribute) and above.attr is place:
+            continue  # of something else
+        if isinstance(above, cst.Arg) and above.keyword is place:
+            continue
+        yield place
+
+
+def _called(program: Program, place: cst.Name, path: str, functions: Mapping[str, _Function]) -> str | None:
+    """Return the function of the package that is called by a name for `path`; None where it is no such call."""
+    whole: cst.CSTNode = place
+    while isinstance(parent := program.parent[whole], cst.Attribute) and parent.value is whole:
+        whole, path = parent, f"{path}.{parent.attr.value}"
+    owner, _, function = path.rpartition(".")
+    call = program.parent[whole]
+    if owner not in _PATHS or function not in functions or not isinstance(call, cst.Call) or call.func is not whole:
+        return None
+    return function if _takes(call, functions[function].parameters) else None
 
 
 def _free(

@@ -60,93 +60,120 @@ def capabilities(program: Program, known: Elsewhere, missing_code: Mapping[Capab
     `known` is what other modules say; `missing_code` is, by the capability that it takes, where functions have none on
     AMD.
     """
-    reader = Reader(program, known)
-    decided: dict[cst.CSTNode, bool] = {}
-    named: list[cst.BaseExpression] = []
+    conditions = _Conditions(program, Reader(program, known), missing_code)
     for node in program.nodes:
-        asks = isinstance(node, cst.Comparison | cst.Call) and program.runs(node).both
-        asked = reader.asked(node) if isinstance(node, cst.Comparison | cst.Call) and asks else None
-        # What would stop the program is for the next branch.
-        if isinstance(node, cst.Comparison | cst.Call) and asked and reader.stopping(node) is not asked[0]:
-            neutral, names = asked
-            if _settled(program, node, decided):
-                continue
-            decided[node] = neutral
-            edits = program.and_on_cuda(node, neutral)
-            message = f"meant for NVIDIA's {names}: on ROCm a capability is a gfx number, as (9, 4) or (11, 0), "
-            message += (
-                "so that older GPUs' answer is given there; assumes that only those GPUs have what it is about"
-                if edits
-                else "so that older GPUs' answer is right there, unless AMD's GPUs have what it is about: ask for "
-                "torch.version.hip"
-            )
-            yield finding(program, node, "capability", message, edits)
-        elif isinstance(node, cst.Comparison | cst.Call) and asks and (passing := reader.passing(node)) is not None:
-            stops = "this stops the {} on AMD GPUs, where a capability is a gfx number, as (9, 4) or (11, 0): "
-            if _BUILDS.search(program.source.text) and (edits := program.and_on_cuda(node, passing)):
-                message = (
-                    f"{stops.format('build')}passed on ROCm, where PYTORCH_ROCM_ARCH says what is built for; assumes "
-                    "that what is built is for those GPUs, too"
-                )
-                yield finding(program, node, "capability", message, edits)
-                continue
-            message = f"{stops.format('program')}let it pass where torch.version.hip is set, if what follows runs there"
-            yield finding(program, node, "capability", message)
-        elif (
-            isinstance(node, cst.Comparison | cst.Call)
-            and asks
-            and (least := reader.least(node)) is not None
-            and least[0] in missing_code
-            and reader.stopping(node) is None
-        ):
-            edits = program.and_on_cuda(node, least[1])
-            answer = "true" if least[1] else "false"
-            message = (
-                f"chooses by a capability, which AMD's GPUs meet by accident, what has no code on AMD: "
-                f"{missing_code[least[0]]}; "
-            ) + (
-                f"made {answer} on ROCm, assuming that it chooses that code, until it is ported"
-                if edits
-                else f"make it {answer} where torch.version.hip is set, or port that code"
-            )
-            yield finding(program, node, "missing_code", message, edits)
-        elif isinstance(node, cst.Match) and program.runs(node).both and (case := reader.taken(node)) is not None:
-            message = (
-                "on ROCm a capability is a gfx number, as (9, 4) or (11, 0), by which AMD GPUs come to `case "
-                f"{program.code(case.pattern)}`: ask for torch.version.hip in front of it, or in a guard"
-            )
-            yield finding(program, node.subject, "capability", message)
-        elif (
-            isinstance(node, cst.Subscript | cst.Call)
-            and (missing := reader.looked_up(node)) is not None
-            and program.runs(node).both
-            and not program.copes(node, "KeyError|LookupError")
-        ):
-            message = (
-                "looked up by a capability of NVIDIA's GPUs; on ROCm that is a gfx number, as (9, 4) or (11, 0), "
-                f"{'which is not there' if missing else 'which some AMD GPU has by accident'}: say here what it is on "
-                "an AMD GPU"
-            )
-            yield finding(program, node, "capability", message)
-        elif isinstance(node, cst.Comparison) and asks and reader.is_lost(node):
+        if (found := conditions.of(node)) is not None:
+            yield found
+    yield from conditions.names_of_archs()
+
+
+class _Conditions:
+    """What is asked by a compute capability in a program, with what has been decided so far."""
+
+    def __init__(self, program: Program, reader: Reader, missing_code: Mapping[Capability, str]) -> None:
+        self.program, self.reader, self.missing_code = program, reader, missing_code
+        #: What conditions are on ROCm.
+        self.decided: dict[cst.CSTNode, bool] = {}
+        self.named: list[cst.BaseExpression] = []
+
+    def of(self, node: cst.CSTNode) -> Finding | None:
+        """Return what is to be said of a condition, a `match`, or a table that is asked."""
+        program, reader = self.program, self.reader
+        match node:
+            case cst.Match():
+                return self._matched(node)
+            case cst.Comparison() | cst.Call() if program.runs(node).both:
+                asked = reader.asked(node)
+                # What would stop the program is for the next step.
+                if asked and reader.stopping(node) is not asked[0]:
+                    return self._asked(node, *asked)
+                if (passing := reader.passing(node)) is not None:
+                    return self._stops(node, passing)
+                least = reader.least(node)
+                if least is not None and least[0] in self.missing_code and reader.stopping(node) is None:
+                    return self._chooses(node, *least)
+        if isinstance(node, cst.Subscript | cst.Call) and (found := self._looked_up(node)) is not None:
+            return found
+        if isinstance(node, cst.Comparison) and program.runs(node).both and reader.is_lost(node):
             message = (
                 "this asks for a compute capability whose origin could not be followed; on ROCm one is a gfx number, "
                 "as (9, 4) or (11, 0): see what it is there, and ask for torch.version.hip"
             )
-            yield finding(program, node, "not_followed", message)
-        elif (
-            isinstance(node, cst.FormattedString | cst.BinaryOperation | cst.Call)
-            and reader.names_arch(node)
-            and program.runs(node).both
-        ):
-            named.append(node)
-    for each in named:
-        if not _only_asked(program, each, decided):
+            return finding(program, node, "not_followed", message)
+        makes = isinstance(node, cst.FormattedString | cst.BinaryOperation | cst.Call) and reader.names_arch(node)
+        if makes and program.runs(node).both:
+            assert isinstance(node, cst.BaseExpression)
+            self.named.append(node)
+        return None
+
+    def names_of_archs(self) -> Iterator[Finding]:
+        """Yield the names of architectures that are made of a capability, but for those that conditions ask for."""
+        for each in self.named:
+            if not _only_asked(self.program, each, self.decided):
+                message = (
+                    "makes the name of an NVIDIA architecture of a capability, which on ROCm is a gfx number; the name "
+                    "is gcnArchName there"
+                )
+                yield finding(self.program, each, "arch_name", message)
+
+    def _asked(self, node: cst.Comparison | cst.Call, neutral: bool, names: str) -> Finding | None:
+        if _settled(self.program, node, self.decided):
+            return None
+        self.decided[node] = neutral
+        edits = self.program.and_on_cuda(node, neutral)
+        message = f"meant for NVIDIA's {names}: on ROCm a capability is a gfx number, as (9, 4) or (11, 0), "
+        message += (
+            "so that older GPUs' answer is given there; assumes that only those GPUs have what it is about"
+            if edits
+            else "so that older GPUs' answer is right there, unless AMD's GPUs have what it is about: ask for "
+            "torch.version.hip"
+        )
+        return finding(self.program, node, "capability", message, edits)
+
+    def _stops(self, node: cst.Comparison | cst.Call, passing: bool) -> Finding:
+        stops = "this stops the {} on AMD GPUs, where a capability is a gfx number, as (9, 4) or (11, 0): "
+        if _BUILDS.search(self.program.source.text) and (edits := self.program.and_on_cuda(node, passing)):
             message = (
-                "makes the name of an NVIDIA architecture of a capability, which on ROCm is a gfx number; the name is "
-                "gcnArchName there"
+                f"{stops.format('build')}passed on ROCm, where PYTORCH_ROCM_ARCH says what is built for; assumes "
+                "that what is built is for those GPUs, too"
             )
-            yield finding(program, each, "arch_name", message)
+            return finding(self.program, node, "capability", message, edits)
+        message = f"{stops.format('program')}let it pass where torch.version.hip is set, if what follows runs there"
+        return finding(self.program, node, "capability", message)
+
+    def _chooses(self, node: cst.Comparison | cst.Call, least: Capability, neutral: bool) -> Finding:
+        edits = self.program.and_on_cuda(node, neutral)
+        answer = "true" if neutral else "false"
+        message = (
+            f"chooses by a capability, which AMD's GPUs meet by accident, what has no code on AMD: "
+            f"{self.missing_code[least]}; "
+        ) + (
+            f"made {answer} on ROCm, assuming that it chooses that code, until it is ported"
+            if edits
+            else f"make it {answer} where torch.version.hip is set, or port that code"
+        )
+        return finding(self.program, node, "missing_code", message, edits)
+
+    def _matched(self, node: cst.Match) -> Finding | None:
+        if not self.program.runs(node).both or (case := self.reader.taken(node)) is None:
+            return None
+        message = (
+            "on ROCm a capability is a gfx number, as (9, 4) or (11, 0), by which AMD GPUs come to `case "
+            f"{self.program.code(case.pattern)}`: ask for torch.version.hip in front of it, or in a guard"
+        )
+        return finding(self.program, node.subject, "capability", message)
+
+    def _looked_up(self, node: cst.Subscript | cst.Call) -> Finding | None:
+        program = self.program
+        missing = self.reader.looked_up(node)
+        if missing is None or not program.runs(node).both or program.copes(node, "KeyError|LookupError"):
+            return None
+        message = (
+            "looked up by a capability of NVIDIA's GPUs; on ROCm that is a gfx number, as (9, 4) or (11, 0), "
+            f"{'which is not there' if missing else 'which some AMD GPU has by accident'}: say here what it is on "
+            "an AMD GPU"
+        )
+        return finding(program, node, "capability", message)
 
 
 def _only_asked(program: Program, name: cst.BaseExpression, decided: Mapping[cst.CSTNode, bool]) -> bool:

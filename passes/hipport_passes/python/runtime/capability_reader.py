@@ -118,6 +118,22 @@ class Reader:
             case cst.Tuple(elements=[*elements]) if len(elements) > 1:
                 first = [self.kind(each.value, depth) for each in elements[:2]]
                 return "pair" if first == ["major", "minor"] and len(elements) == 2 else None
+            case cst.BinaryOperation():
+                return self._kind_of_sum(node, depth)
+            case cst.FormattedString():
+                return self._kind_of_text(node, depth)
+            case cst.IfExp():
+                kinds = {self.kind(node.body, depth), self.kind(node.orelse, depth)} - {None}
+                return kinds.pop() if len(kinds) == 1 else None
+            case cst.NamedExpr(value=value):
+                return self.kind(value, depth)
+            case cst.Name() | cst.Attribute():
+                return self._kind_elsewhere(node) or self._kind_of_origins(node, depth)
+        return None
+
+    def _kind_of_sum(self, node: cst.BinaryOperation, depth: int) -> str | None:
+        """`major * 10 + minor`, and its parts."""
+        match node:
             case cst.BinaryOperation(operator=cst.Multiply()):
                 for one, other in ((node.left, node.right), (node.right, node.left)):
                     if isinstance(other, cst.Integer) and (kind := self.kind(one, depth)) in ("major", "minor"):
@@ -132,15 +148,8 @@ class Reader:
                     frozenset({"major", "minor tenth"}): "decimal",
                 }.get(frozenset(each or "" for each in sum_of))
                 return number or self._kind_of_text(node, depth)
-            case cst.FormattedString() | cst.BinaryOperation(operator=cst.Modulo()):
+            case cst.BinaryOperation(operator=cst.Modulo()):
                 return self._kind_of_text(node, depth)
-            case cst.IfExp():
-                kinds = {self.kind(node.body, depth), self.kind(node.orelse, depth)} - {None}
-                return kinds.pop() if len(kinds) == 1 else None
-            case cst.NamedExpr(value=value):
-                return self.kind(value, depth)
-            case cst.Name() | cst.Attribute():
-                return self._kind_elsewhere(node) or self._kind_of_origins(node, depth)
         return None
 
     def _kind_of_origins(self, node: cst.BaseExpression, depth: int) -> str | None:

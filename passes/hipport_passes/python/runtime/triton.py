@@ -32,14 +32,8 @@ def kernels(program: Program, known: Known) -> Iterator[Finding]:
     """
     for node in program.nodes:
         match node:
-            case cst.Call() if re.search(r"(?:^|\.)inline_asm_elementwise$", program.code(node.func)):
-                if program.runs(node).both:
-                    yield finding(
-                        program,
-                        node.func,
-                        "inline_asm",
-                        "PTX in Triton; write it in Triton's language, or for AMD's GPUs beside it",
-                    )
+            case cst.Call():
+                yield from _call(program, node)
             case cst.Arg(keyword=cst.Name(option), value=value) if option in _OPTIONS or option in _COUNTED:
                 yield from _option(program, node, option, value, known)
             # `kernel[grid](x, **{"num_warps": 32})`, and tables of what is tried
@@ -55,8 +49,6 @@ def kernels(program: Program, known: Known) -> Iterator[Finding]:
                     "(ocml.bc, ockl.bc), and triton.language.extra.libdevice has the functions of the GPU that is there"
                 )
                 yield finding(program, node, "libdevice", message)
-            case cst.Call() if re.search(r"(?:^|\.)GPUTarget$", program.code(node.func)) and node.args:
-                yield from _target(program, node, node.args[0].value)
             case cst.Arg(keyword=cst.Name("target"), value=cst.Tuple(elements=[cst.Element(first), *_])) if isinstance(
                 call := program.parent[node], cst.Call
             ) and re.search(r"(?:^|\.)compile$", program.code(call.func)):
@@ -67,18 +59,34 @@ def kernels(program: Program, known: Known) -> Iterator[Finding]:
                 yield from _asked_target(program, node, part)
             case cst.ImportFrom(module=cst.Attribute() as module) if not isinstance(node.names, cst.ImportStar):
                 yield from _path(program, node, module)
-            case cst.Attribute(attr=cst.Name("libdevice"), value=cst.Attribute(attr=cst.Name("cuda"))):
-                if re.search(r"extra\.cuda$", program.code(node.value)) and _reached(program, node):
-                    yield from _libdevice(program, node)
-            case cst.Attribute(attr=cst.Name(name), value=cst.Attribute(attr=cst.Name("cuda"))) if (
-                name != "libdevice" and not name.startswith("gdc_")
-            ):
-                if re.search(r"extra\.cuda$", program.code(node.value)) and _reached(program, node):
-                    message = "triton.language.extra.cuda is for NVIDIA's GPUs; triton.language.extra.hip is AMD's"
-                    yield finding(program, node, "libdevice", message)
-            case cst.Attribute(attr=cst.Name("gdc_wait" | "gdc_launch_dependents")):
-                if _reached(program, node):
-                    yield finding(program, node, "inline_asm", "dependent launches are Hopper's; AMD's GPUs have none")
+            case cst.Attribute(attr=cst.Name(name)):
+                yield from _attribute(program, node, name)
+
+
+def _call(program: Program, call: cst.Call) -> Iterator[Finding]:
+    """PTX, and targets to compile for."""
+    function = program.code(call.func)
+    if re.search(r"(?:^|\.)inline_asm_elementwise$", function):
+        if program.runs(call).both:
+            message = "PTX in Triton; write it in Triton's language, or for AMD's GPUs beside it"
+            yield finding(program, call.func, "inline_asm", message)
+    elif re.search(r"(?:^|\.)GPUTarget$", function) and call.args:
+        yield from _target(program, call, call.args[0].value)
+
+
+def _attribute(program: Program, node: cst.Attribute, name: str) -> Iterator[Finding]:
+    """What is read of `triton.language.extra.cuda`, and dependent launches, of whatever they are read."""
+    dependent = name in ("gdc_wait", "gdc_launch_dependents")
+    of_cuda = isinstance(node.value, cst.Attribute) and node.value.attr.value == "cuda"
+    if of_cuda and not name.startswith("gdc_"):
+        if re.search(r"extra\.cuda$", program.code(node.value)) and _reached(program, node):
+            if name == "libdevice":
+                yield from _libdevice(program, node)
+            else:
+                message = "triton.language.extra.cuda is for NVIDIA's GPUs; triton.language.extra.hip is AMD's"
+                yield finding(program, node, "libdevice", message)
+    elif dependent and _reached(program, node):
+        yield finding(program, node, "inline_asm", "dependent launches are Hopper's; AMD's GPUs have none")
 
 
 _COUNTED = ("num_warps", "num_ctas")

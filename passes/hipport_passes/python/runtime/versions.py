@@ -100,29 +100,24 @@ def _uses(program: Program, node: cst.BaseExpression, depth: int) -> Iterator[Fi
     """Follow the value at `node` to what is made of it."""
     if depth > 4 or not program.runs(node).both:
         return
+    yield from _judged(program, node)
+    for other in _passed_on(program, node):
+        yield from _uses(program, other, depth + 1)
+
+
+def _judged(program: Program, node: cst.BaseExpression) -> Iterator[Finding]:
+    """Yield what is to be said of what is done with the value right where it stands."""
     above = program.parent[node]
     match above:
         case cst.Attribute() | cst.Subscript() if above.value is node:
             yield from _fails(program, node)
         case cst.BinaryOperation(operator=cst.Add()):
             yield from _fails(program, node)
-        case cst.Arg(star=""):
-            call = program.parent[above]
-            name = program.code(call.func) if isinstance(call, cst.Call) else ""
-            own = program.given(call, node) if isinstance(call, cst.Call) else []
-            if own:
-                for use in own:
-                    # What the function itself puts there is what it is for.
-                    if [binding.how for binding in program.bound(use)] == ["parameter"]:
-                        yield from _uses(program, use, depth + 1)
-            elif name == "dict" and above.keyword is not None and isinstance(call, cst.Call):
-                for read in _entries(program, call, above.keyword.value):
-                    yield from _uses(program, read, depth + 1)
-            elif _TAKES_A_VERSION.search(name) and not _SHOWS.search(name.rpartition(".")[2]):
+        case cst.Arg(star="") if isinstance(call := program.parent[above], cst.Call):
+            name = program.code(call.func)
+            followed = program.given(call, node) or (name == "dict" and above.keyword is not None)
+            if not followed and _TAKES_A_VERSION.search(name) and not _SHOWS.search(name.rpartition(".")[2]):
                 yield from _fails(program, node)
-        case cst.DictElement(key=cst.SimpleString() as key) if above.value is node:
-            for read in _entries(program, program.parent[above], program.text(key)):
-                yield from _uses(program, read, depth + 1)
         case cst.Comparison() | cst.ComparisonTarget():
             yield from _compared(program, node)
         case cst.If() | cst.IfExp() | cst.Assert() | cst.While() if getattr(above, "test", None) is node:
@@ -133,28 +128,36 @@ def _uses(program: Program, node: cst.BaseExpression, depth: int) -> Iterator[Fi
             yield from _asked(program, node, node, False)
         case cst.UnaryOperation(operator=cst.Not()):
             yield from _asked(program, node, above, True)
+
+
+def _passed_on(program: Program, node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+    """Yield the other expressions that have the value at `node`."""
+    above = program.parent[node]
+    match above:
+        case cst.Arg(star="") if isinstance(call := program.parent[above], cst.Call):
+            if own := program.given(call, node):
+                # What the function itself puts there is what it is for.
+                yield from (each for each in own if [binding.how for binding in program.bound(each)] == ["parameter"])
+            elif above.keyword is not None and program.code(call.func) == "dict":
+                yield from _entries(program, call, above.keyword.value)
+        case cst.DictElement(key=cst.SimpleString() as key) if above.value is node:
+            yield from _entries(program, program.parent[above], program.text(key))
         case cst.Element():
-            for read in _read_elsewhere(program, node):
-                yield from _uses(program, read, depth + 1)
-        case cst.AssignTarget():
-            return
+            yield from _read_elsewhere(program, node)
         case cst.Return():
-            for call in _returned(program, node):
-                yield from _uses(program, call, depth + 1)
+            yield from _returned(program, node)
         case (
             cst.Assign(targets=[cst.AssignTarget(cst.Name() | cst.Attribute() as target)])
             | cst.AnnAssign(target=cst.Name() | cst.Attribute() as target)
         ) if above.value is node:
-            for other in _read_again(program, target) if program.assigned(target) == [(node, None)] else ():
-                if program.assigned(other) == [(node, None)]:
-                    yield from _uses(program, other, depth + 1)
+            if program.assigned(target) == [(node, None)]:
+                others = _read_again(program, target)
+                yield from (other for other in others if program.assigned(other) == [(node, None)])
             # What a class has, by whoever reads it of the class or of an object.
             if isinstance(target, cst.Name) and program.function(above) is None:
-                for read in _read_elsewhere(program, node):
-                    if isinstance(read, cst.Attribute):
-                        yield from _uses(program, read, depth + 1)
+                yield from (read for read in _read_elsewhere(program, node) if isinstance(read, cst.Attribute))
         case cst.NamedExpr(value=value) if value is node:
-            yield from _uses(program, above, depth + 1)
+            yield above
 
 
 def _read_elsewhere(program: Program, node: cst.BaseExpression) -> list[cst.Name | cst.Attribute | cst.Subscript]:

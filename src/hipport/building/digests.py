@@ -6,13 +6,12 @@ from __future__ import annotations
 import hashlib
 import json
 import tempfile
-from collections.abc import Iterable
+import zlib
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from hipport.core.reading import digest, read
-
-_PASSES = frozenset(("device_assembly", "ballots", "launches", "loops", "prepare", "shared"))
 
 
 def digest_of(*what: object) -> str:
@@ -20,14 +19,28 @@ def digest_of(*what: object) -> str:
     return hashlib.sha256(json.dumps(what, default=str).encode()).hexdigest()
 
 
-def hash_of(path: str, known: dict[str, str]) -> str:
-    """Return the hash of a file, "" if it cannot be read; `known` are those that were asked for."""
-    if path not in known:
-        try:
-            known[path] = digest(path)
-        except OSError:
-            known[path] = ""
-    return known[path]
+class Digests:
+    """The hashes of files, each of which is read once."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, str] = {}
+
+    def of(self, path: str) -> str:
+        """Return the hash of a file, "" if it cannot be read."""
+        if path not in self._known:
+            try:
+                self._known[path] = digest(path)
+            except OSError:
+                self._known[path] = ""
+        return self._known[path]
+
+    def all_of(self, paths: Iterable[str]) -> dict[str, str]:
+        """Return the hashes of files by their paths."""
+        return {path: self.of(path) for path in paths}
+
+    def are(self, known: Mapping[str, str]) -> bool:
+        """Whether files have the hashes that are known of them."""
+        return all(self.of(path) == digest for path, digest in known.items())
 
 
 def hash_tree(folders: Iterable[Path]) -> str:
@@ -40,17 +53,11 @@ def hash_tree(folders: Iterable[Path]) -> str:
     return total.hexdigest()
 
 
-def rewriter() -> list[str]:
-    """Return the hashes of what the text of a prepared file depends on, besides the file."""
-    files = sorted(path for path in Path(__file__).parent.glob("*.py") if path.stem in _PASSES)
-    return [hashlib.sha256(path.read_bytes()).hexdigest() for path in files]
-
-
 def load_states(path: Path) -> list[dict[str, Any]]:
     """Return what is remembered in a file, nothing if there is none."""
     try:
-        states: list[dict[str, Any]] = json.loads(path.read_bytes())
-    except (OSError, ValueError):
+        states: list[dict[str, Any]] = json.loads(zlib.decompress(path.read_bytes()))
+    except (OSError, ValueError, zlib.error):
         return []
     return states
 
@@ -58,6 +65,6 @@ def load_states(path: Path) -> list[dict[str, Any]]:
 def save_states(path: Path, states: list[dict[str, Any]]) -> None:
     """Remember `states` in a file, whole: others may look at the same time."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False) as file:
-        json.dump(states, file)
+    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
+        file.write(zlib.compress(json.dumps(states).encode()))
     Path(file.name).replace(path)
