@@ -5,6 +5,8 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+# The executor's C++. Its headers are what a program includes in the place of CUDA's: mostly tables of macros, not formatted.
+NATIVE := src/hipport/executor/native
 # PyTorch's release whose headers the extensions are compiled against; hipport itself does not need it.
 TORCH ?= torch==2.13.0
 
@@ -31,6 +33,8 @@ lint: $(VENV)/installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/clang-format --dry-run --Werror $(NATIVE)/*.cpp $(NATIVE)/runtime/* $(NATIVE)/math/*
+	ls $(NATIVE)/runtime/*.cpp $(NATIVE)/math/*.cpp | xargs -P $$(nproc) -n 1 $(BIN)/clang-tidy --quiet
 
 # Tests build it as well (tests/test_site.py).
 site: $(VENV)/installed

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from hipport import api
 from hipport.core.group import Group
-from hipport.reporting.facts import Fact, facts
+from hipport.reporting.grouped_findings import Fact, facts
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

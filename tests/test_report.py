@@ -23,7 +23,7 @@ from hipport.engine.outcomes import Ported
 from hipport.engine.pipeline import Pass, run
 from hipport.program.project import Project, Skipped
 from hipport.reporting import report
-from hipport.reporting.facts import facts
+from hipport.reporting.grouped_findings import facts
 from hipport.reporting.report import as_diff, as_json, as_text, summary
 from hipport.syntax.cuda import Cuda
 

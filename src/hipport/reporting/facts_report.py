@@ -12,7 +12,7 @@ from hipport.core.finding import Certainty
 from hipport.core.group import Group
 from hipport.core.terminal import escaped
 from hipport.engine.outcomes import Outcome
-from hipport.reporting.facts import SHOWN, Fact
+from hipport.reporting.grouped_findings import SHOWN, Fact
 
 #: How a group is called, and what to do about what is in it.
 _GROUPS = {

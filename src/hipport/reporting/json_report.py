@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from hipport.engine.outcomes import Ported, Reported
 from hipport.program.project import Target
-from hipport.reporting.facts import Fact, facts
+from hipport.reporting.grouped_findings import Fact, facts
 
 if TYPE_CHECKING:
     from hipport.building.builder import Built

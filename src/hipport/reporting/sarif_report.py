@@ -15,7 +15,7 @@ from urllib.parse import quote
 from hipport import __version__
 from hipport.core.source import Source
 from hipport.engine.outcomes import Outcome, Ported, Reported
-from hipport.reporting.facts import facts
+from hipport.reporting.grouped_findings import facts
 
 _SARIF_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 #: The name that readers know for the folder that paths are relative to.

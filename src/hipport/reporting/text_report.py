@@ -12,7 +12,7 @@ from hipport.core.finding import Certainty
 from hipport.core.terminal import block, joined, painter
 from hipport.engine.outcomes import Outcome, Ported
 from hipport.reporting import facts_report
-from hipport.reporting.facts import facts
+from hipport.reporting.grouped_findings import facts
 from hipport.syntax.cpp import UNITS
 
 if TYPE_CHECKING:

@@ -95,8 +95,8 @@ To as(From from) {
     }
   } else if constexpr (std::is_integral_v<To> && std::is_floating_point_v<From>) {
     const From whole = std::nearbyint(from);
-    return static_cast<To>(std::min<double>(std::max<double>(whole, std::numeric_limits<To>::min()),
-                                            std::numeric_limits<To>::max()));
+    return static_cast<To>(
+        std::min<double>(std::max<double>(whole, std::numeric_limits<To>::min()), std::numeric_limits<To>::max()));
   } else if constexpr (std::is_integral_v<To> && !is_complex<From>) {
     // Narrower integers saturate.
     return static_cast<To>(std::min<std::int64_t>(std::max<std::int64_t>(from, std::numeric_limits<To>::min()),
@@ -169,9 +169,8 @@ void with_computed(hipDataType type, Use use) {
 template <typename T>
 T value(Scalar scalar) {
   T result{};
-  with_stored(scalar.type, [&](auto tag) {
-    result = loaded<T>(*static_cast<const typename decltype(tag)::type*>(scalar.at));
-  });
+  with_stored(scalar.type,
+              [&](auto tag) { result = loaded<T>(*static_cast<const typename decltype(tag)::type*>(scalar.at)); });
   return result;
 }
 template <typename T>
@@ -292,46 +291,46 @@ Dense<T> symmetric(const Matrix& stored, Fill fill, bool hermitian) {
     for (Index i = j + 1; i < a.rows; ++i) {
       T& below = a(i, j);
       T& above = a(j, i);
-      (fill == Fill::lower ? above : below) = hermitian ? conjugate(fill == Fill::lower ? below : above)
-                                                        : (fill == Fill::lower ? below : above);
+      (fill == Fill::lower ? above : below) =
+          hermitian ? conjugate(fill == Fill::lower ? below : above) : (fill == Fill::lower ? below : above);
     }
   }
   return a;
 }
 
 // Four columns of C at a time, a part of A that stays in the cache, every sum in the order of its index.
-#define SIMT_PRODUCT(T)                                                                                        \
-  SIMT_WIDE void product_of(Index m, Index n, Index k, const T* __restrict a, const T* __restrict b,            \
-                            T* __restrict c) {                                                                 \
-    constexpr Index rows = 256, depth = 128;                                                                   \
-    for (Index ii = 0; ii < m; ii += rows) {                                                                   \
-      const Index end = std::min(ii + rows, m);                                                                \
-      for (Index pp = 0; pp < k; pp += depth) {                                                                \
-        const Index last = std::min(pp + depth, k);                                                            \
-        Index j = 0;                                                                                           \
-        for (; j + 4 <= n; j += 4) {                                                                           \
-          T* __restrict c0 = c + j * m;                                                                        \
-          T* __restrict c1 = c0 + m;                                                                           \
-          T* __restrict c2 = c1 + m;                                                                           \
-          T* __restrict c3 = c2 + m;                                                                           \
-          for (Index p = pp; p < last; ++p) {                                                                  \
-            const T* __restrict column = a + p * m;                                                            \
+#define SIMT_PRODUCT(T)                                                                                           \
+  SIMT_WIDE void product_of(Index m, Index n, Index k, const T* __restrict a, const T* __restrict b,              \
+                            T* __restrict c) {                                                                    \
+    constexpr Index rows = 256, depth = 128;                                                                      \
+    for (Index ii = 0; ii < m; ii += rows) {                                                                      \
+      const Index end = std::min(ii + rows, m);                                                                   \
+      for (Index pp = 0; pp < k; pp += depth) {                                                                   \
+        const Index last = std::min(pp + depth, k);                                                               \
+        Index j = 0;                                                                                              \
+        for (; j + 4 <= n; j += 4) {                                                                              \
+          T* __restrict c0 = c + j * m;                                                                           \
+          T* __restrict c1 = c0 + m;                                                                              \
+          T* __restrict c2 = c1 + m;                                                                              \
+          T* __restrict c3 = c2 + m;                                                                              \
+          for (Index p = pp; p < last; ++p) {                                                                     \
+            const T* __restrict column = a + p * m;                                                               \
             const T b0 = b[p + j * k], b1 = b[p + (j + 1) * k], b2 = b[p + (j + 2) * k], b3 = b[p + (j + 3) * k]; \
-            for (Index i = ii; i < end; ++i) {                                                                 \
-              c0[i] += times(column[i], b0);                                                                   \
-              c1[i] += times(column[i], b1);                                                                   \
-              c2[i] += times(column[i], b2);                                                                   \
-              c3[i] += times(column[i], b3);                                                                   \
-            }                                                                                                  \
-          }                                                                                                    \
-        }                                                                                                      \
-        for (; j < n; ++j) {                                                                                   \
-          for (Index p = pp; p < last; ++p) {                                                                  \
-            for (Index i = ii; i < end; ++i) c[i + j * m] += times(a[i + p * m], b[p + j * k]);                \
-          }                                                                                                    \
-        }                                                                                                      \
-      }                                                                                                        \
-    }                                                                                                          \
+            for (Index i = ii; i < end; ++i) {                                                                    \
+              c0[i] += times(column[i], b0);                                                                      \
+              c1[i] += times(column[i], b1);                                                                      \
+              c2[i] += times(column[i], b2);                                                                      \
+              c3[i] += times(column[i], b3);                                                                      \
+            }                                                                                                     \
+          }                                                                                                       \
+        }                                                                                                         \
+        for (; j < n; ++j) {                                                                                      \
+          for (Index p = pp; p < last; ++p) {                                                                     \
+            for (Index i = ii; i < end; ++i) c[i + j * m] += times(a[i + p * m], b[p + j * k]);                   \
+          }                                                                                                       \
+        }                                                                                                         \
+      }                                                                                                           \
+    }                                                                                                             \
   }
 SIMT_PRODUCT(float)
 SIMT_PRODUCT(double)
@@ -685,8 +684,8 @@ void rank_two_symmetric(Fill fill, bool hermitian, Scalar alpha, Vector x, Vecto
       const T by_right = times(factor, second(right[static_cast<std::size_t>(j)]));
       const T by_left = times(second(factor), second(left[static_cast<std::size_t>(j)]));
       for (Index i = 0; i < a.rows; ++i) {
-        result(i, j) += times(left[static_cast<std::size_t>(i)], by_right) +
-                        times(right[static_cast<std::size_t>(i)], by_left);
+        result(i, j) +=
+            times(left[static_cast<std::size_t>(i)], by_right) + times(right[static_cast<std::size_t>(i)], by_left);
       }
       if (hermitian) result(j, j) = T(real_part(result(j, j)));
     }

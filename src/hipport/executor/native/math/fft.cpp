@@ -37,7 +37,8 @@ void by_convolution(Numbers& all, int direction) {
   Numbers chirp(all.size()), left(static_cast<std::size_t>(size)), right(static_cast<std::size_t>(size));
   for (Index k = 0; k < n; ++k) {
     // k^2 mod 2n, so that the angle stays exact.
-    const Index square = static_cast<Index>(static_cast<unsigned __int128>(k) * k % (2 * n));
+    const Index square =
+        static_cast<Index>(static_cast<unsigned __int128>(k) * k % (static_cast<unsigned __int128>(n) * 2));
     chirp[static_cast<std::size_t>(k)] = root(square, 2 * n, direction);
     left[static_cast<std::size_t>(k)] = times(all[static_cast<std::size_t>(k)], chirp[static_cast<std::size_t>(k)]);
     right[static_cast<std::size_t>(k)] = std::conj(chirp[static_cast<std::size_t>(k)]);
@@ -64,7 +65,8 @@ void transform(Numbers& all, int direction) {
   for (Index k = 0; k < n; ++k) roots[static_cast<std::size_t>(k)] = root(k, n, direction);
   std::vector<Numbers> parts(static_cast<std::size_t>(factor), Numbers(static_cast<std::size_t>(rest)));
   for (Index i = 0; i < n; ++i) {
-    parts[static_cast<std::size_t>(i % factor)][static_cast<std::size_t>(i / factor)] = all[static_cast<std::size_t>(i)];
+    parts[static_cast<std::size_t>(i % factor)][static_cast<std::size_t>(i / factor)] =
+        all[static_cast<std::size_t>(i)];
   }
   for (Numbers& part : parts) transform(part, direction);
   for (Index k = 0; k < n; ++k) {

@@ -83,8 +83,8 @@ T times(T a, T b) {
 template <typename Use>
 void with_computed(hipDataType type, Use use) {
   switch (type) {
-    case HIP_R_32F: return use(float());
-    case HIP_R_64F: return use(double());
+    case HIP_R_32F: return use(0.0f);
+    case HIP_R_64F: return use(0.0);
     case HIP_C_32F: return use(std::complex<float>());
     case HIP_C_64F: return use(Wide());
     case HIP_R_32I: return use(std::int32_t());
@@ -94,7 +94,9 @@ void with_computed(hipDataType type, Use use) {
 
 /// Memory of indices counts as that of numbers of the same size.
 void check(const Call& call, const char* what, const void* at, IndexType type, Index n) {
-  const hipDataType as_large = type == IndexType::bits64 ? HIP_R_64F : type == IndexType::bits32 ? HIP_R_32F : HIP_R_16F;
+  const hipDataType as_large = type == IndexType::bits64   ? HIP_R_64F
+                               : type == IndexType::bits32 ? HIP_R_32F
+                                                           : HIP_R_16F;
   blas::check(call, what, blas::Vector{at, as_large, n, 1});
 }
 Index offsets_of(const SparseMatrix& a) {
@@ -106,7 +108,8 @@ void check(const Call& call, const SparseMatrix& a) {
   blas::check(call, "the values of a sparse matrix", blas::Vector{a.values, a.type, a.count, 1});
 }
 void check(const Call& call, const DenseMatrix& a) {
-  blas::check(call, "a dense matrix", blas::Matrix{a.values, a.type, a.by_rows ? a.columns : a.rows, a.by_rows ? a.rows : a.columns, a.ld});
+  blas::check(call, "a dense matrix",
+              blas::Matrix{a.values, a.type, a.by_rows ? a.columns : a.rows, a.by_rows ? a.rows : a.columns, a.ld});
 }
 
 /// Call `use(number, row, column)` for each number of the matrix, in memory's order.
@@ -114,23 +117,27 @@ template <typename Use>
 void each(const Call& call, const SparseMatrix& a, Use use) {
   const auto visit = [&](Index i, Index row, Index column) {
     if (row < 0 || row >= a.rows || column < 0 || column >= a.columns) {
-      fault("out-of-bounds", call.place, "%s: number %td of a sparse matrix of %td x %td is at row %td, column %td", call.name,
-            static_cast<std::ptrdiff_t>(i), static_cast<std::ptrdiff_t>(a.rows), static_cast<std::ptrdiff_t>(a.columns),
-            static_cast<std::ptrdiff_t>(row), static_cast<std::ptrdiff_t>(column));
+      fault("out-of-bounds", call.place, "%s: number %td of a sparse matrix of %td x %td is at row %td, column %td",
+            call.name, static_cast<std::ptrdiff_t>(i), static_cast<std::ptrdiff_t>(a.rows),
+            static_cast<std::ptrdiff_t>(a.columns), static_cast<std::ptrdiff_t>(row),
+            static_cast<std::ptrdiff_t>(column));
     }
     use(i, row, column);
   };
   if (a.format == Format::coo) {
-    for (Index i = 0; i < a.count; ++i) visit(i, read(a.major, a.major_type, i) - a.base, read(a.minor, a.minor_type, i) - a.base);
+    for (Index i = 0; i < a.count; ++i) {
+      visit(i, read(a.major, a.major_type, i) - a.base, read(a.minor, a.minor_type, i) - a.base);
+    }
     return;
   }
   const Index lines = a.format == Format::csr ? a.rows : a.columns;
   for (Index line = 0; line < lines; ++line) {
-    const Index first = read(a.major, a.major_type, line) - a.base, end = read(a.major, a.major_type, line + 1) - a.base;
+    const Index first = read(a.major, a.major_type, line) - a.base,
+                end = read(a.major, a.major_type, line + 1) - a.base;
     if (first < 0 || end < first || end > a.count) {
-      fault("out-of-bounds", call.place, "%s: line %td of a sparse matrix of %td numbers has those from %td to %td", call.name,
-            static_cast<std::ptrdiff_t>(line), static_cast<std::ptrdiff_t>(a.count), static_cast<std::ptrdiff_t>(first),
-            static_cast<std::ptrdiff_t>(end));
+      fault("out-of-bounds", call.place, "%s: line %td of a sparse matrix of %td numbers has those from %td to %td",
+            call.name, static_cast<std::ptrdiff_t>(line), static_cast<std::ptrdiff_t>(a.count),
+            static_cast<std::ptrdiff_t>(first), static_cast<std::ptrdiff_t>(end));
     }
     for (Index i = first; i < end; ++i) {
       const Index other = read(a.minor, a.minor_type, i) - a.base;
@@ -143,11 +150,14 @@ void each(const Call& call, const SparseMatrix& a, Use use) {
   }
 }
 
-Index place(const DenseMatrix& a, Index row, Index column) { return a.by_rows ? row * a.ld + column : column * a.ld + row; }
+Index place(const DenseMatrix& a, Index row, Index column) {
+  return a.by_rows ? row * a.ld + column : column * a.ld + row;
+}
 
 /// What multiplies one column: `get(i)` of op(B), into `put(i, sum)`.
 template <typename T, typename Get, typename Old, typename Put>
-void column(const Call& call, Operation op, T alpha, const SparseMatrix& a, Get get, T beta, Index rows, Old old, Put put) {
+void column(const Call& call, Operation op, T alpha, const SparseMatrix& a, Get get, T beta, Index rows, Old old,
+            Put put) {
   std::vector<T> sums(static_cast<std::size_t>(rows));
   each(call, a, [&](Index i, Index row, Index column) {
     Wide value = read(a.values, a.type, i);
@@ -172,14 +182,15 @@ void multiply(const Call& call, hipDataType compute, Operation op, Scalar alpha,
   blas::check(call, "y", blas::Vector{y.values, y.type, y.size, 1});
   with_computed(compute, [&](auto zero) {
     using T = decltype(zero);
-    column<T>(call, op, as<T>(read(alpha.at, alpha.type, 0)), a, [&](Index i) { return read(x.values, x.type, i); },
-              as<T>(read(beta.at, beta.type, 0)), y.size, [&](Index i) { return read(y.values, y.type, i); },
-              [&](Index i, Wide value) { write(y.values, y.type, i, value); });
+    column<T>(
+        call, op, as<T>(read(alpha.at, alpha.type, 0)), a, [&](Index i) { return read(x.values, x.type, i); },
+        as<T>(read(beta.at, beta.type, 0)), y.size, [&](Index i) { return read(y.values, y.type, i); },
+        [&](Index i, Wide value) { write(y.values, y.type, i, value); });
   });
 }
 
-void multiply(const Call& call, hipDataType compute, Operation op_a, Operation op_b, Scalar alpha, const SparseMatrix& a,
-              const DenseMatrix& b, Scalar beta, const DenseMatrix& c) {
+void multiply(const Call& call, hipDataType compute, Operation op_a, Operation op_b, Scalar alpha,
+              const SparseMatrix& a, const DenseMatrix& b, Scalar beta, const DenseMatrix& c) {
   check(call, a);
   check(call, b);
   check(call, c);
@@ -191,9 +202,10 @@ void multiply(const Call& call, hipDataType compute, Operation op_a, Operation o
         const Wide value = read(b.values, b.type, place(b, j, i));
         return op_b == Operation::adjoint ? std::conj(value) : value;
       };
-      column<T>(call, op_a, as<T>(read(alpha.at, alpha.type, 0)), a, get, as<T>(read(beta.at, beta.type, 0)), c.rows,
-                [&](Index i) { return read(c.values, c.type, place(c, i, j)); },
-                [&](Index i, Wide value) { write(c.values, c.type, place(c, i, j), value); });
+      column<T>(
+          call, op_a, as<T>(read(alpha.at, alpha.type, 0)), a, get, as<T>(read(beta.at, beta.type, 0)), c.rows,
+          [&](Index i) { return read(c.values, c.type, place(c, i, j)); },
+          [&](Index i, Wide value) { write(c.values, c.type, place(c, i, j), value); });
     }
   });
 }
@@ -290,7 +302,8 @@ struct Rows {
   std::vector<std::vector<Number>> of;
   std::vector<T> diagonal;
 
-  Rows(const Call& call, const SparseMatrix& a, Operation op, Triangle triangle) : of(static_cast<std::size_t>(a.rows)), diagonal(of.size()) {
+  Rows(const Call& call, const SparseMatrix& a, Operation op, Triangle triangle)
+      : of(static_cast<std::size_t>(a.rows)), diagonal(of.size()) {
     if (triangle.unit) std::fill(diagonal.begin(), diagonal.end(), T(1));
     const bool turned = op == Operation::transposed || op == Operation::adjoint;
     each(call, a, [&](Index i, Index row, Index column) {
@@ -316,7 +329,9 @@ struct Rows {
   }
 };
 
-bool from_below(Operation op, Triangle triangle) { return triangle.upper == (op == Operation::none || op == Operation::conjugated); }
+bool from_below(Operation op, Triangle triangle) {
+  return triangle.upper == (op == Operation::none || op == Operation::conjugated);
+}
 
 Wide number_of(const DenseMatrix& a, Operation op, Index row, Index column) {
   if (op == Operation::none) return read(a.values, a.type, place(a, row, column));
@@ -335,14 +350,17 @@ void solve(const Call& call, hipDataType compute, Operation op, Scalar alpha, co
     using T = decltype(zero);
     const Rows<T> rows(call, a, op, triangle);
     std::vector<T> values;
-    for (Index i = 0; i < x.size; ++i) values.push_back(times(as<T>(read(alpha.at, alpha.type, 0)), as<T>(read(x.values, x.type, i))));
+    values.reserve(static_cast<std::size_t>(x.size));
+    for (Index i = 0; i < x.size; ++i) {
+      values.push_back(times(as<T>(read(alpha.at, alpha.type, 0)), as<T>(read(x.values, x.type, i))));
+    }
     rows.solve(values, from_below(op, triangle));
     for (Index i = 0; i < y.size; ++i) write(y.values, y.type, i, Wide(values[static_cast<std::size_t>(i)]));
   });
 }
 
-void solve(const Call& call, hipDataType compute, Operation op_a, Operation op_b, Scalar alpha, const SparseMatrix& a, Triangle triangle,
-           const DenseMatrix& b, const DenseMatrix& c) {
+void solve(const Call& call, hipDataType compute, Operation op_a, Operation op_b, Scalar alpha, const SparseMatrix& a,
+           Triangle triangle, const DenseMatrix& b, const DenseMatrix& c) {
   check(call, a);
   check(call, b);
   check(call, c);
@@ -351,15 +369,20 @@ void solve(const Call& call, hipDataType compute, Operation op_a, Operation op_b
     const Rows<T> rows(call, a, op_a, triangle);
     for (Index j = 0; j < c.columns; ++j) {
       std::vector<T> values;
-      for (Index i = 0; i < c.rows; ++i) values.push_back(times(as<T>(read(alpha.at, alpha.type, 0)), as<T>(number_of(b, op_b, i, j))));
+      values.reserve(static_cast<std::size_t>(c.rows));
+      for (Index i = 0; i < c.rows; ++i) {
+        values.push_back(times(as<T>(read(alpha.at, alpha.type, 0)), as<T>(number_of(b, op_b, i, j))));
+      }
       rows.solve(values, from_below(op_a, triangle));
-      for (Index i = 0; i < c.rows; ++i) write(c.values, c.type, place(c, i, j), Wide(values[static_cast<std::size_t>(i)]));
+      for (Index i = 0; i < c.rows; ++i) {
+        write(c.values, c.type, place(c, i, j), Wide(values[static_cast<std::size_t>(i)]));
+      }
     }
   });
 }
 
-void multiply_sampled(const Call& call, hipDataType compute, Operation op_a, Operation op_b, Scalar alpha, const DenseMatrix& a,
-                      const DenseMatrix& b, Scalar beta, const SparseMatrix& c) {
+void multiply_sampled(const Call& call, hipDataType compute, Operation op_a, Operation op_b, Scalar alpha,
+                      const DenseMatrix& a, const DenseMatrix& b, Scalar beta, const SparseMatrix& c) {
   check(call, a);
   check(call, b);
   check(call, c);
@@ -369,7 +392,9 @@ void multiply_sampled(const Call& call, hipDataType compute, Operation op_a, Ope
     const T by = as<T>(read(alpha.at, alpha.type, 0)), old = as<T>(read(beta.at, beta.type, 0));
     each(call, c, [&](Index i, Index row, Index column) {
       T sum = T();
-      for (Index k = 0; k < inner; ++k) sum += times(as<T>(number_of(a, op_a, row, k)), as<T>(number_of(b, op_b, k, column)));
+      for (Index k = 0; k < inner; ++k) {
+        sum += times(as<T>(number_of(a, op_a, row, k)), as<T>(number_of(b, op_b, k, column)));
+      }
       sum = times(by, sum);
       if (old != T()) sum += times(old, as<T>(read(c.values, c.type, i)));
       write(c.values, c.type, i, Wide(sum));
@@ -391,7 +416,9 @@ Product multiply(const Call& call, hipDataType compute, Scalar alpha, const Spar
     std::vector<std::map<Index, T>> sums(static_cast<std::size_t>(a.rows));
     each(call, a, [&](Index i, Index row, Index column) {
       const T value = as<T>(read(a.values, a.type, i));
-      for (const auto& [at, other] : rows[static_cast<std::size_t>(column)]) sums[static_cast<std::size_t>(row)][at] += times(value, other);
+      for (const auto& [at, other] : rows[static_cast<std::size_t>(column)]) {
+        sums[static_cast<std::size_t>(row)][at] += times(value, other);
+      }
     });
     product.offsets.push_back(0);
     for (const auto& row : sums) {
@@ -407,7 +434,9 @@ Product multiply(const Call& call, hipDataType compute, Scalar alpha, const Spar
 
 void write(const Call& call, const Product& from, const SparseMatrix& to) {
   check(call, to);
-  for (std::size_t i = 0; i < from.offsets.size(); ++i) write(to.major, to.major_type, static_cast<Index>(i), from.offsets[i] + to.base);
+  for (std::size_t i = 0; i < from.offsets.size(); ++i) {
+    write(to.major, to.major_type, static_cast<Index>(i), from.offsets[i] + to.base);
+  }
   for (std::size_t i = 0; i < from.columns.size(); ++i) {
     write(to.minor, to.minor_type, static_cast<Index>(i), from.columns[i] + to.base);
     write(to.values, to.type, static_cast<Index>(i), from.values[i]);
@@ -432,7 +461,8 @@ void sort(const Call& call, const SparseMatrix& a, bool by_columns, int* order) 
   });
   for (std::size_t n = 0; n < numbers.size(); ++n) {
     const auto i = static_cast<Index>(n);
-    const Index row = by_columns ? numbers[n].second : numbers[n].first, column = by_columns ? numbers[n].first : numbers[n].second;
+    const Index row = by_columns ? numbers[n].second : numbers[n].first,
+                column = by_columns ? numbers[n].first : numbers[n].second;
     if (a.format == Format::coo) write(a.major, a.major_type, i, row + a.base);
     write(a.minor, a.minor_type, i, (a.format == Format::csc ? row : column) + a.base);
     if (order != nullptr) order[i] = numbers[n].at;

@@ -56,20 +56,21 @@ const std::vector<Frame>& frames_of(void* address) {
   }
   std::string quoted = "'";
   for (char c : file) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  quoted += "'";
+  quoted += '\'';
   char command[6000];
   // A program that has used up its address space could start no other: this much of it was kept for that.
   if (void* const kept = kept_room.exchange(nullptr)) munmap(kept, kept_size);
-  std::snprintf(command, sizeof command, "addr2line -i -e %s 0x%zx 2>/dev/null", quoted.c_str(), static_cast<std::size_t>(offset));
+  std::snprintf(command, sizeof command, "addr2line -i -e %s 0x%zx 2>/dev/null", quoted.c_str(),
+                static_cast<std::size_t>(offset));
   FILE* pipe = popen(command, "r");
   if (pipe == nullptr) return frames;
   char line[4096];
   while (std::fgets(line, sizeof line, pipe) != nullptr) {
     char* colon = std::strrchr(line, ':');
     if (colon == nullptr) continue;
-    const int number = std::atoi(colon + 1);
+    const long number = std::strtol(colon + 1, nullptr, 10);  // 0 for "?"
     *colon = '\0';
-    if (number > 0 && line[0] != '?') frames.push_back({line, number});
+    if (number > 0 && line[0] != '?') frames.push_back({line, static_cast<int>(number)});
   }
   pclose(pipe);
   return frames;
@@ -81,8 +82,8 @@ bool is_own(const std::string& file) {
   const std::size_t slash = file.rfind('/');
   const bool helper = slash != std::string::npos && slash >= 8 && file.compare(slash - 8, 9, "/hipport/") == 0 &&
                       file.compare(file.size() - 2, 2, ".h") == 0;
-  return helper || file.find("/native/include/") != std::string::npos || file.find("/native/runtime/") != std::string::npos ||
-         file.find("/include/c++/") != std::string::npos;
+  return helper || file.find("/native/include/") != std::string::npos ||
+         file.find("/native/runtime/") != std::string::npos || file.find("/include/c++/") != std::string::npos;
 }
 
 std::string escaped(const std::string& text) {
@@ -106,7 +107,8 @@ std::mutex report_mutex;
 
 void report(const char* level, const char* kind, const std::string& place, const std::string& message) {
   std::string kernel, where;
-  std::string json = std::string("{\"level\": \"") + level + "\", \"kind\": \"" + kind + "\", \"message\": \"" + escaped(message) + "\"";
+  std::string json = std::string("{\"level\": \"") + level + "\", \"kind\": \"" + kind + "\", \"message\": \"" +
+                     escaped(message) + "\"";
   const std::size_t colon = place.rfind(':');
   if (colon != std::string::npos && colon != 0) {
     json += ", \"file\": \"" + escaped(place.substr(0, colon)) + "\", \"line\": " + place.substr(colon + 1);
@@ -222,7 +224,9 @@ _Unwind_Reason_Code keep_frame(_Unwind_Context* context, void* raw) {
   int exact = 0;  // the address is that of an instruction, not the one behind a call
   char* address = reinterpret_cast<char*>(_Unwind_GetIPInfo(context, &exact));
   if (path.depth == 0 && address != unwinding.pc) return _URC_NO_REASON;  // a frame of the handler's
-  if (unwinding.base != nullptr && reinterpret_cast<void*>(_Unwind_GetCFA(context)) >= unwinding.base) return _URC_NORMAL_STOP;
+  if (unwinding.base != nullptr && reinterpret_cast<void*>(_Unwind_GetCFA(context)) >= unwinding.base) {
+    return _URC_NORMAL_STOP;
+  }
   path.frames[path.depth++] = address + (exact != 0 ? 1 : 0);
   return path.depth == Path::most ? _URC_NORMAL_STOP : _URC_NO_REASON;
 }
@@ -239,7 +243,8 @@ void unwind(Path& path, const ucontext_t& context, void* base) {
 const char* signal_kind(int number, const siginfo_t* info, char* text, std::size_t size) {
   const void* address = info->si_addr;
   if (number == SIGFPE) {
-    std::snprintf(text, size, "a division by zero of integers, or one that overflows (undefined on a GPU, where it goes on)");
+    std::snprintf(text, size,
+                  "a division by zero of integers, or one that overflows (undefined on a GPU, where it goes on)");
     return "division";
   }
   if (number == SIGILL || number == SIGTRAP) {
@@ -310,7 +315,8 @@ void path_of(Path& path, const ucontext_t& context, void* base) {
   if (base == nullptr) return;
   // A function of ours that calls none has no frame: who called it is known by what it returns to.
   Dl_info here, own;
-  if (dladdr(pc_of(context), &here) != 0 && dladdr(reinterpret_cast<void*>(&on_end), &own) != 0 && here.dli_fbase == own.dli_fbase) {
+  if (dladdr(pc_of(context), &here) != 0 && dladdr(reinterpret_cast<void*>(&on_end), &own) != 0 &&
+      here.dli_fbase == own.dli_fbase) {
     if (void* back = returns_to(context, base)) path.frames[path.depth++] = back;
   }
   walk(path, frame_of(context), base);
@@ -335,8 +341,9 @@ std::string user_place(const Path& path) {
 
 void walk(Path& path, void* frame, void* base) {
   void** at = static_cast<void**>(frame);
+  auto* const end = static_cast<void**>(base);
   while (at != nullptr && path.depth < Path::most) {
-    if (base != nullptr && (at >= base || static_cast<char*>(base) - reinterpret_cast<char*>(at) > (1 << 20))) break;
+    if (end != nullptr && (at >= end || reinterpret_cast<char*>(end) - reinterpret_cast<char*>(at) > (1 << 20))) break;
     path.frames[path.depth++] = at[1];
     void** up = static_cast<void**>(at[0]);
     if (up <= at) break;
@@ -355,7 +362,9 @@ void fault_at(const char* kind, const std::string& place, const std::string& mes
   end();
 }
 
-void fault_with(const char* kind, Place place, const std::string& message) { fault_at(kind, best_place(place), message); }
+void fault_with(const char* kind, Place place, const std::string& message) {
+  fault_at(kind, best_place(place), message);
+}
 
 void fault(const char* kind, Place place, const char* message, ...) {
   va_list arguments;
@@ -387,16 +396,16 @@ void install_handlers() {
   done = true;
 #ifndef SIMT_ASAN
   // Handlers need a stack of their own: a thread's may be full.
-  constexpr std::size_t size = 256 * 1024;
+  constexpr std::size_t size = 256 << 10;
   stack_t stack{};
   stack.ss_sp = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   stack.ss_size = size;
   if (stack.ss_sp != MAP_FAILED) sigaltstack(&stack, nullptr);
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_sigaction = on_fault;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK;
   sigemptyset(&action.sa_mask);
-  struct sigaction ending {};
+  struct sigaction ending{};
   ending.sa_sigaction = on_end;
   ending.sa_flags = SA_SIGINFO | SA_ONSTACK;
   sigemptyset(&ending.sa_mask);
@@ -417,12 +426,14 @@ struct IndexPlace {
   std::uint32_t line, column;
   const ArrayType *array, *index;
 };
-extern "C" __attribute__((visibility("default"))) void __ubsan_handle_out_of_bounds(const IndexPlace* at, std::uintptr_t index) {
+extern "C" __attribute__((visibility("default"))) void __ubsan_handle_out_of_bounds(const IndexPlace* at,
+                                                                                    std::uintptr_t index) {
   if (!simt::in_kernel() || at->file == nullptr || simt::is_own(at->file)) return;
   long long shown = static_cast<long long>(index);
   const unsigned bits = 1u << (at->index->about >> 1);
   if ((at->index->about & 1) != 0 && bits < 64) shown = shown << (64 - bits) >> (64 - bits);
-  simt::warning("index", {at->file, static_cast<int>(at->line)}, "an index of %lld, outside of the type %s", shown, at->array->name);
+  simt::warning("index", {at->file, static_cast<int>(at->line)}, "an index of %lld, outside of the type %s", shown,
+                at->array->name);
 }
 
 #if defined(__aarch64__)
@@ -431,7 +442,9 @@ struct DivisionPlace {
   const char* file;
   std::uint32_t line, column;
 };
-extern "C" __attribute__((visibility("default"))) void __ubsan_handle_divrem_overflow_abort(const DivisionPlace* at, std::uintptr_t, std::uintptr_t) {
+extern "C" __attribute__((visibility("default"))) void __ubsan_handle_divrem_overflow_abort(const DivisionPlace* at,
+                                                                                            std::uintptr_t,
+                                                                                            std::uintptr_t) {
   simt::fault("division", {at->file, static_cast<int>(at->line)},
               "a division by zero of integers, or one that overflows (undefined on a GPU, where it goes on)");
 }

@@ -17,7 +17,7 @@ namespace simt {
 namespace {
 
 // Pages are touched only where a thread needs them: a stack costs what it uses.
-constexpr std::size_t stack_size = 256 * 1024;
+constexpr std::size_t stack_size = 256 << 10;
 
 }  // namespace
 
@@ -31,7 +31,7 @@ Fiber* new_fiber(unsigned number) {
   Fiber* fiber = new Fiber;
   fiber->low = static_cast<char*>(all) + page;
   // Stacks that all end at the same place of a page fight for the same lines of the cache.
-  fiber->size = stack_size - number % 32 * 192;
+  fiber->size = stack_size - std::size_t(number % 32) * 192;
   return fiber;
 }
 
@@ -116,10 +116,11 @@ hipport_simt_switch:
 )");
 
 void prepare(Fiber& fiber, void (*entry)()) {
-  auto* top = reinterpret_cast<void**>((reinterpret_cast<std::uintptr_t>(fiber.low) + fiber.size) & ~std::uintptr_t(15));
+  auto* top =
+      reinterpret_cast<void**>((reinterpret_cast<std::uintptr_t>(fiber.low) + fiber.size) & ~std::uintptr_t(15));
   *--top = nullptr;  // as if the entry had been called: 16 bytes aligned before the return address
   *--top = reinterpret_cast<void*>(entry);
-  fiber.start = top;
+  fiber.start = static_cast<void*>(top);
 }
 
 #else
@@ -160,11 +161,12 @@ hipport_simt_switch:
 )");
 
 void prepare(Fiber& fiber, void (*entry)()) {
-  auto* top = reinterpret_cast<void**>((reinterpret_cast<std::uintptr_t>(fiber.low) + fiber.size) & ~std::uintptr_t(15));
+  auto* top =
+      reinterpret_cast<void**>((reinterpret_cast<std::uintptr_t>(fiber.low) + fiber.size) & ~std::uintptr_t(15));
   top -= 20;
   for (int i = 0; i < 20; ++i) top[i] = nullptr;
   top[11] = reinterpret_cast<void*>(entry);
-  fiber.start = top;
+  fiber.start = static_cast<void*>(top);
 }
 
 #endif

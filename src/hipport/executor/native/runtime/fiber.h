@@ -45,7 +45,7 @@ void switch_fibers(Fiber& from, void** save, Fiber& to, void* load);
 
 /// Have what goes on soon touches first in the cache by then: more threads wait than it has room for.
 inline void expect(const void* saved) {
-  for (int line = 0; line < 4; ++line) __builtin_prefetch(static_cast<const char*>(saved) + 64 * line, 1);
+  for (std::size_t line = 0; line < 4; ++line) __builtin_prefetch(static_cast<const char*>(saved) + 64 * line, 1);
 }
 
 }  // namespace simt

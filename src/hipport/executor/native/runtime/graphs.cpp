@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Streams that record, and graphs of what they recorded. Nodes share their work with what they were copied to.
-#define SIMT_RUNTIME
 #include "../include/simt/graphs.h"
 
 #include <algorithm>
@@ -198,8 +197,10 @@ int refused_by_recordings(Unrecorded what) {
     // The default stream waits for all streams that were not made to be left alone.
     const auto* const handle = static_cast<const ihipStream_t*>(stream);
     const bool waits = stream == hipStreamPerThread || (handle->flags & hipStreamNonBlocking) == 0;
-    const bool own = recording.thread == std::this_thread::get_id(), global = recording.mode == hipStreamCaptureModeGlobal;
-    const bool unsafe = recording_mode() != hipStreamCaptureModeRelaxed && recording.mode != hipStreamCaptureModeRelaxed &&
+    const bool own = recording.thread == std::this_thread::get_id(),
+               global = recording.mode == hipStreamCaptureModeGlobal;
+    const bool unsafe = recording_mode() != hipStreamCaptureModeRelaxed &&
+                        recording.mode != hipStreamCaptureModeRelaxed &&
                         (own || (global && recording_mode() == hipStreamCaptureModeGlobal));
     hipError_t error = hipSuccess;
     if (what == Unrecorded::wait || (what != Unrecorded::launch && unsafe)) error = hipErrorStreamCaptureUnsupported;
@@ -259,7 +260,8 @@ bool depend_no_more(ihipGraph* graph, hipGraphNode* node, const hipGraphNode* on
   node->after.erase(found);
   return true;
 }
-std::size_t neighbours(const ihipGraph* graph, const hipGraphNode* node, hipGraphNode** to, std::size_t most, bool before) {
+std::size_t neighbours(const ihipGraph* graph, const hipGraphNode* node, hipGraphNode** to, std::size_t most,
+                       bool before) {
   std::vector<hipGraphNode*> found;
   for (const auto& each : graph->nodes) {
     const auto& after = before ? node->after : each->after;
@@ -407,9 +409,8 @@ bool is_broken(const void* stream) {
   const Guard guard(mutex);
   const auto found = streams().find(stream);
   if (found == streams().end()) return false;
-  return std::any_of(streams().begin(), streams().end(), [&](const auto& each) {
-    return each.second.graph == found->second.graph && each.second.broken;
-  });
+  return std::any_of(streams().begin(), streams().end(),
+                     [&](const auto& each) { return each.second.graph == found->second.graph && each.second.broken; });
 }
 ihipGraph* end(const void* stream) {
   const Guard guard(mutex);

@@ -2,7 +2,6 @@
 // What the runtime API keeps: the last error, handles that exist, ranges of host memory, kernels by address. It is here
 // and not in the headers so that all libraries of a process share it, and so that programs get no header more than nvcc
 // gives them: many say `using namespace std`, and have names of their own.
-#define SIMT_RUNTIME
 #include "../include/simt/host.h"
 
 #include <dlfcn.h>
@@ -12,6 +11,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -201,9 +201,12 @@ bool is_of_host(const void* address) {
     std::pair<Range, Range> found;  // the heap, whose end moves, and the stack, whose beginning does
     if (FILE* maps = std::fopen("/proc/self/maps", "r")) {
       char line[512];
-      unsigned long low, high;
       while (std::fgets(line, sizeof line, maps) != nullptr) {
-        if (std::sscanf(line, "%lx-%lx", &low, &high) != 2) continue;
+        char* end;
+        const unsigned long low = std::strtoul(line, &end, 16);  // "LOW-HIGH ..."
+        if (*end != '-') continue;
+        const unsigned long high = std::strtoul(end + 1, &end, 16);
+        if (*end != ' ') continue;
         if (std::strstr(line, "[heap]") != nullptr) found.first = {low, high};
         if (std::strstr(line, "[stack]") != nullptr) found.second = {low, high};
       }

@@ -17,6 +17,9 @@
 #include "../include/simt/core.h"
 #include "fiber.h"
 
+/// For variables of the runtime alone: read directly, not through the table of those that a program may replace.
+#define SIMT_OWN __attribute__((visibility("hidden")))
+
 namespace simt {
 
 /// What SIMT_* variables of the environment ask for, read once.
@@ -31,12 +34,17 @@ struct Settings {
   const char* trace = nullptr;
   double watchdog = 20;  // seconds without progress
 };
-const Settings& settings();
+/// Null until they are read. A pointer needs no constructor: units ask for settings before main begins.
+extern SIMT_OWN const Settings* settings_kept;
+const Settings& read_settings();
+inline const Settings& settings() { return settings_kept != nullptr ? *settings_kept : read_settings(); }
 
 /// Whether lanes run as CUDA's (each on its own) or as AMD's (a wavefront together): what the program was compiled as.
-/// A program says it by a variable that every unit of it brings along; see scheduler.cpp.
-Dialect program_dialect();
-bool dialect_is(Dialect);
+/// A program says it by a variable that every unit of it brings along; see `compiled_as`.
+extern SIMT_OWN Dialect compiled_dialect;
+inline bool dialect_is(Dialect dialect) { return compiled_dialect == dialect; }
+/// The wavefront's size as a power of two, for what is asked for all the time.
+extern SIMT_OWN unsigned wave_shift;
 
 /// Return addresses, innermost first, of the frames between the caller and `base`.
 struct Path {
@@ -48,7 +56,7 @@ struct Path {
 /// part of the function with the frame `row`, that of a row: what is further out is the same for all, and not looked at.
 inline std::uint64_t path_hash(const void* call, const void* frame, const void* row) {
   std::uint64_t hash = reinterpret_cast<std::uintptr_t>(call) * 0x9e3779b97f4a7c15ull;
-  for (auto* at = static_cast<void* const*>(frame); at < row;) {
+  for (auto *at = static_cast<void* const*>(frame), *end = static_cast<void* const*>(row); at < end;) {
     hash = (hash ^ reinterpret_cast<std::uintptr_t>(at[1])) * 0x9e3779b97f4a7c15ull;
     auto* up = static_cast<void* const*>(at[0]);
     if (up <= at) break;
@@ -68,8 +76,10 @@ struct Index {
   operator uint3() const { return uint3{x, y, z}; }
 };
 
-struct alignas(64) Thread : detail::Left {
-  // What every wait touches is in the first line of the cache.
+struct Thread;
+
+/// What every wait of a thread touches: one line of the cache.
+struct WaitRecord : detail::Left {
   Thread* next = nullptr;  // in a list of those that are ready, or wait together
   void* row = nullptr;  // the frame of the function that called it; see `path_hash`
   const char* name = nullptr;  // of what it waits in
@@ -81,7 +91,10 @@ struct alignas(64) Thread : detail::Left {
   State state = State::unstarted;
   Wait wait = Wait::none;
   bool predicate = false;
+};
+static_assert(sizeof(WaitRecord) == 64, "what every wait touches is in one line of the cache");
 
+struct alignas(64) Thread : WaitRecord {
   // Where the path is known on which it came: the call, the frame of the function with the call, and a number that
   // others have that came on the same path.
   void* call = nullptr;
@@ -99,7 +112,6 @@ struct alignas(64) Thread : detail::Left {
   std::uint64_t bit() const { return std::uint64_t(1) << lane; }
   Place place() const { return {file, line}; }
 };
-static_assert(offsetof(Thread, call) == 64, "what every wait touches is in one line of the cache");
 
 /// A list of threads, first in first out.
 struct List {
@@ -270,15 +282,18 @@ struct Worker {
 extern __thread Worker* worker;
 inline bool runs_kernel() { return worker != nullptr && worker->launch != nullptr; }
 
-// scheduler.cpp
+// blocks.cpp
 /// Begin to keep what each thread of the running block does.
 void make_loud();
 inline void become_loud() {
   if (!worker->block->loud) make_loud();
 }
 
+// scheduler.cpp
 /// Let others of the block run, from a signal's handler; `path` is where the running thread was.
 void preempt(const Path& path);
+
+// waiting_threads.cpp
 /// End with a fault that says where all threads of the running block are.
 [[noreturn]] void stop_here(const char* kind, const char* message);
 
@@ -314,6 +329,7 @@ void races_block(Block&);
 void races_barrier(Block&);
 void races_meeting(Block&, unsigned first_rank, std::uint64_t lanes);
 
+// collectives.cpp
 /// Whether an address lies in a meeting: memory of the runtime's that lanes of all blocks read.
 bool is_meeting(const void*);
 

@@ -3,7 +3,6 @@
 // have others for each type, and what the compiler leaves out does not count. So the program's own file is asked. It
 // was linked with `--emit-relocs`: what each function calls and uses by its address is written there, and what of it
 // can be reached from the kernel is what the kernel has.
-#define SIMT_RUNTIME
 #include "../include/simt/host.h"
 
 #include <dlfcn.h>
@@ -112,8 +111,8 @@ struct Module {
 /// Whether a relocation's addend counts from the end of its four bytes, as that of most instructions of x86-64 does.
 bool from_the_end(unsigned type) {
 #if defined(__x86_64__)
-  return type == R_X86_64_PC32 || type == R_X86_64_PLT32 || type == R_X86_64_GOTPCREL ||
-         type == R_X86_64_GOTPCRELX || type == R_X86_64_REX_GOTPCRELX;
+  return type == R_X86_64_PC32 || type == R_X86_64_PLT32 || type == R_X86_64_GOTPCREL || type == R_X86_64_GOTPCRELX ||
+         type == R_X86_64_REX_GOTPCRELX;
 #else
   static_cast<void>(type);
   return false;

@@ -140,7 +140,8 @@ Allocation find(const void* address) {
 void check_range(const char* name, const void* address, std::size_t size, Place place) {
   const Allocation found = find(address);
   if (found.kind == Memory::none) return;
-  const std::size_t offset = static_cast<std::size_t>(static_cast<const char*>(address) - static_cast<char*>(found.start));
+  const std::size_t offset =
+      static_cast<std::size_t>(static_cast<const char*>(address) - static_cast<char*>(found.start));
   if (size > found.size - offset) {
     fault("out-of-bounds", place, "%s of %zu bytes at byte %zu of an allocation of %zu bytes", name, size, offset,
           found.size);
@@ -153,12 +154,14 @@ bool explain(const void* address, char* text, std::size_t size) {
     if (k.mapping == nullptr || address < k.mapping || address >= k.mapping + k.mapped) return false;
     const auto start = reinterpret_cast<std::uintptr_t>(k.allocation.start);
     if (a < start) {
-      std::snprintf(text, size, "%zu bytes before %s of %zu bytes", static_cast<std::size_t>(start - a), what, k.allocation.size);
+      std::snprintf(text, size, "%zu bytes before %s of %zu bytes", static_cast<std::size_t>(start - a), what,
+                    k.allocation.size);
     } else if (a >= start + k.allocation.size) {
       std::snprintf(text, size, "%zu bytes past the end of %s of %zu bytes",
                     static_cast<std::size_t>(a - start - k.allocation.size), what, k.allocation.size);
     } else {
-      std::snprintf(text, size, "byte %zu of %s of %zu bytes", static_cast<std::size_t>(a - start), what, k.allocation.size);
+      std::snprintf(text, size, "byte %zu of %s of %zu bytes", static_cast<std::size_t>(a - start), what,
+                    k.allocation.size);
     }
     return true;
   };

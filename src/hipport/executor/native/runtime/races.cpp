@@ -95,7 +95,7 @@ struct Cell {
   Access write;
   Access reads[3];
   std::uint32_t launch = 0, block = 0;  // which last wrote `written`, if this is shared memory
-  std::uint8_t written = 0;             // which of the four bytes
+  std::uint8_t written = 0;  // which of the four bytes
 };
 
 struct Racing {
@@ -139,7 +139,8 @@ Cell& cell_of(std::uintptr_t word) {
   if (page != last || cells == nullptr) {
     Cell*& found = pages()[page];
     if (found == nullptr) {
-      void* memory = mmap(nullptr, 1024 * sizeof(Cell), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+      void* memory = mmap(nullptr, 1024 * sizeof(Cell), PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
       if (memory == MAP_FAILED) fault("out-of-memory", {"", 0}, "no memory to look for races: use a smaller problem");
       found = static_cast<Cell*>(memory);
     }
@@ -201,7 +202,8 @@ void say(const Access& theirs, const Access& mine, const std::string& what, cons
   path.frames[path.depth++] = mine.pc;
   const bool shared = is_shared(address);
   warning_at("race", user_place(path),
-             what + " on " + (shared ? "shared" : "global") + " memory without a barrier between: " + who(theirs) + ", then " + who(mine));
+             what + " on " + (shared ? "shared" : "global") + " memory without a barrier between: " + who(theirs) +
+                 ", then " + who(mine));
 }
 
 /// The write of before has been done: if it changed nothing, it was no race that anybody could see.
@@ -218,7 +220,8 @@ bool is_index(const void* address) {
     const auto* start = reinterpret_cast<const char*>(&variable);
     return a >= start && a < start + sizeof variable;
   };
-  return inside(threadIdx) || inside(detail::row_end) || inside(detail::row_frame) || inside(blockIdx) || inside(blockDim) || inside(gridDim);
+  return inside(threadIdx) || inside(detail::row_end) || inside(detail::row_frame) || inside(blockIdx) ||
+         inside(blockDim) || inside(gridDim);
 }
 
 thread_local bool paused = false;
@@ -226,7 +229,8 @@ thread_local bool paused = false;
 /// Volatile accesses of global memory are as strong as relaxed atomic ones ("PTX ISA", memory consistency model): blocks
 /// look so for what others have done. Two such writes can still lose one; and what lanes do to shared memory in step
 /// with each other counts on more than the model gives.
-__attribute__((noinline)) void access(const void* address, unsigned size, bool write, bool atomic, void* pc, bool is_volatile = false) {
+__attribute__((noinline)) void access(const void* address, unsigned size, bool write, bool atomic, void* pc,
+                                      bool is_volatile = false) {
   if (paused) return;
   Worker& w = *worker;
   const auto* a = static_cast<const char*>(address);
@@ -268,7 +272,8 @@ __attribute__((noinline)) void access(const void* address, unsigned size, bool w
     const bool shared = is_shared(address);
     const auto conflicts = [&](const Access& other) {
       if (shared && other.block != now.block) return false;  // the memory is another's, at the same address
-      return other.launch == now.launch && (other.bytes & bytes) != 0 && !(other.atomic && atomic) && !ordered(other, now, r);
+      return other.launch == now.launch && (other.bytes & bytes) != 0 && !(other.atomic && atomic) &&
+             !ordered(other, now, r);
     };
     const auto strong = [](const Access& each) { return each.atomic || each.looking; };
     if (conflicts(cell.write) && (write || !strong(cell.write) || !strong(now))) {
@@ -328,7 +333,8 @@ __attribute__((noinline)) void reads(const void* address, unsigned size, void* p
   if (reported().size() > 200 || !reported().insert({nullptr, pc}).second) return;
   Path path;
   path.frames[path.depth++] = pc;
-  warning_at("uninitialized", user_place(path), shared_name(address) + " is read where no thread of the block has written it");
+  warning_at("uninitialized", user_place(path),
+             shared_name(address) + " is read where no thread of the block has written it");
 }
 
 }  // namespace
@@ -376,52 +382,79 @@ void races_meeting(Block& block, unsigned first_rank, std::uint64_t lanes) {
 // ------------------------------------------------------------------------------------------- what the compiler calls
 
 #define SIMT_CALLED extern "C" __attribute__((visibility("default")))
-#define SIMT_ACCESS(size, write, atomic) \
-  if (simt::races_looked_for && simt::runs_kernel()) simt::access(address, size, write, atomic, __builtin_return_address(0))
+#define SIMT_ACCESS(size, write, atomic)             \
+  if (simt::races_looked_for && simt::runs_kernel()) \
+  simt::access(address, size, write, atomic, __builtin_return_address(0))
 
 SIMT_CALLED void __tsan_init() { simt::is_instrumented = true; }
 SIMT_CALLED void __tsan_func_entry(void*) {}
 SIMT_CALLED void __tsan_func_exit() {}
 SIMT_CALLED void __tsan_vptr_update(void**, void*) {}
 SIMT_CALLED void __tsan_vptr_read(void**) {}
-SIMT_CALLED void __tsan_read_range(void* address, std::size_t size) { SIMT_ACCESS(static_cast<unsigned>(size), false, false); }
-SIMT_CALLED void __tsan_write_range(void* address, std::size_t size) { SIMT_ACCESS(static_cast<unsigned>(size), true, false); }
+SIMT_CALLED void __tsan_read_range(void* address, std::size_t size) {
+  SIMT_ACCESS(static_cast<unsigned>(size), false, false);
+}
+SIMT_CALLED void __tsan_write_range(void* address, std::size_t size) {
+  SIMT_ACCESS(static_cast<unsigned>(size), true, false);
+}
 // Newer clang calls these in the place of the functions of C.
 SIMT_CALLED void* __tsan_memset(void* address, int value, std::size_t size) {
   SIMT_ACCESS(static_cast<unsigned>(size), true, false);
   return std::memset(address, value, size);
 }
-#define SIMT_COPIES(name)                                                        \
+#define SIMT_COPIES(name)                                                         \
   SIMT_CALLED void* __tsan_##name(void* to, const void* from, std::size_t size) { \
-    const void* address = from;                                                  \
-    SIMT_ACCESS(static_cast<unsigned>(size), false, false);                      \
-    address = to;                                                                \
-    SIMT_ACCESS(static_cast<unsigned>(size), true, false);                       \
-    return std::name(to, from, size);                                            \
+    const void* address = from;                                                   \
+    SIMT_ACCESS(static_cast<unsigned>(size), false, false);                       \
+    address = to;                                                                 \
+    SIMT_ACCESS(static_cast<unsigned>(size), true, false);                        \
+    return std::name(to, from, size);                                             \
   }
 SIMT_COPIES(memcpy)
 SIMT_COPIES(memmove)
-SIMT_CALLED void __tsan_atomic_thread_fence(int order) { (void)order; __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+SIMT_CALLED void __tsan_atomic_thread_fence(int order) {
+  (void)order;
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
 SIMT_CALLED void __tsan_atomic_signal_fence(int) {}
 
 /// What takes the value that is there. An exchange does not count: programs begin with one.
 #define SIMT_READS(size) \
   if (simt::races_looked_for && simt::runs_kernel()) simt::reads(address, size, __builtin_return_address(0))
 
-#define SIMT_VOLATILE(size, write)                                                                      \
-  simt::together(address, write);                                                                       \
-  if (simt::races_looked_for && simt::runs_kernel()) simt::access(address, size, write, false, __builtin_return_address(0), true)
-#define SIMT_PLAIN(size)                                                                       \
-  SIMT_CALLED void __tsan_read##size(void* address) { SIMT_READS(size); SIMT_ACCESS(size, false, false); }          \
-  SIMT_CALLED void __tsan_write##size(void* address) { SIMT_ACCESS(size, true, false); }          \
-  SIMT_CALLED void __tsan_unaligned_read##size(void* address) { SIMT_READS(size); SIMT_ACCESS(size, false, false); } \
-  SIMT_CALLED void __tsan_unaligned_write##size(void* address) { SIMT_ACCESS(size, true, false); } \
-  SIMT_CALLED void __tsan_volatile_read##size(void* address) { SIMT_READS(size); SIMT_VOLATILE(size, false); }  \
-  SIMT_CALLED void __tsan_volatile_write##size(void* address) { SIMT_VOLATILE(size, true); }  \
-  SIMT_CALLED void __tsan_unaligned_volatile_read##size(void* address) { SIMT_READS(size); SIMT_VOLATILE(size, false); } \
+#define SIMT_VOLATILE(size, write)                   \
+  simt::together(address, write);                    \
+  if (simt::races_looked_for && simt::runs_kernel()) \
+  simt::access(address, size, write, false, __builtin_return_address(0), true)
+#define SIMT_PLAIN(size)                                                                               \
+  SIMT_CALLED void __tsan_read##size(void* address) {                                                  \
+    SIMT_READS(size);                                                                                  \
+    SIMT_ACCESS(size, false, false);                                                                   \
+  }                                                                                                    \
+  SIMT_CALLED void __tsan_write##size(void* address) { SIMT_ACCESS(size, true, false); }               \
+  SIMT_CALLED void __tsan_unaligned_read##size(void* address) {                                        \
+    SIMT_READS(size);                                                                                  \
+    SIMT_ACCESS(size, false, false);                                                                   \
+  }                                                                                                    \
+  SIMT_CALLED void __tsan_unaligned_write##size(void* address) { SIMT_ACCESS(size, true, false); }     \
+  SIMT_CALLED void __tsan_volatile_read##size(void* address) {                                         \
+    SIMT_READS(size);                                                                                  \
+    SIMT_VOLATILE(size, false);                                                                        \
+  }                                                                                                    \
+  SIMT_CALLED void __tsan_volatile_write##size(void* address) { SIMT_VOLATILE(size, true); }           \
+  SIMT_CALLED void __tsan_unaligned_volatile_read##size(void* address) {                               \
+    SIMT_READS(size);                                                                                  \
+    SIMT_VOLATILE(size, false);                                                                        \
+  }                                                                                                    \
   SIMT_CALLED void __tsan_unaligned_volatile_write##size(void* address) { SIMT_VOLATILE(size, true); } \
-  SIMT_CALLED void __tsan_read_write##size(void* address) { SIMT_READS(size); SIMT_ACCESS(size, true, false); }     \
-  SIMT_CALLED void __tsan_unaligned_read_write##size(void* address) { SIMT_READS(size); SIMT_ACCESS(size, true, false); }
+  SIMT_CALLED void __tsan_read_write##size(void* address) {                                            \
+    SIMT_READS(size);                                                                                  \
+    SIMT_ACCESS(size, true, false);                                                                    \
+  }                                                                                                    \
+  SIMT_CALLED void __tsan_unaligned_read_write##size(void* address) {                                  \
+    SIMT_READS(size);                                                                                  \
+    SIMT_ACCESS(size, true, false);                                                                    \
+  }
 SIMT_PLAIN(1)
 SIMT_PLAIN(2)
 SIMT_PLAIN(4)
@@ -429,50 +462,53 @@ SIMT_PLAIN(8)
 SIMT_PLAIN(16)
 
 // All as strong as can be: what order a program asks for is not what is looked at here.
-#define SIMT_RMW(bits, type, name, builtin, reads)                                           \
-  SIMT_CALLED type __tsan_atomic##bits##_##name(volatile type* at, type value, int) {         \
-    void* address = const_cast<type*>(at);                                                    \
-    reads;                                                                                    \
-    SIMT_ACCESS(bits / 8, true, true);                                                        \
-    return builtin(at, value, __ATOMIC_SEQ_CST);                                              \
+#define SIMT_RMW(bits, type, name, builtin, reads)                                    \
+  SIMT_CALLED type __tsan_atomic##bits##_##name(volatile type* at, type value, int) { \
+    void* address = const_cast<type*>(at);                                            \
+    reads;                                                                            \
+    SIMT_ACCESS(bits / 8, true, true);                                                \
+    return builtin(at, value, __ATOMIC_SEQ_CST);                                      \
   }
-#define SIMT_ATOMIC(bits, type)                                                               \
-  SIMT_CALLED type __tsan_atomic##bits##_load(const volatile type* at, int) {                 \
-    void* address = const_cast<type*>(at);                                                    \
-    SIMT_READS(bits / 8);                                                                     \
-    SIMT_ACCESS(bits / 8, false, true);                                                       \
-    return __atomic_load_n(at, __ATOMIC_SEQ_CST);                                             \
-  }                                                                                           \
-  SIMT_CALLED void __tsan_atomic##bits##_store(volatile type* at, type value, int) {          \
-    void* address = const_cast<type*>(at);                                                    \
-    SIMT_ACCESS(bits / 8, true, true);                                                        \
-    __atomic_store_n(at, value, __ATOMIC_SEQ_CST);                                            \
-  }                                                                                           \
-  SIMT_RMW(bits, type, exchange, __atomic_exchange_n, )                                       \
-  SIMT_RMW(bits, type, fetch_add, __atomic_fetch_add, SIMT_READS(bits / 8))                     \
-  SIMT_RMW(bits, type, fetch_sub, __atomic_fetch_sub, SIMT_READS(bits / 8))                     \
-  SIMT_RMW(bits, type, fetch_and, __atomic_fetch_and, SIMT_READS(bits / 8))                     \
-  SIMT_RMW(bits, type, fetch_or, __atomic_fetch_or, SIMT_READS(bits / 8))                       \
-  SIMT_RMW(bits, type, fetch_xor, __atomic_fetch_xor, SIMT_READS(bits / 8))                     \
-  SIMT_RMW(bits, type, fetch_nand, __atomic_fetch_nand, SIMT_READS(bits / 8))                   \
-  SIMT_CALLED int __tsan_atomic##bits##_compare_exchange_strong(volatile type* at, type* expected, type value, int, int) { \
-    void* address = const_cast<type*>(at);                                                    \
-    SIMT_READS(bits / 8);                                                                     \
-    SIMT_ACCESS(bits / 8, true, true);                                                        \
-    return __atomic_compare_exchange_n(at, expected, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
-  }                                                                                           \
-  SIMT_CALLED int __tsan_atomic##bits##_compare_exchange_weak(volatile type* at, type* expected, type value, int, int) { \
-    void* address = const_cast<type*>(at);                                                    \
-    SIMT_READS(bits / 8);                                                                     \
-    SIMT_ACCESS(bits / 8, true, true);                                                        \
-    return __atomic_compare_exchange_n(at, expected, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
-  }                                                                                           \
-  SIMT_CALLED type __tsan_atomic##bits##_compare_exchange_val(volatile type* at, type expected, type value, int, int) { \
-    void* address = const_cast<type*>(at);                                                    \
-    SIMT_READS(bits / 8);                                                                     \
-    SIMT_ACCESS(bits / 8, true, true);                                                        \
-    __atomic_compare_exchange_n(at, &expected, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
-    return expected;                                                                          \
+#define SIMT_ATOMIC(bits, type)                                                                                     \
+  SIMT_CALLED type __tsan_atomic##bits##_load(const volatile type* at, int) {                                       \
+    void* address = const_cast<type*>(at);                                                                          \
+    SIMT_READS(bits / 8);                                                                                           \
+    SIMT_ACCESS(bits / 8, false, true);                                                                             \
+    return __atomic_load_n(at, __ATOMIC_SEQ_CST);                                                                   \
+  }                                                                                                                 \
+  SIMT_CALLED void __tsan_atomic##bits##_store(volatile type* at, type value, int) {                                \
+    void* address = const_cast<type*>(at);                                                                          \
+    SIMT_ACCESS(bits / 8, true, true);                                                                              \
+    __atomic_store_n(at, value, __ATOMIC_SEQ_CST);                                                                  \
+  }                                                                                                                 \
+  SIMT_RMW(bits, type, exchange, __atomic_exchange_n, )                                                             \
+  SIMT_RMW(bits, type, fetch_add, __atomic_fetch_add, SIMT_READS(bits / 8))                                         \
+  SIMT_RMW(bits, type, fetch_sub, __atomic_fetch_sub, SIMT_READS(bits / 8))                                         \
+  SIMT_RMW(bits, type, fetch_and, __atomic_fetch_and, SIMT_READS(bits / 8))                                         \
+  SIMT_RMW(bits, type, fetch_or, __atomic_fetch_or, SIMT_READS(bits / 8))                                           \
+  SIMT_RMW(bits, type, fetch_xor, __atomic_fetch_xor, SIMT_READS(bits / 8))                                         \
+  SIMT_RMW(bits, type, fetch_nand, __atomic_fetch_nand, SIMT_READS(bits / 8))                                       \
+  SIMT_CALLED int __tsan_atomic##bits##_compare_exchange_strong(volatile type* at, type* expected, type value, int, \
+                                                                int) {                                              \
+    void* address = const_cast<type*>(at);                                                                          \
+    SIMT_READS(bits / 8);                                                                                           \
+    SIMT_ACCESS(bits / 8, true, true);                                                                              \
+    return __atomic_compare_exchange_n(at, expected, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);             \
+  }                                                                                                                 \
+  SIMT_CALLED int __tsan_atomic##bits##_compare_exchange_weak(volatile type* at, type* expected, type value, int,   \
+                                                              int) {                                                \
+    void* address = const_cast<type*>(at);                                                                          \
+    SIMT_READS(bits / 8);                                                                                           \
+    SIMT_ACCESS(bits / 8, true, true);                                                                              \
+    return __atomic_compare_exchange_n(at, expected, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);             \
+  }                                                                                                                 \
+  SIMT_CALLED type __tsan_atomic##bits##_compare_exchange_val(volatile type* at, type expected, type value, int,    \
+                                                              int) {                                                \
+    void* address = const_cast<type*>(at);                                                                          \
+    SIMT_READS(bits / 8);                                                                                           \
+    SIMT_ACCESS(bits / 8, true, true);                                                                              \
+    __atomic_compare_exchange_n(at, &expected, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                   \
+    return expected;                                                                                                \
   }
 SIMT_ATOMIC(8, std::uint8_t)
 SIMT_ATOMIC(16, std::uint16_t)

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Code that is compiled while the program runs, and modules that are loaded from it. `SIMT_RTC` has the command of the
 // compiler, a word in each line: it is given what to compile as its input, and says what it made on its output.
-#define SIMT_RUNTIME
 #include "../include/simt/run_time_core.h"
 
 #include "../include/simt/host.h"
@@ -168,13 +167,12 @@ bool run(const std::vector<std::string>& command, const std::string& input, std:
   return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-void add(std::string& request, const std::string& field) {
-  request += std::to_string(field.size()) + "\n" + field;
-}
+void add(std::string& request, const std::string& field) { request += std::to_string(field.size()) + "\n" + field; }
 
 std::string own_path() {
   Dl_info info;
-  return dladdr(reinterpret_cast<const void*>(&own_path), &info) != 0 && info.dli_fname != nullptr ? info.dli_fname : "";
+  return dladdr(reinterpret_cast<const void*>(&own_path), &info) != 0 && info.dli_fname != nullptr ? info.dli_fname
+                                                                                                   : "";
 }
 
 }  // namespace
@@ -433,7 +431,8 @@ const void* function(ihipModule_t* module, const char* name, Place place) {
   if (is_function && info.dli_saddr == address) {
     fault("unknown-kernel", place,
           "%s: the executor knows this function of a module as no kernel, whose parameters it needs: one that a macro "
-          "defines needs a name expression (AddNameExpression)", name);
+          "defines needs a name expression (AddNameExpression)",
+          name);
   }
   return nullptr;
 }

@@ -15,8 +15,8 @@ namespace simt {
 namespace {
 
 // Static variables of a kernel may not have more than 64 KiB on AMD (48 on CUDA); the red zones come on top.
-constexpr std::size_t static_size = 512 * 1024;
-constexpr std::size_t dynamic_room = 256 * 1024;
+constexpr std::size_t static_size = 512 << 10;
+constexpr std::size_t dynamic_room = 256 << 10;
 constexpr std::size_t red_zone = 64;
 constexpr unsigned char red = 0xfd;
 
@@ -45,7 +45,8 @@ void make_arena(Block& block, std::size_t dynamic) {
 #endif
     void* all = mmap(nullptr, static_size + dynamic_room + page, PROT_READ | PROT_WRITE, flags, -1, 0);
     if (all == MAP_FAILED) {
-      all = mmap(nullptr, static_size + dynamic_room + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+      all =
+          mmap(nullptr, static_size + dynamic_room + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     }
     if (all == MAP_FAILED) {
       std::fprintf(stderr, "simt: no memory for a block's shared memory\n");
@@ -70,8 +71,8 @@ void end_arena(Block& block) {
     const char* start = block.arena + s.offset;
     if (!is_red(start - red_zone, red_zone) || !is_red(start + s.size, red_zone)) {
       const bool after = is_red(start - red_zone, red_zone);
-      fault("out-of-bounds", s.slot->place, "shared variable %s of %zu bytes: what lies %s it was written", s.slot->name,
-            s.size, after ? "after" : "before");
+      fault("out-of-bounds", s.slot->place, "shared variable %s of %zu bytes: what lies %s it was written",
+            s.slot->name, s.size, after ? "after" : "before");
     }
     s.size = 0;
   }
@@ -81,8 +82,8 @@ void end_arena(Block& block) {
       fault("out-of-bounds", worker->launch->place, "what lies before the dynamic shared memory was written");
     }
     if (!is_red(block.dynamic + block.dynamic_size, rounded - block.dynamic_size)) {
-      fault("out-of-bounds", worker->launch->place, "what lies after the %zu bytes of dynamic shared memory was written",
-            block.dynamic_size);
+      fault("out-of-bounds", worker->launch->place,
+            "what lies after the %zu bytes of dynamic shared memory was written", block.dynamic_size);
     }
     if (settings().poison >= 0) std::memset(block.dynamic, settings().poison, block.dynamic_size);
   }
@@ -131,7 +132,8 @@ void* shared_place(SharedSlot& slot) {
   if (!slot.own) block.static_bytes = (block.static_bytes + align - 1) / align * align + size;
   const std::size_t all = block.static_bytes + block.dynamic_size;
   if (dialect_is(Dialect::hip) && all > 65536) {
-    fault("launch-limit", slot.place, "%zu bytes of shared memory with %s: AMD GPUs have 65536 in a block", all, slot.name);
+    fault("launch-limit", slot.place, "%zu bytes of shared memory with %s: AMD GPUs have 65536 in a block", all,
+          slot.name);
   }
   const std::size_t step = align < 16 ? 16 : align;
   const std::size_t offset = (block.static_end + red_zone + step - 1) / step * step;

@@ -34,12 +34,13 @@ void trace(const Launch& how, Started started, std::uint64_t number) {
   const std::lock_guard<std::mutex> lock(mutex);
   FILE* file = std::fopen(settings().trace, "a");
   if (file == nullptr) return;
-  std::fprintf(file,
-               "{\"launch\": %llu, \"kernel\": \"%s\", \"file\": \"%s\", \"line\": %d, \"started\": %s, \"grid\": [%u, %u, %u], "
-               "\"block\": [%u, %u, %u], \"shared\": %zu, \"memory\": [",
-               static_cast<unsigned long long>(number), how.name, how.place.file, how.place.line,
-               started == Started::yes ? "true" : "false", how.grid.x, how.grid.y, how.grid.z, how.block.x, how.block.y,
-               how.block.z, how.shared);
+  std::fprintf(
+      file,
+      "{\"launch\": %llu, \"kernel\": \"%s\", \"file\": \"%s\", \"line\": %d, \"started\": %s, \"grid\": [%u, %u, %u], "
+      "\"block\": [%u, %u, %u], \"shared\": %zu, \"memory\": [",
+      static_cast<unsigned long long>(number), how.name, how.place.file, how.place.line,
+      started == Started::yes ? "true" : "false", how.grid.x, how.grid.y, how.grid.z, how.block.x, how.block.y,
+      how.block.z, how.shared);
   const char* comma = "";
   for (const Known& k : live()) {
     std::fprintf(file, "%s[%llu, %zu, %u]", comma, static_cast<unsigned long long>(k.number), k.allocation.size,

@@ -63,8 +63,9 @@ bool may_leave(const void* pc) {
   if (dladdr(pc, &info) == 0 || info.dli_fname == nullptr) return false;
   const char* slash = std::strrchr(info.dli_fname, '/');
   const char* name = slash != nullptr ? slash + 1 : info.dli_fname;
-  for (const char* library : {"libhipport_simt", "libc.", "libc-", "libm.", "libm-", "libstdc++", "libgcc_s", "libpthread", "ld-linux",
-                              "libtorch", "libc10", "libgomp", "libasan", "libubsan", "libtsan", "linux-vdso"}) {
+  for (const char* library :
+       {"libhipport_simt", "libc.", "libc-", "libm.", "libm-", "libstdc++", "libgcc_s", "libpthread", "ld-linux",
+        "libtorch", "libc10", "libgomp", "libasan", "libubsan", "libtsan", "linux-vdso"}) {
     if (std::strncmp(name, library, std::strlen(library)) == 0) return false;
   }
   return true;
@@ -73,7 +74,9 @@ bool may_leave(const void* pc) {
 std::uint64_t registers_of(const ucontext_t& context) {
   std::uint64_t hash = 0xcbf29ce484222325ull;
 #if defined(__x86_64__)
-  for (int i = 0; i <= REG_RIP; ++i) hash = (hash ^ static_cast<std::uint64_t>(context.uc_mcontext.gregs[i])) * 0x100000001b3ull;
+  for (int i = 0; i <= REG_RIP; ++i) {
+    hash = (hash ^ static_cast<std::uint64_t>(context.uc_mcontext.gregs[i])) * 0x100000001b3ull;
+  }
 #elif defined(__aarch64__)
   for (const auto value : context.uc_mcontext.regs) hash = (hash ^ value) * 0x100000001b3ull;
   hash = (hash ^ context.uc_mcontext.pc) * 0x100000001b3ull;
@@ -123,7 +126,8 @@ void on_interrupt(int, siginfo_t*, void* raw) {
   const auto& context = *static_cast<ucontext_t*>(raw);
   Path path;
   path_of(path, context, w->stack().base);
-  const bool same = watched.switches == w->switches && std::memcmp(&watched.thread, &threadIdx, sizeof threadIdx) == 0 &&
+  const bool same = watched.switches == w->switches &&
+                    std::memcmp(&watched.thread, &threadIdx, sizeof threadIdx) == 0 &&
                     std::memcmp(&watched.block, &blockIdx, sizeof blockIdx) == 0;
   watched.switches = w->switches;
   watched.thread = threadIdx;
@@ -153,7 +157,7 @@ bool spins(const Worker& w) { return are_few(w.watched.samples, w.watched.states
 void begin_watch() {
   static std::once_flag once;
   std::call_once(once, [] {
-    struct sigaction action {};
+    struct sigaction action{};
     action.sa_sigaction = on_interrupt;
     action.sa_flags = SA_SIGINFO | SA_RESTART | SA_NODEFER;
     // What ends the program is to find the thread where the user has it, not in this handler.
@@ -173,7 +177,8 @@ void begin_watch() {
 
 void end_watch() {
   const std::lock_guard<std::mutex> lock(mutex);
-  running.erase(std::find_if(running.begin(), running.end(), [](const Running& each) { return pthread_equal(each.thread, pthread_self()) != 0; }));
+  running.erase(std::find_if(running.begin(), running.end(),
+                             [](const Running& each) { return pthread_equal(each.thread, pthread_self()) != 0; }));
 }
 
 }  // namespace simt
