@@ -55,10 +55,10 @@ def line_of(file: Path, text: str) -> int:
 
 def test_assumptions_stay_visible_after_the_rewrite(tree: Path) -> None:
     # A scan has nothing more to say of them.
-    assert "warps are meant" not in CliRunner().invoke(main, ["scan", str(tree)]).output
+    assert "means the program's warps" not in CliRunner().invoke(main, ["scan", str(tree)]).output
     done = review(tree)
     assert done.exit_code == 1
-    assert "assumes that the program's warps are meant" in done.output and "--use_fast_math" in done.output
+    assert "assumes that this means the program's warps" in done.output and "--use_fast_math" in done.output
     assert "2 assumptions at 2 places." in done.output
     # What was not done is no assumption.
     assert "RDMA" not in done.output

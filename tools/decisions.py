@@ -57,7 +57,9 @@ def main(arguments: list[str]) -> int:
         case ["take", area] if area in areas:
             for section in re.split(r"^## ", sys.stdin.read(), flags=re.MULTILINE)[1:]:
                 title, _, text = section.partition("\n")
-                print(write(title.strip(), area, text))
+                decided, _, rejected = text.strip().partition("Rejected: ")
+                more = f"\n\n**Rejected.** {rejected}" if rejected else ""
+                print(write(title.strip(), area, f"**Decision.** {decided.strip()}{more}"))
         case ["new" | "take", area, *_] if area not in areas:
             print(f"there is no area {area!r}; there are: {', '.join(areas)}", file=sys.stderr)
             return 2

@@ -194,7 +194,7 @@ def _warp_sizes(source: Cpp, project: Project) -> Iterator[Finding]:
             if source.ported(start) or _defines(source, start):
                 continue
             message = (
-                f"{match[group].decode()} → hipport::warp_size: assumes that the program's warps are meant, "
+                f"{match[group].decode()} → hipport::warp_size: assumes that this means the program's warps, "
                 "which have 32 lanes"
             )
             edits = (Edit(Span(*match.span()), b"hipport::warp_size"), *((need,) if need else ()))

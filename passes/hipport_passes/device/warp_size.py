@@ -84,8 +84,7 @@ _ASKED_FOR_BOTH = (
     "(hipport::warp_size is 32)"
 )
 _NOT_SEEN = (
-    "of what it is the size is not seen: where the program's warps are meant, which have 32 lanes, write "
-    "hipport::warp_size"
+    "whose size this is was not found: if it means the program's warps, which have 32 lanes, write hipport::warp_size"
 )
 _USED_BY_BOTH = (
     "warpSize is the wavefront's for some functions that use this one, and 32 for others: take the number of lanes as "
