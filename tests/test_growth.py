@@ -18,8 +18,8 @@ from typing import Any
 import pytest
 
 import hipport
-from hipport_passes import atomics
-from hipport_passes.arch_guards import deciding
+from hipport_passes.device import atomics
+from hipport_passes.device.arch_guards import deciding
 
 KINDS: dict[str, tuple[Callable[[int], dict[str, bytes]], int]] = runpy.run_path(
     str(Path(__file__).parents[1] / "bench" / "growth.py")

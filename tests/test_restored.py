@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from hipport import api, toolchain, verifier
+from hipport import api
 from hipport.cli import main
-from hipport.pipeline import Ported
-from hipport.verification import Configuration, Ran, Teeth, Verified
+from hipport.engine.outcomes import Ported
+from hipport.toolchain import toolchains
+from hipport.verifying import extension_verifier
+from hipport.verifying.results import Configuration, Ran, Teeth, Verified
 
 PROGRAM = """#include <cuda_runtime.h>
 #include <cstdio>
@@ -34,7 +36,7 @@ setup(name="x", ext_modules=[CUDAExtension("x", ["x.cu"])], cmdclass={"build_ext
 @pytest.fixture
 def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     # A cache of its own, but for the executor, which is the same for all.
-    executor, kept = toolchain.cache(os.environ) / "simt", tmp_path / "cache/hipport/simt"
+    executor, kept = toolchains.cache(os.environ) / "simt", tmp_path / "cache/hipport/simt"
     for path in (executor, kept.parent):
         path.mkdir(parents=True, exist_ok=True)
     kept.symlink_to(executor)
@@ -90,7 +92,7 @@ def texts(ported: Ported | None) -> dict[PurePath, str]:
 
 def test_an_extension_is_compared_with_what_was_saved(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = Asked()
-    monkeypatch.setattr(verifier, "extension", asked)
+    monkeypatch.setattr(extension_verifier, "extension", asked)
     (tree / "setup.py").write_text(SETUP)
     (tree / "x.cu").write_text(PROGRAM)
     rewrite(tree)
@@ -104,15 +106,15 @@ def test_an_extension_is_compared_with_what_was_saved(tree: Path, monkeypatch: p
     assert source.first.text.decode() == PROGRAM
 
     # Recordings are replayed so, too, and what is broken on purpose is broken there.
-    def replay(path: Path, recording: Path, **more: Any) -> tuple[Verified, ...]:
+    def replay(path: Path, recording: Path, how: object, **more: Any) -> tuple[Verified, ...]:
         return (asked(path, **more),)
 
-    def teeth(path: Path, **more: Any) -> Teeth:
+    def teeth(path: Path, how: object, **more: Any) -> Teeth:
         asked(path, **more)
         return Teeth(())
 
-    monkeypatch.setattr(verifier, "replay", replay)
-    monkeypatch.setattr(verifier, "teeth", teeth)
+    monkeypatch.setattr(extension_verifier, "replay", replay)
+    monkeypatch.setattr(extension_verifier, "teeth", teeth)
     (tree / "cases.py").write_text("")
     assert all(each.original and each.root == tree for each in api.replay(tree, "calls.json", env=env(tree)))
     assert api.verify_teeth([tree], env=env(tree)).original and (asked.path / "x.cu").read_text() == PROGRAM
@@ -120,7 +122,7 @@ def test_an_extension_is_compared_with_what_was_saved(tree: Path, monkeypatch: p
 
 def test_what_is_cuda_again_is_its_own_original(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = Asked()
-    monkeypatch.setattr(verifier, "extension", asked)
+    monkeypatch.setattr(extension_verifier, "extension", asked)
     (tree / "x.cu").write_text(PROGRAM)
     rewrite(tree)
     (tree / "x.cu").write_text(PROGRAM.replace("int main", "int newer; int main"))

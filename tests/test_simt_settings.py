@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hipport.simt import compile as compiling
+from hipport.executor import compile as compiling
 
 PROGRAM = Path(__file__).parent / "verified/atomics.cu"
 COUNTS = "6250 " * 16

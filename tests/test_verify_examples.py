@@ -13,10 +13,13 @@ from pathlib import Path
 import pytest
 
 import hipport
-from hipport import api, verifier, verify_report
-from hipport.simt.extension import Built
-from hipport.verification import Configuration, Ran, Verified
-from hipport_passes import inline_ptx
+import verifying
+from hipport import api
+from hipport.executor.torch_extension import Built
+from hipport.reporting import verify_report
+from hipport.verifying import execution, extension_verifier
+from hipport.verifying.results import Configuration, Ran, Verified
+from hipport_passes.device import inline_ptx
 from source_packages import further
 
 EXAMPLES = Path(__file__).parent.parent / "ext_examples"
@@ -32,9 +35,9 @@ ORIGINALS = {"hash_table", "warp_scan", "tile_reduce", "scan_sort", "match_atomi
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the executor is for Linux")
 
 
-def driver(example: str) -> verifier.Driver:
+def driver(example: str) -> extension_verifier.Driver:
     pytest.importorskip("torch", reason="PyTorch is not installed: the examples were not run")
-    return verifier.Driver(
+    return verifying.driver(
         EXAMPLES / example,
         os.environ,
         Path(sys.executable),
@@ -45,7 +48,7 @@ def driver(example: str) -> verifier.Driver:
 
 
 def run(
-    given: verifier.Driver, side: str, built: Built, configurations: Sequence[Configuration]
+    given: extension_verifier.Driver, side: str, built: Built, configurations: Sequence[Configuration]
 ) -> tuple[tuple[Ran, ...], tuple[str, ...]]:
     """Run one side, which is compared with itself, with NumPy, and with what the original gave on a GPU."""
     recorded = EXAMPLES / given.root.name / "recorded.npz"
@@ -53,7 +56,7 @@ def run(
     return given.run(configurations, {side: built}, recorded=recorded, gradients=gradients)
 
 
-def agrees(given: verifier.Driver, ran: tuple[Ran, ...], not_checked: tuple[str, ...]) -> None:
+def agrees(given: extension_verifier.Driver, ran: tuple[Ran, ...], not_checked: tuple[str, ...]) -> None:
     verified = Verified(given.root, given.root.name, ran, not_checked)
     assert verified.ok, verify_report.as_text(verified)
     for number, each in enumerate(ran):
@@ -69,7 +72,7 @@ def agrees(given: verifier.Driver, ran: tuple[Ran, ...], not_checked: tuple[str,
 def test_a_port_gives_at_both_wavefronts_what_the_original_gave_on_a_gpu(example: str) -> None:
     given = driver(example)
     configurations = [Configuration("ported", 32, order) for order in ("forward", "random:1")]
-    configurations += [Configuration("ported", 64, order) for order in verifier.ORDERS]
+    configurations += [Configuration("ported", 64, order) for order in execution.ORDERS]
     agrees(given, *run(given, "ported", given.build("ported", given.ported()), configurations))
 
 
@@ -77,8 +80,8 @@ def test_a_port_gives_at_both_wavefronts_what_the_original_gave_on_a_gpu(example
 def test_an_original_gives_in_all_orders_what_it_gave_on_a_gpu(example: str) -> None:
     """And with 64 lanes it is caught, if it counts on a warp's 32."""
     given = driver(example)
-    # What verifier.extension does, but for the last: that it does so is tested in test_simt_torch.py.
-    configurations = [Configuration("original", 32, order) for order in verifier.ORDERS]
+    # What extension_verifier.extension does, but for the last: that it does so is tested in test_simt_torch.py.
+    configurations = [Configuration("original", 32, order) for order in execution.ORDERS]
     wrong = [] if example in NO_WARPS else [Configuration("original", 64)]
     every, not_checked = run(given, "original", given.build("original"), [*configurations, *wrong])
     agrees(given, every[: len(configurations)], not_checked)

@@ -21,9 +21,11 @@ from pathlib import Path
 import pytest
 
 import hipport
-from hipport import verifier, verify_report
-from hipport.simt import extension
-from hipport.verification import Configuration, Verified
+import verifying
+from hipport.executor import torch_extension
+from hipport.reporting import verify_report
+from hipport.verifying import extension_verifier
+from hipport.verifying.results import Configuration, Verified
 from source_packages import downloaded, further, unpack
 
 #: Of those that are gathered, the files in csrc, csrc/cpu and csrc/cuda, by the name of their library.
@@ -44,7 +46,7 @@ pytestmark = [
 
 #: Of the types of numbers that a kernel is compiled for, those that cases have: each of the others takes as long.
 TYPES = """\
-#include <torch/extension.h>
+#include <torch/torch_extension.h>
 #undef AT_DISPATCH_CASE_INTEGRAL_TYPES
 #undef AT_DISPATCH_CASE_FLOATING_TYPES_AND
 #undef AT_DISPATCH_CASE_FLOATING_TYPES_AND2
@@ -113,7 +115,7 @@ def gather(tree: Path, package: str, libraries: tuple[str, ...], *, gpu: bool) -
     (tree / "setup.py").write_text(SETUP.format(package=package))
 
 
-def show_as(built: extension.Built, libraries: tuple[str, ...]) -> None:
+def show_as(built: torch_extension.Built, libraries: tuple[str, ...]) -> None:
     """Have a package find all its libraries where there is one."""
     for module in built.modules:
         for name in libraries:
@@ -130,15 +132,14 @@ def name_of(package: str) -> str:
     return package.partition("==")[0].replace("-", "_")
 
 
-def driver_of(package: str, folder: Path) -> verifier.Driver:
+def driver_of(package: str, folder: Path) -> extension_verifier.Driver:
     """Unpack a package, and return what builds and runs it."""
     archive = downloaded(package)
     unpack(archive, folder)
     env = {name: value for name, value in os.environ.items() if name not in ("CUDA_HOME", "CUDA_PATH")}
-    return verifier.Driver(
+    return verifying.driver(
         folder / archive.name.removesuffix(".tar.gz"),
         {**env, "FORCE_ONLY_CUDA": "1"},
-        Path(sys.executable),
         cases=CASES / f"{name_of(package)}_cases.py",
         port=lambda places: hipport.rewrite(places),
         jobs=2,
@@ -178,15 +179,17 @@ def test_gives_what_its_cpu_code_gives(package: str, tmp_path: Path) -> None:
 def record(package: str) -> None:
     """Write down what the CPU code of a package gives."""
     # It loads PyTorch.
-    from hipport.simt import run_cases
+    from hipport.executor import run_cases
 
     numpy = run_cases.numpy
     file = CASES / f"{name_of(package)}.npz"
     with tempfile.TemporaryDirectory() as scratch:
         driver = driver_of(package, Path(scratch) / "packages")
         gather(driver.root, name_of(package), PACKAGES[package], gpu=False)
-        env = {**driver.env, "FORCE_ONLY_CPU": "1"}
-        built = extension.build(driver.root, "host", env=env, cache=driver.kept, python=driver.python, jobs=2)
+        options = torch_extension.ExtensionOptions(
+            {**os.environ, "FORCE_ONLY_CPU": "1"}, driver.kept, driver.how.python, jobs=2
+        )
+        built = torch_extension.build(driver.root, "host", options)
         show_as(built, PACKAGES[package])
         (ran,), _ = driver.run([Configuration("cpu", 1)], {"cpu": built}, folder=Path(scratch))
         assert all(outcome.status == "ok" for outcome in ran.outcomes), ran

@@ -22,15 +22,15 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import hipport
-from hipport.builder import Built
-from hipport.finding import Certainty
-from hipport.languages.cpp import Cpp
-from hipport.languages.cuda import Cuda
-from hipport.pipeline import Outcome, Ported
-from hipport.source import Span
-from hipport.tables import load
-from hipport_passes import warp_intrinsics
-from hipport_passes.ptx.statements import statements
+from hipport.building.builder import Built
+from hipport.core.edits import Span
+from hipport.core.finding import Certainty
+from hipport.core.tables import load
+from hipport.engine.outcomes import Outcome, Ported
+from hipport.syntax.cpp import Cpp
+from hipport.syntax.cuda import Cuda
+from hipport_passes.device import warp_intrinsics
+from hipport_passes.device.ptx.statements import statements
 
 
 def commit_of(clone: Path) -> str:

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from hipport.tables import load
+from hipport.core.tables import load
 from hipport.testing import fixtures
 from hipport_passes import PASSES
 
