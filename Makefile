@@ -2,6 +2,7 @@
 # make test   sets everything up and runs the tests
 # make test-all   runs with them those that show the same on further packages and examples
 # make fuzz   tries inputs at random
+# make site   builds the documentation into build/site
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -11,7 +12,7 @@ TORCH ?= torch==2.13.0
 # Hundreds of tests start a Python; each would compile two hundred modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-all fuzz lint docs toolchain toolchains clean
+.PHONY: demo test test-all fuzz lint site toolchain toolchains clean
 
 demo: $(VENV)/with-torch toolchain
 	@rm -rf demo
@@ -34,10 +35,10 @@ lint: $(VENV)/installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python tools/update_docs.py --check
 
-docs: $(VENV)/installed
-	$(BIN)/python tools/update_docs.py
+# Tests build it as well (tests/test_site.py).
+site: $(VENV)/installed
+	$(BIN)/mkdocs build --strict
 
 toolchain: $(VENV)/installed
 	$(BIN)/hipport toolchain install hipcc-7.0

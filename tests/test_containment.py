@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What code of a tree can do when hipport runs it, and when it does not: see docs/security.md."""
+"""What code of a tree can do when hipport runs it, and when it does not: see docs/explanation/security.md."""
 
 import json
 import os

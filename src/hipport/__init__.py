@@ -46,8 +46,6 @@ if TYPE_CHECKING:
     from hipport.toolchain.install_plan import Checked, Plan
     from hipport.verifying.results import Verified
 
-__version__ = "0.1.0"
-
 _WHERE = {
     "Built": "building.builder",
     "Certainty": "core.finding",
@@ -125,6 +123,18 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name == "report":
         return import_module("hipport.reporting.report")
+    if name == "__version__":
+        return _version()
     if name in _WHERE:
         return getattr(import_module(f"hipport.{_WHERE[name]}"), name)
     raise AttributeError(f"module 'hipport' has no attribute {name!r}")
+
+
+def _version() -> str:
+    """What was installed; of a checkout that was never installed nothing is known."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("hipport")
+    except PackageNotFoundError:
+        return "unknown"

@@ -265,7 +265,7 @@ def _program(source: Source, command: Command, words: Sequence[str], project: Pr
     if _NVCC.fullmatch(program):
         yield _compiled(words[1:], command, project)
     elif _HOSTS.fullmatch(program) and (linked := _linked(words[1:], project)):
-        message = f"what it is given is CUDA's, which ROCm does not have: {linked}"
+        message = f"its options name files of CUDA, which ROCm does not have: {linked}"
         yield Finding(command.span, "host_compiler", message, (), Certainty.MANUAL)
     elif _NVIDIA_SMI.fullmatch(program) and not command.asks(_SMI) and not _may_fail(source, command):
         yield _asks_nvidia(command.span)
@@ -404,7 +404,7 @@ def _may_fail(source: Source, command: Command) -> bool:
 
 
 def _asks_nvidia(span: Span) -> Finding:
-    message = "there is no nvidia-smi on ROCm; `rocm-smi`, or `amd-smi` from ROCm 6 on, tells of GPUs, in other words"
+    message = "there is no nvidia-smi on ROCm; `rocm-smi`, or `amd-smi` from ROCm 6 on, reports GPUs, in another format"
     return Finding(span, "nvidia_smi", message, (), Certainty.MANUAL)
 
 

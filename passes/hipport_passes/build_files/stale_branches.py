@@ -3,7 +3,7 @@
 
 A port puts a line for HIP beside one that is right for nvcc alone. Upstream goes on to change the latter, and a merge
 brings that in without a conflict: `make` for HIP builds what it built before. So the lines for CUDA are ported once
-more, and what comes of them must stand among the lines for HIP. Which of the two is meant, a person knows.
+more, and the result must stand among the lines for HIP. A person knows which of the two is meant.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def find(source: Makefile, project: Project) -> Iterator[Finding]:
         if missing:
             named = " ".join(word.decode("utf-8", "replace") for word in missing[:4]) + " …" * bool(missing[4:])
             message = (
-                f"{named}: what comes of the lines for CUDA by now, and the lines for HIP have not; bring over what "
+                f"{named}: the lines for CUDA now give this, and the lines for HIP do not; copy what "
                 "upstream has changed there since the port"
             )
             yield Finding((both.hip or both.cuda)[0].span, "behind", message, (), Certainty.MANUAL)

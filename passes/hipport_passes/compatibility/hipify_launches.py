@@ -115,7 +115,7 @@ def _launch(source: Cpp, project: Project, launch: Written) -> Iterator[Finding]
         edits = [Edit(Span(kernel.start, kernel.start), begin + b"hipLaunchKernelGGL((")]
         edits += _called(source, launch, more)
         edits += [Edit(Span(whole.end, whole.end), end)] if operand else []
-        message = f"a launch → hipLaunchKernelGGL(…): of this one PyTorch's hipify makes another, as {why}"
+        message = f"a launch → hipLaunchKernelGGL(…): PyTorch's hipify would break this launch, because {why}"
         if operand:
             message += "; in a lambda, as it is no statement there"
         yield Finding(place, "shape", message, tuple(edits))
@@ -132,7 +132,7 @@ def _launch(source: Cpp, project: Project, launch: Written) -> Iterator[Finding]
 
 def _apart(opening: Span, why: str) -> Finding:
     message = (
-        f"PyTorch's hipify makes other code of this launch, as {why}: write it in one piece, "
+        f"PyTorch's hipify would break this launch, because {why}: write it in one piece, "
         "kernel<<<grid, block>>>(arguments), or as hipLaunchKernelGGL(kernel, grid, block, shared, stream, arguments)"
     )
     return Finding(opening, "apart", message, certainty=Certainty.MANUAL)

@@ -76,8 +76,8 @@ def _global(source: Cpp, project: Project) -> Iterator[Finding]:
     if source.for_host or project.together(source, _compiled_as) != {"cuda"}:
         return
     for wanted, kind, message in (
-        (_MIN_MAX, "min_max", "{} of the host is for int alone in HIP: the others are in hipport/host_math.h"),
-        (_FUNCTIONS, "function", "{} is for the device alone in HIP: the host's is in hipport/host_math.h"),
+        (_MIN_MAX, "min_max", "{} of the host is for int only in HIP: the other overloads are in hipport/host_math.h"),
+        (_FUNCTIONS, "function", "{} is for the device only in HIP: the host's is in hipport/host_math.h"),
     ):
         for span, name in wanted.uses(source, project):
             if _only_device(source, span.start):
@@ -92,7 +92,7 @@ def _global(source: Cpp, project: Project) -> Iterator[Finding]:
         if not _only_device(source, span.start):
             point = line_of(source, "math.h")
             edits = (Edit(Span(point, point), b"#include <math.h>" + source.newline),)
-            yield Finding(span, "math_h", f"{name.decode()} without std:: is math.h's: include it", edits)
+            yield Finding(span, "math_h", f"{name.decode()} without std:: is a function of math.h: include it", edits)
             break
 
 

@@ -98,7 +98,9 @@ def _variables(source: Cpp) -> Iterator[Finding]:
         if re.search(rb"[\w>*&]\s+$|[*&]\s*$", before) and not re.search(rb"\b(?:return|else|case)\s+$", before):
             continue  # a declaration of the program's own, or its address
         new = b"make_uint3(" + b", ".join(name + b"." + axis for axis in (b"x", b"y", b"z")) + b")"
-        yield Finding(span, "uint3", f"{name.decode()} is no uint3 in HIP: make one of its parts", (Edit(span, new),))
+        yield Finding(
+            span, "uint3", f"{name.decode()} is not a uint3 in HIP: make it from its parts", (Edit(span, new),)
+        )
 
 
 def _grids(source: Cpp) -> Iterator[Finding]:
@@ -111,7 +113,9 @@ def _grids(source: Cpp) -> Iterator[Finding]:
             continue
         span = Span(*match.span("make"))
         if not source.ported(span.start):
-            yield Finding(span, "dim3", "HIP makes no dim3 of a uint3: make_uint3 → dim3", (Edit(span, b"dim3"),))
+            yield Finding(
+                span, "dim3", "HIP does not convert a uint3 to a dim3: make_uint3 → dim3", (Edit(span, b"dim3"),)
+            )
 
 
 def _operators(source: Cpp, project: Project) -> Iterator[Finding]:

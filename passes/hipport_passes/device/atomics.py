@@ -354,7 +354,7 @@ def _in_cuda(each: _Definition) -> bool:
 def _twice(each: _Definition, edits: tuple[Edit, ...], in_cuda: bool) -> Finding:
     message = f"{each.name.decode()}({each.kind}*, {each.kind}): HIP has it too"
     if not in_cuda:
-        message += ": assumes that the program's does nothing else"
+        message += ": assumes that the program's does the same"
     return Finding(each.span, "defined_twice", message, edits, Certainty.SAFE if in_cuda else Certainty.REVIEW)
 
 

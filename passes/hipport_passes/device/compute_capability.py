@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Report what host code decides by a compute capability, which AMD counts otherwise.
+"""Report decisions of host code on a compute capability, which AMD counts differently.
 
 `prop.major` of AMD's GPUs is a part of their own number: 9 on gfx90a and gfx942, 11 on gfx1100, 12 on gfx1201. A floor
-up to 8, `prop.major >= 7`, holds on all of them, as on new GPUs of NVIDIA's, and is not mentioned. What is meant for
-one generation (`== 8`), or for 9 and up, is taken by accident or not at all, and so is what a program chooses by a
-number that it makes of both parts: `major * 10 + minor`. That is for a person: text does not show what it stands for.
-The number is followed to where it decides: through variables, members, arguments, results of functions, pairs and
-containers. Where it goes to a function that is not among the files, that is said.
+up to 8, `prop.major >= 7`, holds on all of them, as on new GPUs of NVIDIA's, and is not mentioned. Code for one
+generation (`== 8`), or for 9 and up, is taken by accident or not at all, and so is what a program chooses by a number
+that it makes of both parts: `major * 10 + minor`. That is for a person, because text does not show what the number
+means. The number is followed to where it decides: through variables, members, arguments, results of functions, pairs
+and containers. If it goes to a function that is not among the files, the finding says so.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _CHOSEN = re.compile(rb"\bswitch\s*\(\s*\Z")
 _PRINTED = re.compile(rb"(?i:printf|\bcout\b|\bcerr\b|\bprint\w*|\blog\w*)")
 _TURNED = {b"<": b">", b">": b"<", b"<=": b">=", b">=": b"<="}
 _ADVICE = (
-    "on AMD the number is of another count, gfx90a 9.0, gfx942 9.4, gfx1100 11.0: ask gcnArchName, or for the feature "
+    "on AMD the number counts differently, gfx90a 9.0, gfx942 9.4, gfx1100 11.0: ask gcnArchName, or for the feature "
     "that is meant"
 )
 
@@ -74,7 +74,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         missing = [each for each in gone if floor is not None and each.capability[0] == floor]
         if missing:
             message = (
-                f"{what} chooses here, by a number that AMD GPUs have by accident, what has no code there: "
+                f"{what} chooses code here that AMD lacks, by a number that AMD GPUs meet by accident: "
                 f"{missing[0]}; ask for AMD in front of it, or port that code"
             )
             yield Finding(span, "missing_code", message, certainty=Certainty.MANUAL)
@@ -84,7 +84,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             message = f"makes the name of an NVIDIA architecture of {what}; on AMD it is gcnArchName"
             yield Finding(span, "arch_name", message, certainty=Certainty.MANUAL)
         elif called := _handed_on(source, project, span, end):
-            message = f"{what} is handed on to {called.decode()}, where it could not be followed: {_ADVICE}"
+            message = f"{what} is handed on to {called.decode()}, into which it could not be followed: {_ADVICE}"
             yield Finding(span, "not_followed", message, certainty=Certainty.MANUAL)
 
 

@@ -7,9 +7,9 @@ of a wavefront, up to 64, of which it tells in 64 bits. A program that uses any 
 namespace, `hipport::cooperative_groups`, in all files that belong together. The groups there are of the 32 lanes
 of a warp, as CUDA's. A program that uses none of them stays as it is. Clusters and tiles of several warps are reported.
 
-The lanes of a group wait for each other in CUDA, wherever they are; on AMD a call has with it the lanes that come to it
-in one branch and one turn of a loop. Where that is not all lanes of the group for certain, the change is REVIEW, at
-each such call and where the groups come from; in a program that keeps HIP's groups such a call is reported.
+The lanes of a group wait for each other in CUDA, wherever they are; on AMD a call has the active lanes of one branch
+and one iteration of a loop. If those may not be all lanes of the group, the change is REVIEW, at each such call and
+where the groups come from; in a program that keeps HIP's groups such a call is reported.
 """
 
 from __future__ import annotations
@@ -153,7 +153,9 @@ def _spelt(source: Cpp) -> frozenset[bool]:
 def _left_apart(source: Cpp, project: Project) -> Iterator[Finding]:
     """Report the calls of HIP's groups that lanes may make apart."""
     for span, why in _apart(source, project):
-        message = f"lanes of a group do not wait for each other on AMD: see that {why}, or take the call out of it"
+        message = (
+            f"lanes of a group do not wait for each other on AMD: make sure that {why}, or take the call out of it"
+        )
         yield Finding(span, "apart", message, certainty=Certainty.MANUAL)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which pointers lead to memory that the host shares: managed or pinned, by whatever way they come."""
+"""Which pointers point to memory that the host shares: managed or pinned, wherever they come from."""
 
 from __future__ import annotations
 

@@ -183,7 +183,7 @@ def _find(source: Cpp, project: Project) -> Iterator[Finding]:
             amd = any(map(_OF_AMD.match, words)) or text.lstrip().startswith(b";")
             if words and not amd and _for_device_alone(source, start):
                 advice = next((row for word in words if (row := load(TABLE)["advice"].get(word.decode()))), "")
-                message = f"this stays, as hipport does not know {words[0].decode(errors='replace')}"
+                message = f"not rewritten, because hipport does not know {words[0].decode(errors='replace')}"
                 yield _manual(statement, "unknown", f"{message}: {advice or 'write it in C++'}")
             continue
         if statement.conditional:
@@ -383,7 +383,7 @@ def _translated(source: Cpp, project: Project, statement: Statement) -> Finding:
         )
         translation = translate(program, outputs, inputs, template.holes, place)
     except Unreadable as problem:
-        return _manual(statement, "unreadable", f"this stays, as {problem}: write it in C++")
+        return _manual(statement, "unreadable", f"not rewritten, because {problem}: write it in C++")
     except Unparsed as problem:
         if template.holes:
             return _manual(statement, "unreadable", _unknown_text(statement))
@@ -397,7 +397,9 @@ def _translated(source: Cpp, project: Project, statement: Statement) -> Finding:
             parts = [part.decode(errors="replace") for word in opcodes(template.text) for part in word.split(b".")]
             advice = next((row for part in parts if (row := load(TABLE)["advice"].get(part))), advice)
         refused = problem.kind in load(TABLE)["refused"]
-        return _manual(statement, problem.kind, str(problem) if refused else f"this stays, as {problem}: {advice}")
+        return _manual(
+            statement, problem.kind, str(problem) if refused else f"not rewritten, because {problem}: {advice}"
+        )
     assumes = list(translation.assumes)
     if translation.flagged:
         assumes.append("only such statements set the carry flag")
@@ -528,9 +530,9 @@ def _apart(source: Cpp, project: Project) -> dict[Span, str]:
         for finding in findings:
             if finding.edits and finding.span.start <= start < finding.span.end:
                 found[finding.span] = (
-                    "all lanes that its mask names come here together (in the same turn of the loop)"
+                    "all lanes that its mask names reach this call together (in the same iteration of the loop)"
                     if meeting.kind == "turn"
-                    else "all lanes that its mask names come here together (none is at another such statement then)"
+                    else "all lanes that its mask names reach this call together (none is at another such statement)"
                 )
     return found
 

@@ -218,7 +218,7 @@ def _warp_sizes(source: Cpp, project: Project) -> Iterator[Finding]:
                 yield Finding(span, "mixed", message, certainty=Certainty.MANUAL)
                 break
             message = (
-                "C10_WARP_SIZE → hipport::warp_size: assumes that the program's warps are meant, which have 32 lanes"
+                "C10_WARP_SIZE → hipport::warp_size: assumes that this means the program's warps, which have 32 lanes"
             )
             edits = (Edit(span, b"hipport::warp_size"), *((need,) if need else ()))
             yield Finding(span, "size", message, edits, Certainty.REVIEW, (header,))
@@ -269,7 +269,7 @@ def _widths(source: Cpp, project: Project) -> Iterator[Finding]:
             continue
         message = (
             f"{name.decode()} is of the whole wavefront on AMD, and the function counts lanes to 32: a width of 32; "
-            "assumes that the program's warps are meant, which have 32 lanes"
+            "assumes that this means the program's warps, which have 32 lanes"
         )
         end = given[1].end
         yield Finding(span, "width", message, (Edit(Span(end, end), b", 32"),), Certainty.REVIEW)
@@ -383,7 +383,7 @@ def _narrowed(source: Cpp, project: Project, span: Span, name: bytes, cut: _Cut,
             edits[0] = Edit(span, helper + b"_sync")
             edits.append(Edit(Span(given[0].start, given[1].end), swapped))
     message = (
-        f"{name.decode()} → {helper.decode()}: {said}; assumes that the program's warps are meant, which have 32 lanes"
+        f"{name.decode()} → {helper.decode()}: {said}; assumes that this means the program's warps, which have 32 lanes"
     )
     return Finding(span, "cut", message, tuple(edits), Certainty.REVIEW, (header,))
 

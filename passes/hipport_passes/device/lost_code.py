@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which code of a function is not there on AMD, as a condition on NVIDIA's architecture leaves nothing in its place.
+"""Which code of a function is missing on AMD, because a condition on NVIDIA's architecture leaves nothing in its place.
 
-Such a function compiles and does nothing. Who chooses it by a compute capability, which AMD's GPUs have by accident,
-gets wrong results without a word: passes that find the choice, or the condition, name the other with it.
+Such a function compiles and does nothing. A caller that chooses it by a compute capability, which AMD's GPUs meet by
+accident, gets wrong results silently: passes that find the choice, or the condition, name the other with it.
 """
 
 from __future__ import annotations

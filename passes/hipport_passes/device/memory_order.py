@@ -78,7 +78,7 @@ def _waits(source: Cpp, project: Project) -> Iterator[Finding]:
                     edits.append(Edit(Span(loop.start_byte, loop.start_byte), b"{ "))
                 message = (
                     f"__threadfence() behind the wait: assumes that {data.decode()} is loaded as it was when the flag "
-                    "was set; see that there is a fence before the flag is set, too"
+                    "was set; make sure that a fence stands before the flag is set too"
                 )
                 head = loop.child_by_field_name("condition")
                 end = loop.end_byte if head is None or loop.type == "do_statement" else head.end_byte

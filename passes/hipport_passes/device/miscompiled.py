@@ -113,8 +113,8 @@ def _clamp(function: Function, call: Node) -> Iterator[Finding]:
             b" ".join(text.split()).decode("utf-8", "replace") for text in (clamped, function.text(difference))
         )
         why = (
-            f"`{said}` under its own condition: {_COMPILER} takes it for true everywhere and drops other clamps of the "
-            "same number in the kernel"
+            f"`{said}` under its own condition: {_COMPILER} assumes that it is true everywhere and drops other clamps "
+            "of the same number in the kernel"
         )
         span = Span(difference.start_byte, difference.end_byte)
         if guard.type != "conditional_expression" or _has_comment(function, guard):
@@ -186,8 +186,8 @@ def _guarded(function: Function, call: Node) -> Iterator[Finding]:
                 continue
             said = f"{bound.decode('utf-8', 'replace')} - {n.decode('utf-8', 'replace')}"
             message = (
-                f"`{said}` under a condition by which it does not wrap: {_COMPILER} takes that for true everywhere and "
-                "drops other clamps of the same number in the kernel; compile the file with "
+                f"`{said}` under a condition by which it does not wrap: {_COMPILER} assumes that this is true "
+                "everywhere and drops other clamps of the same number in the kernel; compile the file with "
                 "-mllvm -spec-exec-max-speculation-cost=0, or look at what it makes of them"
             )
             yield Finding(Span(call.start_byte, call.end_byte), "guarded", message, certainty=Certainty.MANUAL)

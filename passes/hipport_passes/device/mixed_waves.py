@@ -2,11 +2,11 @@
 """Report code for AMD's whole wavefront that is used together with code for warps of 32 lanes.
 
 A kernel may have a branch of its own for AMD, in which it votes on up to 64 lanes, and count lanes by a helper, a
-constant or a group that has 32: on GPUs with wavefronts of 64 lanes there are two leaders then, and each adds what both
-halves voted. Nothing is changed: which of the two is meant, the code does not say. What is used is followed through
-functions, macros and constants, over all files that belong together, and looked at as the other passes leave it, in
-which warps have 32 lanes wherever CUDA's intrinsics did. Where blocks have rows of 32 threads, `threadIdx.x` is the
-lane in CUDA, and not in a wavefront that has two of the rows.
+constant or a group of 32: on GPUs with wavefronts of 64 lanes there are two leaders then, and each adds the votes of
+both halves. Nothing is changed, because the code does not say which of the two is meant. Uses are followed through
+functions, macros and constants, over the whole component, and seen as the other passes leave them, where warps have 32
+lanes wherever CUDA's intrinsics did. If blocks have rows of 32 threads, `threadIdx.x` is the lane in CUDA, and not in a
+wavefront that has two of the rows.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         both = "" if user is native.definition else f", both in {user.name}"
         message = (
             f"{native.text} beside {_where(logical, source)}{both}: the first is of AMD's whole wavefront, the other "
-            "of 32 lanes, which do not fit where a wavefront has 64; count lanes by the wavefront all through "
+            "of 32 lanes, which do not fit where a wavefront has 64; count lanes by the wavefront throughout "
             "(warpSize, __lane_id(), masks of 64 bits), or by 32 (hipport::ballot, hipport::warp_size)"
         )
         yield Finding(native.span, "mixed", message, certainty=Certainty.MANUAL)

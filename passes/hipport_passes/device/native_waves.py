@@ -53,7 +53,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         return
     plan = _plan(source, project)
     for comment in _unheard(source, project):
-        message = "nothing asks here for whole wavefronts: put it in front of a kernel, or of all code of the file"
+        message = "this comment applies to nothing: put it in front of a kernel, or of all code of the file"
         yield Finding(comment, "unheard", message, certainty=Certainty.MANUAL)
     need, header = include(source, project, "wave.h")
     _, warp = include(source, project, "warp.h")

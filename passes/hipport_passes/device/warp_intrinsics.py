@@ -2,17 +2,17 @@
 """Replace warp intrinsics by hipport's helpers, which act on 32 lanes of wavefronts of 32 and of 64.
 
 `__shfl_down_sync(mask, v, 16)` becomes `hipport::shfl_down_sync(mask, v, 16)`: names change, arguments, masks and the
-types of results do not, so that what the code does with 32-bit masks stays right. The name alone decides, and so
-macros, wrappers and templates are reached.
+types of results do not, so that code which uses 32-bit masks stays right. The name alone decides, so macros, wrappers
+and templates are reached.
 
-CUDA asks that all lanes that a mask names and that have not exited execute the intrinsic with that mask, and has them
-wait for each other. AMD's compilers bring lanes together again where the branches that parted them meet, so a call
-finds together all lanes that come to it in one branch and one turn of a loop, and the helper, which does not wait,
-means the same: SAFE. It is REVIEW where lanes of one mask could meet on CUDA though they are apart on AMD: in calls in
-both branches of an `if` on which lanes disagree, in calls under conditions of their own, and in a call that lanes come
-to in different turns of a loop; also where functions and macros lie between, and not where the mask was found out in
-that branch or turn. A mask that names lanes that are not there is undefined in CUDA too, and stays. One of 28 lanes,
-say, is REVIEW with a shuffle by a distance, which may lead out of it.
+CUDA requires that all lanes that a mask names and that have not exited execute the intrinsic with that mask, and makes
+them wait for each other. AMD's compilers make lanes converge where the branches on which they diverged join, so a call
+has all active lanes of one branch and one iteration, and the helper, which does not wait, means the same: SAFE. It is
+REVIEW if lanes of one mask could meet on CUDA though they are separate on AMD: in calls in both branches of a divergent
+`if`, in calls under conditions of their own, and in a call that lanes reach in different iterations of a loop; also
+through functions and macros, and not if the mask was determined in that branch or iteration. A mask that names inactive
+lanes is undefined in CUDA too, and stays. A mask of 28 lanes, say, is REVIEW with a shuffle by a distance, which may
+lead out of it.
 """
 
 from __future__ import annotations
@@ -195,18 +195,18 @@ def assumption(source: Cpp, project: Project, meeting: Meeting, offset: int, whi
         unless, rest = meeting.unless, meeting._replace(unless="")
         said = assumption(source, project, rest, offset, which).removesuffix(")")
         return f"{said}; so they do where {unless})"
-    together = f"all lanes {which} come here together"
+    together = f"all lanes {which} reach this call together"
     if meeting.kind == "turn":
-        return f"{together} (in the same turn of the loop)"
+        return f"{together} (in the same iteration of the loop)"
     if meeting.kind == "far":
         return f"{together} (which was not followed through so many calls and conditions)"
     if meeting.other == (source.path, offset):
-        return f"{together} (not by different branches at a time)"
+        return f"{together} (not through different branches at a time)"
     other = project.by_path[meeting.other.path]
     line = other.first.position(other.origin(Span(meeting.other.offset, meeting.other.offset + 1)).start)[0]
     where = f"line {line}" if other.path == source.path else f"{other.path.as_posix()}, line {line}"
     branch = ", in the other branch" if meeting.kind == "branch" else ""
-    return f"{together} (none of them is at the call on {where}{branch}, meanwhile)"
+    return f"{together} (none of them is at the call on {where}{branch})"
 
 
 def _macros(source: Cpp, project: Project, helpers: Mapping[bytes, bytes]) -> Iterator[Finding]:
@@ -224,8 +224,8 @@ def _macros(source: Cpp, project: Project, helpers: Mapping[bytes, bytes]) -> It
         need, header = include(source, project, "warp.h")
         name, helper = match[2].decode(), helpers[match[2]].decode()
         message = (
-            f"{name} in {match[1].decode()} → {helper}: assumes that the macro is to mean on AMD what it means on "
-            "CUDA, on 32 lanes and for half too"
+            f"{name} in {match[1].decode()} → {helper}: assumes that the macro means on AMD what it means on CUDA, "
+            "on 32 lanes and for half too"
         )
         edits = (Edit(span, helpers[match[2]]), *((need,) if need else ()))
         yield Finding(span, "macro", message, edits, Certainty.REVIEW, (header,))

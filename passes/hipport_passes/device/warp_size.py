@@ -152,7 +152,7 @@ def _in_device_code(source: Cpp, project: Project, wavefronts: Wavefronts, helpe
         message = "warpSize → hipport::warp_size, which is 32"
         certainty = Certainty.SAFE
         if source.begun_as_hip or wavefronts:
-            message += "; assumes that the program's warps are meant, which have 32 lanes"
+            message += "; assumes that this means the program's warps, which have 32 lanes"
             certainty = Certainty.REVIEW
         edits = (Edit(span, b"hipport::warp_size"), *makes)
         yield Finding(span, "logical", message, edits, certainty, creates=(header,))
@@ -183,7 +183,7 @@ def _attributes(source: Cpp, both: bool, helper: _Helper) -> Iterator[Finding]:
         yield Finding(
             span,
             "attribute",
-            f"{said} is 32: assumes that the program's warps are meant, which have 32 lanes",
+            f"{said} is 32: assumes that this means the program's warps, which have 32 lanes",
             (Edit(span, answer), *makes),
             Certainty.REVIEW,
             (header,),
@@ -210,7 +210,7 @@ def _property(source: Cpp, project: Project, name: Span, both: bool, helper: _He
         message = f"{said}: {_NOT_SEEN}"
         yield Finding(span, "property", message, (), Certainty.MANUAL)
     else:
-        message = f"{said} → hipport::warp_size: assumes that the program's warps are meant, which have 32 lanes"
+        message = f"{said} → hipport::warp_size: assumes that this means the program's warps, which have 32 lanes"
         # `return(*p).warpSize`
         gap = b" " if _WORD.fullmatch(code, span.start - 1, span.start) else b""
         edits = (Edit(span, gap + b"hipport::warp_size"), *makes)

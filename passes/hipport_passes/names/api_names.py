@@ -343,7 +343,7 @@ def _manual(span: Span, name: bytes, row: Row) -> Finding:
     return Finding(
         span,
         "too_new",
-        f"{name.decode()} ({row.hip} in HIP): it came with ROCm {release}; ask for --rocm {release}, or do without",
+        f"{name.decode()} ({row.hip} in HIP): it came with ROCm {release}; give --rocm {release}, or do without it",
         certainty=Certainty.MANUAL,
     )
 

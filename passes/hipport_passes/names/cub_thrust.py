@@ -483,7 +483,7 @@ def _apart(source: Cpp, project: Project) -> Iterator[Finding]:
             continue  # Of a block's, as of a barrier, the turns do not matter to AMD.
         of = "of a block" if lanes > WARP else "of a logical warp"
         why = assumption(source, project, meeting, offset, of)
-        message = f"lanes {of} do not wait for each other on AMD: see that {why}, or take the call out of it"
+        message = f"lanes {of} do not wait for each other on AMD: make sure that {why}, or take the call out of it"
         yield Finding(Span(offset, end.end()), "apart", message, certainty=Certainty.MANUAL)
 
 

@@ -69,7 +69,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             files |= {each.path: each for each in together(file)}
     if lines:
         which = ", ".join(f"{FOLDER}/{header}" for header in wanted)
-        message = f"what is declared there is used, and nothing includes it in front of that any more: {which}"
+        message = f"its declarations are used, and nothing includes it before them any more: {which}"
         edits = tuple(Edit(Span(point, point), text) for point, text in lines.items())
         yield Finding(min(lost.values()), "lost", message, edits, creates=tuple(files.values()))
     there = _with_brought(frozenset(wanted))

@@ -79,7 +79,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         ):
             message = (
                 f"{each.name.decode()}({', '.join(one.decode() for one in each.types)}): it is defined more than once, "
-                "as what CUDA has two types for is one type in HIP; leave out all but one, which is right for both"
+                "because two types of CUDA are one type in HIP; leave out all but one, which is right for both"
             )
             yield Finding(each.span, "defined_twice", message, certainty=Certainty.MANUAL)
 

@@ -66,7 +66,7 @@ def compared_release(source: Cpp, project: Project, span: Span, name: bytes) -> 
     written = match.group().decode()
     where = "hipcc's device code" if name == b"__CUDA_ARCH__" else "hipcc"
     if sign is None or number + (sign in (b">", b"<=")) > OLDEST[name]:
-        message = f"{written}: {name.decode()} is not defined on AMD; decide what holds there"
+        message = f"{written}: {name.decode()} is not defined on AMD; decide what AMD has to do there"
         return Finding(span, "compared", message, certainty=Certainty.MANUAL)
     oldest = "NVIDIA GPU since compute capability 5.0" if name == b"__CUDA_ARCH__" else "CUDA since 11.0"
     holds = b">" in sign

@@ -129,8 +129,9 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
                 yield Finding(span, "library", message, certainty=Certainty.MANUAL)
                 continue
             message = (
-                f"{name.decode()}: it looks like a name of {of.of}, but hipport knows no such one{_near(name)}; look "
-                "for what HIP has instead, or, if it is the program's own, give the header that declares it as well"
+                f"{name.decode()}: it looks like a name from {of.of}, but hipport knows no such name{_near(name)}; "
+                "look for what HIP has instead, or, if it is the program's own, give the header that declares it as "
+                "well"
             )
             yield Finding(span, "name", message, certainty=Certainty.MANUAL)
 
@@ -264,7 +265,7 @@ def _near(name: bytes) -> str:
             return ""
         base = close[0].encode()
     row = known[base]
-    return f" (nearest: {base.decode()}, {f'{row.hip} in HIP' if row.hip else 'which HIP has no equal of'})"
+    return f" (nearest: {base.decode()}, {f'{row.hip} in HIP' if row.hip else 'which has no equal in HIP'})"
 
 
 @cache

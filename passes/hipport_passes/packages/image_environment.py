@@ -55,8 +55,8 @@ def of_image(asking: Asking) -> str:
     """Say what is assumed of AMD's image that takes the place of one for CUDA."""
     ours = asking.recipes.image(asking.project.target.rocm)
     return (
-        f"assumes that {ours.name} has what is used of it (Ubuntu, Python {ours.python} with PyTorch for ROCm and what "
-        "builds extensions)"
+        f"assumes that {ours.name} contains what is used here (Ubuntu, Python {ours.python} with PyTorch for ROCm and "
+        "what builds extensions)"
     )
 
 

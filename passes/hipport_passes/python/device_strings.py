@@ -113,7 +113,7 @@ def _devices(script: Script, project: Project) -> Iterator[Finding]:
         if certain is None:
             certain = _received_elsewhere(script, node, project)
         name = match.group().partition(":")[0]
-        message = f"PyTorch has no device {name!r}; on ROCm, too, the GPU is 'cuda'"
+        message = f"PyTorch has no device {name!r}; on ROCm too the GPU is 'cuda'"
         if certain is None:
             continue
         quote = re.match(rb"[A-Za-z]*(?:\"\"\"|'''|\"|')", script.source[span])
@@ -132,7 +132,7 @@ def _devices(script: Script, project: Project) -> Iterator[Finding]:
             if any(asks.search(each.text) for each in others):
                 certain = Certainty.REVIEW
         if certain is Certainty.REVIEW:
-            message += "; assumes that it is PyTorch's device wherever else it goes from here"
+            message += "; assumes that it is a PyTorch device wherever else the value goes"
         yield Finding(span, "device", message, (Edit(Span(start, start + len(name)), b"cuda"),), certain)
     yield from _types(script)
 
@@ -325,7 +325,7 @@ def _types(script: Script) -> Iterator[Finding]:
             rf"{re.escape(found[0])}{_ASKS_CUDA}|{_IN}{re.escape(found[0])}", script.module.code
         ):
             continue
-        message = f"a device of PyTorch's never has the type {found[1]!r}: on ROCm, too, it is 'cuda'"
+        message = f"a device of PyTorch's never has the type {found[1]!r}: on ROCm too it is 'cuda'"
         message += "; torch.version.hip tells ROCm from CUDA"
         yield Finding(script.source.span(node), "type", message, (), Certainty.MANUAL)
 
@@ -392,13 +392,13 @@ def _modules(script: Script) -> Iterator[Finding]:
             case cst.Call(func=cst.Attribute(value=receiver, attr=cst.Name("hip") as name), args=[]) if is_tensor(
                 script, receiver
             ):
-                message = "tensors and modules have no hip(); on ROCm, too, it is cuda()"
+                message = "tensors and modules have no hip(); on ROCm too it is cuda()"
                 span = script.source.span(name)
                 yield Finding(span, "method", message, (Edit(span, b"cuda"),))
             case cst.Call(func=cst.Attribute(value=receiver, attr=cst.Name("hip") as name), args=[]) if (
                 _MODEL.fullmatch(script.code(receiver))
             ):
-                message = "tensors and modules have no hip(); on ROCm, too, it is cuda(); assumes that this is one"
+                message = "tensors and modules have no hip(); on ROCm too it is cuda(); assumes that this is one"
                 span = script.source.span(name)
                 yield Finding(span, "method", message, (Edit(span, b"cuda"),), Certainty.REVIEW)
 

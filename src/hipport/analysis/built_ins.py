@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names that device code has without a declaration of its own, by how far the threads of a block agree on them.
+"""Names that device code has without a declaration of its own, by how uniform their values are in a block.
 
 These are of the language, not of a library: CUDA C++ Programming Guide, sections on built-in variables, warp functions
 and cooperative groups. HIP has the same under the same names; a helper of hipport's has the name without underscores.

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The calls of collectives that functions and macros come to, and which lanes each names.
+"""For each function and macro, a summary of the collectives that a call of it may reach, and which lanes each names.
 
-They are followed by name through functions, macros, lambdas, operators, pointers and virtual functions (`carriers`,
-`indirect`).
+Calls are followed by name through functions, macros, lambdas, operators, pointers and virtual functions
+(`transitive_callers`, `indirect_calls`).
 """
 
 from __future__ import annotations

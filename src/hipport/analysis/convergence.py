@@ -1,27 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which calls the lanes of a warp may make apart, though they count on making them together.
+"""Which calls of a collective divergent lanes of a warp may make separately, though they have to make them together.
 
-A collective is a function that lanes call together: each names the lanes that it waits for. A compiler for AMD brings
-lanes together again where the branches that parted them meet, in every turn of a loop, and does not wait otherwise. So
-a call has with it all lanes that come to it in one branch and one turn, and means what it means on a GPU that waits,
-but for three kinds of code, which are found here:
+A collective is a function that lanes call together: each names the lanes that it waits for. AMD's compilers make lanes
+converge where the branches on which they diverged join, in every iteration of a loop, and do not wait otherwise. So a
+call has all active lanes of one branch and one iteration. It means what it means on a GPU that waits, except in three
+kinds of code, which are found here:
 
-* "branch": lanes part, and some come to one call of the collective, some to another one (or to the same one, in a
-  function that both branches call). On a GPU that waits they meet there.
+* "branch": lanes diverge, and some reach one call of the collective, some another one (or the same one, in a function
+  that both branches call). On a GPU that waits they meet there.
 * "apart": two calls, one behind the other, under conditions that exclude each other (`x < n`, then `x >= n`).
-* "turn": a call under a condition within a loop, so that lanes come to it in turns of their own. For a group of
-  lanes, which names them all, also one in a loop that some lanes may leave before others.
+* "turn": a call under a condition within a loop, so that lanes reach it in different iterations. For a group of lanes,
+  which names them all, also one in a loop that some lanes may leave before others.
 
-Where lanes may part at too many places to compare each with each, in functions that are nested too deep or called
-through too many others, a call that is not all lanes' is taken for one of these ("far").
+Where lanes may diverge at too many places to compare each with each, in functions that are nested too deep or called
+through too many others, a call that not all lanes reach is taken for one of these ("far").
 
-A function that is called by a pointer, as an object or as a virtual function is taken to be called wherever something
-is called so with as many arguments, and lanes that differ on the pointer or object to part there.
+A function that is called through a pointer, an object or a virtual call is taken to be called at every such call with
+as many arguments. Lanes for which the pointer or object differs diverge there.
 
-Nothing of this matters where the lanes that are named were found out in the same branch or turn: then there are no
-others to wait for. Conditions on which the lanes of a warp agree part nobody. Calls are followed by name through
-functions and macros. Lanes may differ on a value of which nothing is known, such as a parameter of a function that
-nobody is seen to call.
+None of this matters where the named lanes were determined in the same branch or iteration: then no others are waited
+for. Lanes do not diverge at conditions that are uniform in a warp. Calls are followed by name through functions and
+macros. A value of which nothing is known, such as a parameter of a function without a known caller, is varying.
 """
 
 from __future__ import annotations

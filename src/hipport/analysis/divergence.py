@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where lanes part in a function, and the sides that they take there."""
+"""Where lanes diverge in a function, and the sides that they take there."""
 
 from __future__ import annotations
 

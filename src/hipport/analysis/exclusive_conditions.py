@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conditions as text: which exclude each other (`x < n`, `x >= n`), and under which a macro comes to a place in it."""
+"""Conditions as text: which exclude each other (`x < n`, `x >= n`), and under which a macro reaches a place in it."""
 
 from __future__ import annotations
 

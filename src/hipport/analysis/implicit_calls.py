@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls that are written as no call: operators of classes, objects that come to be and go, members with initializers.
+"""Calls that are not written as calls: operators of classes, constructors, destructors, members with initializers.
 
     for node, of in operator_uses(function, operators): ...  # `a ^ b`, where a class has `operator^`
     for each in members(source): ...  # `Lock lock;` in a class: who makes such an object makes a Lock
 
-Types are told by names. Where that of an operand is not seen, it may be the operator's.
+Types are recognized by names. If the type of an operand is not known, it may be the operator's.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls of functions that no name says: by pointers to functions, function objects and virtual functions.
+"""Indirect calls: through pointers to functions, function objects and virtual functions.
 
-A function may be called so where its name stands without parentheses behind it, an `operator()` wherever an object is
-called. What a call may come to is told by the names in what its pointer or object is made from, where those are seen,
-and else, of a pointer, by the count of its arguments.
+A function may be called so if its name stands without parentheses behind it; an `operator()` may be, wherever an object
+is called. The possible callees of a call are those named where its pointer or object is made, if those places are
+known, and otherwise, for a pointer, all with as many parameters.
 """
 
 from __future__ import annotations

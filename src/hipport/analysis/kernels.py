@@ -1,17 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Control flow and data flow of device code: who calls whom, under which conditions, and which values differ by thread.
+"""Control flow and data flow of device code: the call graph, control dependence, and which values are varying.
 
-Worked out on syntax trees, by names, over the files that are connected by includes. It is a view for passes that look
-for threads which part from each other, not a compiler's: an overload set is one function, a parameter is what any
-caller gives, a variable what its last plain assignment makes it or else what any does, and a macro is what its text
-mentions. Where something is not known it is taken to be the same for all threads, so that a pass reports what it can
-show.
+Computed on syntax trees, by names, over the files that are connected by includes. It is a view for passes that look for
+divergent threads, not a compiler's: an overload set is one function, a parameter is what any caller gives, a variable
+is its reaching definition or otherwise any of its definitions, and a macro is what its text mentions. A value of which
+nothing is known is taken to be uniform, so that a pass reports what it can show.
 
     kernels = Kernels.of(project)
     for function in kernels.functions(source):
         for call in function.calls(): ...
         for condition in function.conditions(node):
-            kernels.agreement(function, condition.expression) >= BLOCK  # all threads of the block decide alike
+            kernels.agreement(function, condition.expression) >= BLOCK  # uniform: the same for all threads of the block
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Device functions that are only declared: another unit has their bodies, and what they do is not seen."""
+"""Device functions that are only declared: another translation unit has their bodies, so effects are unknown."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What functions, macros and constants of files that belong together say of each other, as HIP sees them.
+"""Which functions, macros and constants of a component use which others, as HIP sees them.
 
     mentions = component.fact(Mentions)
-    mentions.reached(definition)  # all that it uses, whatever lies between, itself first
+    mentions.reached(definition)  # all that it uses, directly or through others, itself first
 
-By names: a function is used where its name is called, launched, or given on; a macro, a constant and another name for a
-type or a namespace are used where they are said. Of several definitions of one name all are meant. Constructors,
-destructors and operators are used where their class is said: `Lane lane;` calls one without its name.
+By names: a function is used where its name is called, launched or passed on; a macro, a constant and an alias of a type
+or a namespace are used where they are named. All definitions of one name count. Constructors, destructors and operators
+are used where their class is named: `Lane lane;` calls one without its name.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The numbers that templates are given for their parameters, as far as all uses of their names are seen.
+"""The values of template parameters, if all uses of the templates' names are known.
 
 given(component, function, b"N")  # {64, 128} for `template <int N>`, used as `f<64>` and `f<128>`; else None
 """

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What may come to calls of some names: functions, macros, classes and operators, by the names that stand in them.
+"""The transitive callers of some names: functions, macros, classes and operators, by the names that stand in them.
 
     found = carriers(files, kernels, frozenset((b"__syncthreads",)))
-    found.named[b"stage"]  # the functions, macros and classes of that name that may come to one
+    found.named[b"stage"]  # the functions, macros and classes of that name that may reach one
 
-Names decide, and so more is found than there is: who asks looks at the places themselves.
+Names decide, so more is found than there is: callers of this module check the places themselves.
 """
 
 from __future__ import annotations

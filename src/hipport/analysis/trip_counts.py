@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether the threads of a block go round a loop equally often though each counts from a number of its own.
+"""Whether the trip count of a loop is uniform although each thread counts from a number of its own.
 
-`for (t = a + i; t < b + i; t += c)` does where `a`, `b` and `c` are one value for all, whatever `i` is: all are as far
-from the end.
+`for (t = a + i; t < b + i; t += c)` has a uniform trip count if `a`, `b` and `c` are uniform, whatever `i` is: all
+threads are equally far from the end.
 
-`for (i = threadIdx.x; i < n; i += blockDim.x)` does where `n` is a multiple of `blockDim.x`: by what it is worked out
-from, `(m + blockDim.x - 1) / blockDim.x * blockDim.x`, or as a constant, where the blocks that are launched are known.
+`for (i = threadIdx.x; i < n; i += blockDim.x)` has one if `n` is a multiple of `blockDim.x`: by its definition,
+`(m + blockDim.x - 1) / blockDim.x * blockDim.x`, or as a constant if the shapes of the launched blocks are known.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""On how many neighbouring threads an expression of device code has one value, where that is known of its variables.
+"""On how many neighbouring threads an expression of device code is uniform, given that of its variables.
 
-What an expression depends on is read off its syntax once; the number is worked out as often as more is known.
+What an expression depends on is read from its syntax once; the number is computed again whenever more is known.
 """
 
 from __future__ import annotations

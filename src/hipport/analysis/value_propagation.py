@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where values of one kind go: from the functions that make them into variables, parameters, results and members.
+"""How values of one kind propagate: from the functions that make them into variables, parameters, results and members.
 
-Worked out on syntax trees, by names, over the files that are connected by includes, like `Kernels`: members of one
-name are one, and so are overloads. A value stays of its kind through `& | ^ ~`, shifts, sums, choices, casts and
-arrays; a comparison makes another one of it.
+Computed on syntax trees, by names, over the files that are connected by includes, like `Kernels`: members of one name
+are one, and so are overloads. A value stays of its kind through `& | ^ ~`, shifts, sums, choices, casts and arrays; a
+comparison makes another kind of it.
 """
 
 from __future__ import annotations

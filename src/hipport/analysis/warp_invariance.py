@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values that every warp of a block has alike, lane by lane: they are made of the lane's number and of what all share.
+"""Warp-invariant values: the same in every warp of a block, lane by lane, made of the lane and of uniform values.
 
-What lanes vote on by such a value, or hand round, is one for the block: `__ballot_sync(~0u, base + threadIdx.x < n)`
-in blocks whose rows are warps.
+A vote on such a value, or a shuffle of it, is uniform in the block: `__ballot_sync(~0u, base + threadIdx.x < n)` in
+blocks whose rows are warps.
 """
 
 from __future__ import annotations

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import click
 
-from hipport import __version__
 from hipport.cli.build import build
 from hipport.cli.deps import deps
 from hipport.cli.doctor import doctor
@@ -25,7 +24,7 @@ from hipport.cli.verify import verify
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
-@click.version_option(__version__, prog_name="hipport")
+@click.version_option(package_name="hipport", prog_name="hipport")
 def main() -> None:
     """Port CUDA repositories to AMD GPUs.
 

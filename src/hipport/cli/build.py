@@ -41,10 +41,10 @@ def build(
 ) -> None:
     """Compile every unit for every target with hipcc. Runs setup.py files and `make --dry-run` to learn the units.
 
-    What is run for that sees of the environment only what build tools ask for (and --env), cannot write outside the
-    copies that hipport makes, has limits on memory and time, and leaves no process behind. It can read files and
-    use the network. Where the machine has neither Landlock nor bubblewrap, writing is not contained: hipport then says
-    so. docs/security.md has it all.
+    That code sees only the environment variables that build tools need (and --env). It cannot write outside of
+    hipport's copies. It has limits on memory and time, and leaves no process behind. It can read
+    files and use the network. If the machine has neither Landlock nor bubblewrap, writing is not contained, and hipport
+    says so. See docs/explanation/security.md.
     """
     from hipport import api
     from hipport.reporting import report

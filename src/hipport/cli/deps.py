@@ -27,7 +27,11 @@ if TYPE_CHECKING:
 @click.command()
 @PATHS
 @click.option("--script", is_flag=True, help="Print a shell script that installs it all and never replaces PyTorch.")
-@click.option("--check", is_flag=True, help="Prove which back end of each package found runs here; installs nothing.")
+@click.option(
+    "--check",
+    is_flag=True,
+    help="Run each package's smallest operator and say which back end it uses; installs nothing.",
+)
 @click.option("--python", type=INTERPRETER, help="The Python that --check runs; this one if not given.")
 @click.option("--rocm", metavar="X.Y", help="The ROCm to plan for; the one that suits the packages if not given.")
 @TARGET
@@ -43,7 +47,7 @@ def deps(
     rules: tuple[Path, ...],
     form: str,
 ) -> None:
-    """Plan how what a repository needs is installed on ROCm: the release, what goes, commands, checks.
+    """Plan how to install a repository's packages on ROCm: the release, what to leave out, commands, checks.
 
     PATHS is the repository. Nothing is installed and nothing is written.
     """

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option("--python", type=INTERPRETER, help="The Python whose PyTorch is looked at.")
+@click.option("--python", type=INTERPRETER, help="The Python whose PyTorch is checked.")
 @click.option(
     "--root",
     type=click.Path(path_type=Path, exists=True, file_okay=False),
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 )
 @FORMAT
 def doctor(python: Path | None, root: Path, form: str) -> None:
-    """Say what of this machine would break a run on an AMD GPU, why, and what to do.
+    """Say what on this machine would break a run on an AMD GPU, why, and what to do.
 
     Looks at GPUs, drivers, access, settings and toolchains; adds numbers with PyTorch, in a child process.
     """

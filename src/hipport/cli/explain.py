@@ -43,7 +43,7 @@ class _AboutOptions(click.Command):
 def explain(
     name: str, target: str | None, rocm: str | None, warp: str | None, rules: tuple[Path, ...], form: str
 ) -> None:
-    """Say what is done with NAME, and why.
+    """Say what hipport does with NAME, and why.
 
     NAME is a pass, a rule (the words in brackets behind a message), the number of a pitfall, a name of CUDA, a header,
     a PTX instruction, or an option of nvcc.

@@ -51,7 +51,7 @@ WARP = click.option(
     "--warp",
     type=click.Choice(["logical32", "native"]),
     help="What a warp is on AMD: 32 lanes everywhere (logical32, if not given), or the wavefront. "
-    "A comment `hipport: warp=native` says it of a kernel, or at the top of a file.",
+    "The comment `hipport: warp=native` does so for a kernel, or at the top of a file.",
 )
 
 
@@ -64,7 +64,7 @@ RULES = click.option(
     "--rules",
     multiple=True,
     type=PATH,
-    help="A TOML file with rows of your own for the tables of passes (again for more).",
+    help="A TOML file with rows of your own for the tables of passes (repeat for more).",
 )
 
 
@@ -75,7 +75,7 @@ REPLAY = click.option(
     "--replay",
     "recording",
     type=PATH,
-    help="Make the calls that `hipport record` kept, in place of cases.",
+    help="Instead of cases, make the calls that `hipport record` kept.",
 )
 
 
@@ -95,8 +95,8 @@ ENV = click.option(
     "pass_on",
     multiple=True,
     metavar="NAME",
-    help="A variable of the environment that code of the tree may see, beside those that build tools ask for (again "
-    "for more).",
+    help="An environment variable that code of the tree may see, besides those that build tools need (repeat for "
+    "more).",
 )
 
 
@@ -105,7 +105,7 @@ FORMAT = click.option(
 )
 
 
-ALL = click.option("--all", "whole", is_flag=True, help="Show every place, and what is said of documents, too.")
+ALL = click.option("--all", "whole", is_flag=True, help="Show every place, and findings in documents.")
 
 
 FORMAT_OF_FINDINGS = click.option(

@@ -83,10 +83,10 @@ def port(
     Runs code of the tree: cases or, with ARGUMENTS, a program, the original and its port on this machine's CPU, before
     anything is written; setup.py to learn how to compile. Exit status 1 where a step could not be made.
 
-    What is run for that sees of the environment only what build tools ask for (and --env), cannot write outside the
-    copies that hipport makes and, a program, the current folder, has limits on memory and time, and leaves no process
-    behind. It can read files and use the network. Where the machine has neither Landlock nor bubblewrap, writing is not
-    contained: hipport then says so. docs/security.md has it all.
+    That code sees only the environment variables that build tools need (and --env). It cannot write outside of
+    hipport's copies and, for a program, the current folder. It has limits on memory and time, and leaves no process
+    behind. It can read files and use the network. If the machine has neither Landlock nor bubblewrap, writing is not
+    contained, and hipport says so. See docs/explanation/security.md.
     """
     from hipport import api
     from hipport.core import placing

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 
 @click.command(cls=WithProgram)
 @click.argument("out", type=PATH)
-@click.option("--module", "modules", multiple=True, metavar="NAME", help="Only this extension module (again for more).")
+@click.option(
+    "--module", "modules", multiple=True, metavar="NAME", help="Only this extension module (repeat for more)."
+)
 @click.option("--calls", type=click.IntRange(min=1), default=4, help="Calls kept of each function; 4 if not given.")
 @click.pass_context
 def record(ctx: click.Context, out: Path, modules: tuple[str, ...], calls: int) -> None:

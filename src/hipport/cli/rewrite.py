@@ -44,14 +44,14 @@ if TYPE_CHECKING:
 @click.option(
     "--device-agnostic",
     is_flag=True,
-    help="Let Python that insists on a GPU run on a CPU, too; where there is a GPU, nothing changes. A comment "
-    "`hipport: device-agnostic` says it of one file.",
+    help="Let Python that requires a GPU also run on a CPU; with a GPU nothing changes. The comment "
+    "`hipport: device-agnostic` does so for one file.",
 )
 @click.option(
     "--staged",
     is_flag=True,
-    help="The paths are what is to be committed, as a hook of Git's gets them: what hipport does not read is left "
-    "alone, and a header of hipport's that Git does not know is an error. Asks Git.",
+    help="The paths are staged files, as a Git hook gets them. Files that hipport does not read are left alone, and a "
+    "helper header that is not in Git is an error. Asks Git.",
 )
 @ALL
 @FORMAT_OF_FINDINGS

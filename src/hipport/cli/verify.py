@@ -64,7 +64,9 @@ def _orders(ctx: click.Context, parameter: click.Parameter, values: tuple[str, .
 )
 @click.option("--original-only", is_flag=True, help="Do not port: run the sources as CUDA, with 32 lanes.")
 @click.option(
-    "--teeth", is_flag=True, help="Say which cases notice the unported source with 64 lanes, and broken ports."
+    "--teeth",
+    is_flag=True,
+    help="Print the mutation score: which cases notice the unported source with 64 lanes, and ports broken on purpose.",
 )
 @click.option(
     "--sanitize",
@@ -77,7 +79,7 @@ def _orders(ctx: click.Context, parameter: click.Parameter, values: tuple[str, .
 @JOBS
 @PYTHON
 @ENV
-@click.option("--no-gpu", is_flag=True, help="Do not run the port on this machine's AMD GPU, should there be one.")
+@click.option("--no-gpu", is_flag=True, help="Do not run the port on this machine's AMD GPU, if there is one.")
 @click.option(
     "--gpu-python",
     type=INTERPRETER,
@@ -114,14 +116,14 @@ def verify(
     """Run the original with 32 lanes and its port with 32 and 64 on this machine's CPU, and say where they differ.
 
     PATHS are the sources of one program, run with ARGUMENTS, or the folder of a PyTorch extension that has cases.py.
-    Where there is an AMD GPU that works, the port is also built with hipcc, and runs there.
-    The port is made on the fly; nothing is written. Runs code of the tree. Of a tree that was rewritten in place, the
-    original is what hipport saved of it, and the port is what is there now.
+    If there is an AMD GPU that works, the port is also built with hipcc and runs there.
+    The port is made in memory; nothing is written. This runs code of the tree. If the tree was rewritten in place, the
+    original is what hipport saved, and the port is what the tree has now.
 
-    What is run for that sees of the environment only what build tools ask for (and --env), cannot write outside the
-    copies that hipport makes and, a program, the current folder, has limits on memory and time, and leaves no process
-    behind. It can read files and use the network. Where the machine has neither Landlock nor bubblewrap, writing is not
-    contained: hipport then says so. docs/security.md has it all.
+    That code sees only the environment variables that build tools need (and --env). It cannot write outside of
+    hipport's copies and, for a program, the current folder. It has limits on memory and time, and leaves no process
+    behind. It can read files and use the network. If the machine has neither Landlock nor bubblewrap, writing is not
+    contained, and hipport says so. See docs/explanation/security.md.
     """
     from hipport import api
     from hipport.reporting import verify_report

@@ -31,7 +31,7 @@ _LINES = re.compile(
     r"|\b(?:in |from |of )?lines? \d+(?:(?:, | and )\d+)*(?: of [\w./+-]+\w)?"
     r"|[\w./+-]+\.\w+:\d+"
 )
-# How what is assumed comes about, at the end: `assumes that they come together (in the same turn of the loop)`.
+# How what is assumed comes about, at the end: `assumes that they come together (in the same iteration of the loop)`.
 _DETAIL = re.compile(r" \([^()]* [^()]*\)$")
 _PLACE = re.compile(r"([\w./+-]+\.\w+):(\d+)")
 # What was left as it would have broken the file is looked at first.

@@ -18,10 +18,10 @@ from hipport.reporting.facts import SHOWN, Fact
 _GROUPS = {
     Group.KERNELS: (
         "kernels and C++",
-        "change what is manual by hand; then check that what each review assumes is true. `hipport explain RULE` says "
+        "make the manual changes by hand; then check what each review assumes. `hipport explain RULE` says "
         "why, and `hipport verify` shows whether results differ",
     ),
-    Group.BUILD: ("build", "change what is manual by hand, then compile: `hipport build`"),
+    Group.BUILD: ("build", "make the manual changes by hand, then compile: `hipport build`"),
     Group.PYTHON: ("Python", "change what asks for NVIDIA's software by hand, then run the tests on an AMD GPU"),
     Group.PACKAGES: ("packages and images", "see what is installed instead, and how: `hipport deps`"),
     Group.DOCUMENTS: ("documents and tutorials", "tell users of ROCm what they install; `--all` lists the places"),

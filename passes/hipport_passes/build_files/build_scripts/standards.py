@@ -2,7 +2,8 @@
 """What C++17 makes of code by an older standard: where it has nothing else to say, both mean the same.
 
 Sources: annex C.4 of C++17 (N4659) for what went and what means something else, read 2026-11; clang's page "C++ Support
-in Clang" for what compilers do by every standard. `docs/decisions.md` says of each change why it counts, or why not.
+in Clang" for what compilers do by every standard. A page in `docs/decisions` ("An older standard becomes C++17 for
+certain …") says of each change why it counts, or why not.
 """
 
 from __future__ import annotations

@@ -107,7 +107,7 @@ def _in_code(source: Cpp, span: Span) -> Iterator[Finding]:
         yield Finding(
             condition,
             "assertion",
-            "holds on AMD, which has other architectures; assumes that what needs the one that is asked for is "
+            "holds on AMD, which has other architectures; assumes that code which needs that architecture is "
             "ported, or reported by itself",
             (Edit(condition, b"true"),),
             Certainty.REVIEW,

@@ -334,8 +334,8 @@ class Guards:
             other, where = self._missing[name]
             place = f"{other.path.as_posix()}:{other.first.position(other.origin(where).start)[0]}"
             message = (
-                f"{name.decode()}: all that declares it is under a condition on CUDA that AMD does not meet as it "
-                f"is, so this does not compile there; decide on the condition ({place})"
+                f"{name.decode()}: its only declarations are under a condition on CUDA that AMD does not "
+                f"meet, so this does not compile there; decide on the condition ({place})"
             )
             yield Finding(span, "missing", message, certainty=Certainty.MANUAL)
 

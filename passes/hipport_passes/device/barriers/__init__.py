@@ -1,26 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Repair barriers that the threads of one wavefront come to apart from each other.
+"""Repair barriers that divergent threads of one wavefront reach.
 
-What CUDA and AMD count at `__syncthreads()` differs. NVIDIA GPUs from sm_70 on count threads: a barrier opens when
-every thread that has not exited waits at some `__syncthreads()`. AMD counts wavefronts: one waits once for all of its
-threads that come to the barrier together, threads that are not there do not hold it, and a wavefront that has ended is
-no longer waited for (S_BARRIER in AMD's ISA manuals). So of barriers that not all threads come to together
+CUDA and AMD count differently at `__syncthreads()`. NVIDIA GPUs from sm_70 on count threads: a barrier opens when every
+thread that has not exited waits at some `__syncthreads()`. AMD counts wavefronts: a wavefront waits once for all of its
+active threads, inactive threads do not hold it, and a wavefront that has ended is no longer waited for (S_BARRIER in
+AMD's ISA manuals). So of barriers that not all threads reach together
 
-* one behind an early `return` of some threads, or in a loop that some leave sooner and then come to no other, opens on
+* one behind an early `return` of some threads, or in a loop that some leave sooner and then reach no other, opens on
   both, for the same threads: nothing to do;
-* one under a condition that all threads of a wavefront answer alike needs nothing either;
-* one in each branch of an `if` at which the threads of a wavefront part is a single barrier on CUDA and two on AMD,
-  where the wavefront goes through both branches, and is one barrier ahead of the others from there on. The branches
-  are divided at their barriers, and all threads meet at one: each does what it did before, between the same barriers.
-  Where that cannot be done it is reported;
-* one in a loop that threads of a wavefront come to in turns of their own (`continue` in front of it, an `if` around
-  it), or leave in turns of their own for a barrier behind it, is reported: on CUDA the first that comes meets whoever
-  waits, on AMD the wavefront goes through all turns that one of its threads has;
-* one in functions that threads of a wavefront call by different pointers, or by one in both branches, is reported;
-* `__syncthreads_count`, `_and` and `_or` take the vote of a wavefront from its lane 0 on AMD. Where threads may have
-  left they become hipport's, which count the threads that are there.
+* one under a condition that is uniform in a wavefront needs nothing either;
+* one in each branch of an `if` at which the threads of a wavefront diverge is a single barrier on CUDA and two on AMD,
+  where the wavefront goes through both branches, and is one barrier ahead of the others from there on. The branches are
+  divided at their barriers, and all threads meet at one: each does what it did before, between the same barriers. Where
+  that cannot be done it is reported;
+* one in a loop that threads of a wavefront reach in different iterations (`continue` in front of it, an `if` around
+  it), or leave in different iterations for a barrier behind it, is reported: on CUDA the first that arrives meets
+  whoever waits, on AMD the wavefront goes through all iterations that one of its threads has;
+* one in functions that threads of a wavefront call through different pointers, or in both branches, is reported;
+* `__syncthreads_count`, `_and` and `_or` take the vote of a wavefront from its lane 0 on AMD. If threads may have left,
+  they become hipport's, which count the active threads.
 
-A kernel that comes to a barrier with a number, which `inline_ptx` has made hipport's, begins with setting those to 0.
+A kernel that reaches a barrier with a number, which `inline_ptx` has made hipport's, begins by setting those to 0.
 """
 
 from __future__ import annotations
@@ -126,13 +126,13 @@ def _begun(source: Cpp, project: Project, kernels: Kernels) -> Iterator[Finding]
         below = re.compile(rb"\{[^\S\r\n]*([\r\n]+[ \t]*)?").match(source.code, start)
         text = (below[1] if below and below[1] else b" ") + b"hipport::begin_numbered_barriers();"
         edits = (Edit(Span(start + 1, start + 1), text), *((need,) if need else ()))
-        message = f"{function.name.decode()} comes to barriers with a number: it begins with setting them to 0"
+        message = f"{function.name.decode()} reaches barriers with a number, so it begins by setting them to 0"
         yield Finding(Span(start, start + 1), "numbered", message, edits, creates=(header,))
     if every:
         return
     for match in re.finditer(rb"\bhipport::numbered_(?:sync|arrive)\b", source.code):
         message = (
-            f"{match.group().decode()}: no kernel of these files comes here; one that does has to begin with "
+            f"{match.group().decode()}: no kernel of these files reaches this; one that does has to begin with "
             "hipport::begin_numbered_barriers()"
         )
         yield Finding(Span(*match.span()), "numbered", message, certainty=Certainty.MANUAL)
@@ -157,7 +157,7 @@ def _votes(source: Cpp, project: Project, kernels: Kernels) -> Iterator[Finding]
             yield Finding(
                 span,
                 "vote",
-                f"{uses[span].decode()} → {helper.decode()}, which counts the threads that are there: {why}",
+                f"{uses[span].decode()} → {helper.decode()}, which counts the active threads: {why}",
                 (Edit(span, helper), *((need,) if need else ())),
                 creates=(header,),
             )
@@ -171,7 +171,7 @@ def _missing(kernels: Kernels, function: Function, node: Node, depth: int = 4) -
                 return f"some leave before, in line {exit_.start_point[0] + 1} of {function.source.path.name}"
     for condition in function.conditions(node):
         if kernels.agreement(function, condition.expression) < BLOCK:
-            return f"some do not come here, by line {condition.expression.start_point[0] + 1}"
+            return f"some do not reach this, by line {condition.expression.start_point[0] + 1}"
     if depth and not function.kernel:
         for caller, place in kernels.called_at(function):
             why = _missing(kernels, caller, place, depth - 1)
@@ -190,7 +190,7 @@ def _parted(function: Function, kernels: Kernels, waiting: Waiting, widest: int)
                 Span(each.callee.start_byte, each.callee.end_byte),
                 "parted",
                 f"threads of one wavefront may call different functions by `{text}`, and wait at a barrier in each: "
-                "for CUDA they meet there, on AMD the wavefront waits at both, one after the other; let all threads "
+                "with CUDA they meet there, on AMD the wavefront waits at both, one after the other; let all threads "
                 "come to one barrier, outside of what is called",
                 certainty=Certainty.MANUAL,
             )
@@ -240,9 +240,9 @@ def _parted(function: Function, kernels: Kernels, waiting: Waiting, widest: int)
                 yield Finding(
                     Span(statement.start_byte, head.end_byte),
                     "parted",
-                    f"{unless}threads of one wavefront part at `{text}` and wait at different barriers, in lines "
-                    f"{here} and {there}: for CUDA they meet there, on AMD the wavefront waits at both, one after the "
-                    "other; let all threads come to one barrier, with what is before and behind it under the condition",
+                    f"{unless}threads of one wavefront diverge at `{text}` and wait at different barriers, in lines "
+                    f"{here} and {there}: with CUDA they meet there, on AMD the wavefront waits at both, one after the "
+                    "other; let all threads reach one barrier, with the code around it under the condition",
                     certainty=Certainty.MANUAL,
                 )
 
@@ -291,9 +291,9 @@ def _parted_apart(function: Function, kernels: Kernels, barriers: Sequence[Call]
             yield Finding(
                 Span(first.node.start_byte, first.node.end_byte),
                 "parted",
-                f"threads of one wavefront part at `{text}` and wait at different barriers, in lines {here} and "
-                f"{there}: for CUDA they meet there, on AMD the wavefront waits at both, one after the other; let all "
-                "threads come to one barrier, with what is before and behind it under the condition",
+                f"threads of one wavefront diverge at `{text}` and wait at different barriers, in lines {here} and "
+                f"{there}: with CUDA they meet there, on AMD the wavefront waits at both, one after the other; let all "
+                "threads reach one barrier, with the code around it under the condition",
                 certainty=Certainty.MANUAL,
             )
             break
@@ -303,8 +303,8 @@ def _not_compared(barrier: Call) -> Finding:
     return Finding(
         Span(barrier.node.start_byte, barrier.node.end_byte),
         "parted",
-        "so many barriers under conditions are not each compared with each other: see to it that threads of one "
-        "wavefront do not part at a condition and wait at different ones",
+        "so many barriers under conditions are not all compared with each other: make sure that threads of one "
+        "wavefront do not diverge at a condition and wait at different ones",
         certainty=Certainty.MANUAL,
     )
 
@@ -356,9 +356,9 @@ def _parted_by_labels(function: Function, kernels: Kernels, barriers: Sequence[C
         yield Finding(
             Span(start, leaving[start].end_byte),
             "parted",
-            f"threads of one wavefront part at this goto and wait at different barriers, in lines {here} and {there}: "
-            "for CUDA they meet there, on AMD the wavefront waits at both, one after the other; let all threads come "
-            "to one barrier",
+            f"threads of one wavefront diverge at this goto and wait at different barriers, in lines {here} and "
+            f"{there}: with CUDA they meet there, on AMD the wavefront waits at both, one after the other; let all "
+            "threads come to one barrier",
             certainty=Certainty.MANUAL,
         )
 
@@ -389,9 +389,9 @@ def _parted_in_macros(
             yield Finding(
                 Span(call.node.start_byte, call.node.start_byte + len(call.name)),
                 "parted",
-                f"threads of one wavefront part at `{text}` in {call.name.decode()} and wait at a barrier in each of "
-                "its branches: for CUDA they meet there, on AMD the wavefront waits at both, one after the other; "
-                "write one barrier that all threads come to, with what is before and behind it under the condition",
+                f"threads of one wavefront diverge at `{text}` in {call.name.decode()} and wait at a barrier in each "
+                "of its branches: with CUDA they meet there, on AMD the wavefront waits at both, one after the other; "
+                "write one barrier that all threads reach, with the code around it under the condition",
                 certainty=Certainty.MANUAL,
             )
             break

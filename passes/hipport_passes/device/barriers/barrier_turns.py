@@ -73,10 +73,10 @@ def in_turns(function: Function, kernels: Kernels, waiting: Waiting, widest: int
             line = loop.start_point[0] + 1
             if behind is None:
                 message = (
-                    f"line {line}, by {text}: {unless}threads of one wavefront part in that loop and come to this "
-                    "barrier in different turns; for CUDA they meet there, on AMD the wavefront waits in every turn "
-                    "for those that come; let all threads come to it in every turn, with what is before and behind it "
-                    "under the condition"
+                    f"line {line}, by {text}: {unless}threads of one wavefront diverge in that loop and reach this "
+                    "barrier in different iterations; with CUDA they meet there, on AMD the wavefront waits in each "
+                    "iteration for those that come; let all threads reach it in each iteration, with the code around "
+                    "it under the condition"
                 )
             else:
                 there = f"line {behind.node.start_point[0] + 1}"
@@ -84,10 +84,10 @@ def in_turns(function: Function, kernels: Kernels, waiting: Waiting, widest: int
                     there += f" of {behind.function.source.path.name}"
                 message = (
                     f"line {line}, by {text}, and {there}: {unless}threads of one wavefront "
-                    "may come to the barrier of that loop for the last time in different turns, and wait at the other; "
-                    "for CUDA they meet those there that are still in the loop, on AMD the wavefront waits until all "
-                    "of it are done in the loop; let all threads come to it in every turn, with what is before and "
-                    "behind the barrier under the condition; nothing is to be done where they do"
+                    "may reach the barrier of that loop for the last time in different iterations, and wait at the "
+                    "other; with CUDA they meet the threads still in the loop there, on AMD the wavefront waits until "
+                    "all have left the loop; let all threads reach it in each iteration, with the code around "
+                    "the barrier under the condition; nothing has to be done if they already do"
                 )
             span = Span(barrier.node.start_byte, barrier.node.end_byte)
             yield Finding(span, "turns", message, certainty=Certainty.MANUAL)

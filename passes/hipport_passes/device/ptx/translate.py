@@ -159,7 +159,7 @@ class _Translator:
 
     def translation(self, carry_escapes: bool, flag: bytes) -> Translation:
         if self.program.depth:
-            raise Untranslated("open_block", "its block { } goes on in another asm statement")
+            raise Untranslated("open_block", "its block { } continues in another asm statement")
         self.gather()
         while self.drop_dead():
             self.gather()
@@ -264,7 +264,7 @@ class _Translator:
                 pending = False
             if b"w" in each.carry:
                 known = pending = True
-        return "it leaves the carry flag to another asm statement" if pending and carry_escapes else ""
+        return "it passes the carry flag to another asm statement" if pending and carry_escapes else ""
 
     # ---- names
 

@@ -1,29 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
 """Keep critical sections inside the loops that wait for their locks.
 
-`while (atomicCAS(lock, 0, 1) != 0); …; atomicExch(lock, 0);` ends on NVIDIA GPUs from sm_70 on, whose threads go on by
-themselves. On AMD the lanes of a wavefront leave a loop together: the lane that has the lock waits behind the loop for
-those that wait for it to give the lock back. With the critical section in the loop, `if (atomicCAS(…) == 0) { …; done =
-true; }`, each turn of the loop lets one lane take the lock, work and give it back, and each thread does what it did.
+`while (atomicCAS(lock, 0, 1) != 0); …; atomicExch(lock, 0);` ends on NVIDIA GPUs from sm_70 on, whose threads progress
+independently. On AMD the lanes of a wavefront leave a loop together: the lane with the lock waits behind the loop for
+the lanes that wait for it to release the lock. With the critical section in the loop, `if (atomicCAS(…) == 0) { …; done
+= true; }`, each iteration lets one lane take the lock, work and release it, and each thread does what it did.
 
-That the section is in the loop in the source is not enough: clang sees that a lane with the lock leaves, and puts the
-section behind the loop again (clang 15 and 21, from -O1, seen in the assembly). `hipport::opaque()` hides from it that
-the lane leaves. Loops that programs wrote this way for old GPUs need just that. Fences are added where a lock has none:
-without them neither vendor promises that one owner sees what the last one wrote.
+It is not enough that the section is in the loop in the source: clang sees that a lane with the lock leaves, and moves
+the section behind the loop again (clang 15 and 21, from -O1, seen in the assembly). `hipport::opaque()` hides from it
+that the lane leaves. Loops that programs wrote this way for old GPUs need just that. Fences are added where a lock has
+none: without them neither vendor promises that one owner sees what the last one wrote.
 
-Where functions take and give back a lock (`lock.lock(); …; lock.unlock();`), by trying or by a number that is drawn
-(`while (serving != ticket);`), the lanes pass one after the other. Where
-one lane takes it for its warp (`if (lane == 0) lock(); __syncwarp(); …; if (lane == 0) unlock();`), two warps share a
-wavefront of 64 lanes, and the warps pass one after the other, for review: the lanes of a warp have to come together.
+If functions take and release a lock (`lock.lock(); …; lock.unlock();`), by trying or by a ticket
+(`while (serving != ticket);`), the lanes take turns. If one lane takes it for its warp
+(`if (lane == 0) lock(); __syncwarp(); …; if (lane == 0) unlock();`), two warps share a wavefront of 64 lanes, and the
+warps take turns, for review: the lanes of a warp have to reach it together.
 
 Left alone: locks that one thread of a block takes, and loops that compare and swap without holding anything. Reported:
-locks that are given back out of sight, that are left by `return` or `break`, or that are held where all lanes have to
-come together; macros that wait for a lock; lanes of which each waits for a flag of its own, which a lane of its own
-wavefront may have to set; and waits for shared memory.
+locks that are released out of sight, that are left by `return` or `break`, or that are held where all lanes have to
+converge; macros that wait for a lock; lanes that each wait for a flag of their own, which a lane of their own wavefront
+may have to set; and waits for shared memory.
 
-A loop in which lanes go on only as they see flags of others raised (`while (at < end) if (done[column[at]]) at++;`),
-and behind which they raise their own, is such a wait too. Where a flag is for a warp, warps pass one after the other,
-for review: the second of a wavefront of 64 lanes may wait for the first, as warps of lower number start no later.
+A loop in which lanes go on only when they see flags of others raised (`while (at < end) if (done[column[at]]) at++;`),
+and behind which they raise their own, is such a wait too. If a flag is for a warp, warps take turns, for review: the
+second of a wavefront of 64 lanes may wait for the first, as warps of lower number start no later.
 """
 
 from __future__ import annotations
@@ -113,8 +113,8 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         yield Finding(
             Span(node.start_byte, node.start_byte + 1),
             "rows",
-            f"what waits in {function.name.decode()} is taken for one thread of each block, by threadIdx.x, and not "
-            "all launches are seen: see that its blocks have one row, or ask for threadIdx.y == 0, too",
+            f"what waits in {function.name.decode()} is taken for one thread of each block, by threadIdx.x, but not "
+            "all launches are seen: make sure that its blocks have one row, or test threadIdx.y == 0 too",
             certainty=Certainty.MANUAL,
         )
 
@@ -139,8 +139,8 @@ def _of_macros(source: Cpp, kernels: Kernels, project: Project) -> Iterator[Find
                 yield Finding(
                     Span(*define.span(1)),
                     "macro",
-                    f"{define[1].decode()} waits for a lock: lanes of one wavefront that wait keep the lane that has "
-                    "it from going on, and macros are not changed; write it out where it is used, as a loop with the "
+                    f"{define[1].decode()} waits for a lock: lanes of one wavefront that wait hold up the lane that "
+                    "has it, and macros are not changed; write it out where it is used, as a loop with the "
                     "critical section in it, for (bool done = false; !hipport::opaque(done);) if (taken) { …; unlock; "
                     "done = true; }, with hipport/lock.h",
                     certainty=Certainty.MANUAL,
@@ -177,8 +177,8 @@ def _of_loop(function: Function, loop: Node, kernels: Kernels, project: Project)
             yield Finding(
                 head,
                 "lock",
-                f"lanes wait here for what {by} gives: one of the same wavefront that has to change it, behind the "
-                "loop, never comes to that; put what is done meanwhile into a loop, for (bool done = false; "
+                f"lanes wait here for the result of {by}: a lane of the same wavefront that has to change it, behind "
+                "the loop, never gets there; put the work in between into a loop, for (bool done = false; "
                 "!hipport::opaque(done);) if (taken) { …; unlock; done = true; }, with hipport/lock.h",
                 certainty=Certainty.MANUAL,
             )
@@ -191,8 +191,8 @@ def _of_loop(function: Function, loop: Node, kernels: Kernels, project: Project)
                 head,
                 "flag",
                 "each lane waits here for a flag or a value of its own: a lane of the same wavefront that has to set "
-                "it never comes to that; let each lane look once in a turn of a loop of the whole wavefront, until all "
-                "are done",
+                "it never gets there; let each lane test once per iteration of a loop of the whole wavefront, until "
+                "all are done",
                 certainty=Certainty.MANUAL,
             )
         return
@@ -200,12 +200,12 @@ def _of_loop(function: Function, loop: Node, kernels: Kernels, project: Project)
     why, edits = kept_around(function, loop, condition, body, acquire, kernels)
     if edits:
         need, header = include(function.source, project, "lock.h")
-        assumed = "; assumes that it is never anything but free or taken" if acquire.two_valued else ""
+        assumed = "; assumes that its value is only ever free or taken" if acquire.two_valued else ""
         yield Finding(
             head,
             "lock",
-            f"the critical section of {name} goes into the loop: behind it, the lane with the lock waits for the lanes "
-            f"of its wavefront that wait for the lock{assumed}",
+            f"the critical section of {name} moves into the loop: behind it, the lane with the lock waits for the "
+            f"lanes of its wavefront that wait for the lock{assumed}",
             (*edits, *((need,) if need else ())),
             Certainty.REVIEW if assumed else Certainty.SAFE,
             (header,),
@@ -237,7 +237,7 @@ def _of_loop(function: Function, loop: Node, kernels: Kernels, project: Project)
     yield Finding(
         head,
         "lock",
-        f"lanes of one wavefront that wait for {name} keep the lane that has it from going on: {why}; put what is done "
+        f"lanes of one wavefront that wait for {name} hold up the lane that has it: {why}; put what is done "
         "under the lock into the loop, for (bool done = false; !hipport::opaque(done);) "
         "if (taken) { …; unlock; done = true; }, with hipport/lock.h",
         certainty=Certainty.MANUAL,
@@ -265,7 +265,7 @@ def _by_goto(function: Function, kernels: Kernels) -> Iterator[Finding]:
                 yield Finding(
                     Span(node.start_byte, node.end_byte),
                     "lock",
-                    f"lanes of one wavefront that wait for {name} keep the lane that has it from going on; put what is "
+                    f"lanes of one wavefront that wait for {name} hold up the lane that has it; put what is "
                     "done under the lock into a loop, for (bool done = false; !hipport::opaque(done);) if (taken) { …; "
                     "unlock; done = true; }, with hipport/lock.h",
                     certainty=Certainty.MANUAL,
@@ -288,7 +288,7 @@ def _of_calls(function: Function, kernels: Kernels, project: Project) -> Iterato
                 yield Finding(
                     Span(call.node.start_byte, call.node.end_byte),
                     "turns",
-                    f"lanes pass one after the other from {call.name.decode()}() to where the lock is given back: one "
+                    f"lanes take turns from {call.name.decode()}() to where the lock is released: one "
                     "that has it would wait for the lanes of its wavefront that wait for it",
                     (*edits, *((need,) if need else ())),
                     creates=(header,),

@@ -64,9 +64,9 @@ def progress(function: Function, loop: Node, kernels: Kernels, project: Project)
                 yield Finding(
                     head,
                     "flag",
-                    f"warps pass one after the other from where they wait for {flag} to where they set their own: two "
+                    f"warps take turns from where they wait for {flag} to where they set their own: two "
                     "share a wavefront of 64 lanes, which leaves the loop together, and one may wait for the other; "
-                    "right if a warp waits only for warps before it, and its lanes come here together",
+                    "assumes that a warp waits only for earlier warps, and that its lanes reach this together",
                     (*edits, *((need,) if need else ())),
                     certainty=Certainty.REVIEW,
                     creates=(header,),
@@ -76,7 +76,7 @@ def progress(function: Function, loop: Node, kernels: Kernels, project: Project)
                     head,
                     "flag",
                     f"lanes leave this loop as {flag} is set, and set it themselves behind it: a wavefront leaves the "
-                    f"loop together, so a lane that waits for another of its wavefront waits for ever; {why}; let "
+                    f"loop together, so a lane that waits for another of its wavefront waits forever; {why}; let "
                     "lanes set it in the loop, or give each wavefront one place to wait for",
                     certainty=Certainty.MANUAL,
                 )
@@ -240,7 +240,7 @@ def for_the_block(function: Function, loop: Node) -> Iterator[Finding]:
                 Span(loop.start_byte, (loop if loop.type == "do_statement" else condition).end_byte),
                 "flag",
                 f"waits for {function.text(node).decode(errors='replace')}, which another thread of the block has to "
-                "change: on 64 lanes two warps go on together, and one waits forever for what the other has to do; let "
+                "change: on 64 lanes two warps run together, and one waits forever for what the other has to do; let "
                 "them meet at __syncthreads() instead",
                 certainty=Certainty.MANUAL,
             )

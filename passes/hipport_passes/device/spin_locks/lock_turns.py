@@ -77,16 +77,16 @@ def turns(call: Call, kernels: Kernels) -> tuple[str, tuple[Edit, ...]]:
                 break
         first = first.parent
     if first is None or last is None or first.parent is None:
-        return "it is given back elsewhere", ()
+        return "it is released elsewhere", ()
     if first.type == "if_statement" and first.child_by_field_name("alternative") is None:
         return by_warps(function, first, last, kernels)
     if first.type not in ("expression_statement", "if_statement") or last.type != "expression_statement":
-        return "it is given back elsewhere", ()
+        return "it is released elsewhere", ()
     statements = [first]
     while statements[-1] != last:
         following = statements[-1].next_named_sibling
         if following is None:
-            return "it is given back elsewhere", ()
+            return "it is released elsewhere", ()
         statements.append(following)
     why = fixed(function, statements, kernels) or used_behind(function, Span(first.start_byte, last.end_byte), last)
     if why:
@@ -165,9 +165,9 @@ def of_warps(function: Function, span: Span, edits: tuple[Edit, ...], project: P
     return Finding(
         span,
         "warps",
-        "warps pass one after the other from where one lane takes the lock for the others to where it gives it back: "
+        "warps take turns from where one lane takes the lock for the others to where it releases it: "
         "the warp that has it would wait for the one beside it in a wavefront of 64 lanes, which waits for the lock; "
-        "right if the lanes of a warp come here together",
+        "assumes that the lanes of a warp reach this together",
         (*edits, *((need,) if need else ())),
         certainty=Certainty.REVIEW,
         creates=(header,),
@@ -205,7 +205,7 @@ def used_behind(function: Function, section: Span, last: Node) -> str:
     """Return that something declared in a critical section is used behind it, if so."""
     parent = last.parent
     if parent is None:
-        return "it is given back elsewhere"
+        return "it is released elsewhere"
     rest = set(NAME.findall(function.source.code, last.end_byte, parent.end_byte))
     for each in function.locals.variables:
         if section.start <= each.start < section.end and each.end == parent.end_byte and each.name in rest:
@@ -232,7 +232,7 @@ def kept_around(
         statements.append(following)
         following = following.next_named_sibling
     if following is None:
-        return "it is given back elsewhere", ()
+        return "it is released elsewhere", ()
     why = fixed(function, statements, kernels) or used_behind(
         function, Span(loop.end_byte, following.start_byte), following
     )
@@ -351,8 +351,8 @@ def kept_inside(
                     Span(loop.start_byte, loop.children[0].end_byte),
                     "loop",
                     f"the compiler puts the critical section of {acquire.lock.decode('utf-8', 'replace')} behind this "
-                    "loop, as `break` follows it, and the lanes that wait for the lock hold it up; leave the loop by a "
-                    "flag that is in its condition, as hipport::opaque(flag), with hipport/lock.h",
+                    "loop, as `break` follows it, and the lanes that wait for the lock hold up its owner; leave the "
+                    "loop by a flag that is in its condition, as hipport::opaque(flag), with hipport/lock.h",
                     certainty=Certainty.MANUAL,
                 )
                 return
@@ -362,7 +362,7 @@ def kept_inside(
                 Span(loop.start_byte, loop.children[0].end_byte),
                 "loop",
                 f"hipport::opaque() keeps the critical section of {acquire.lock.decode('utf-8', 'replace')} in the "
-                "loop: behind it, where the compiler puts it, the lanes that wait for the lock hold it up",
+                "loop: behind it, where the compiler puts it, the lanes that wait for the lock hold up its owner",
                 (*edits, *((need,) if need else ())),
                 creates=(header,),
             )

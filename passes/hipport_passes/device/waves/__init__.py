@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many lanes code counts on: whole wavefronts of AMD's, or the 32 of a warp of CUDA's."""
+"""How many lanes code counts on: AMD's whole wavefronts, or the 32 of a CUDA warp."""

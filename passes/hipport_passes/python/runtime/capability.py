@@ -145,7 +145,7 @@ class _Conditions:
         edits = self.program.and_on_cuda(node, neutral)
         answer = "true" if neutral else "false"
         message = (
-            f"chooses by a capability, which AMD's GPUs have by accident, what has no code on AMD: "
+            f"chooses by a capability, which AMD's GPUs meet by accident, what has no code on AMD: "
             f"{self.missing_code[least]}; "
         ) + (
             f"made {answer} on ROCm, assuming that it chooses that code, until it is ported"
