@@ -39,8 +39,6 @@ def driver(example: str) -> extension_verifier.Driver:
     pytest.importorskip("torch", reason="PyTorch is not installed: the examples were not run")
     return verifying.driver(
         EXAMPLES / example,
-        os.environ,
-        Path(sys.executable),
         port=lambda places: hipport.rewrite(places),
         passes=(inline_ptx.PASS,),
         jobs=2,

@@ -193,7 +193,7 @@ def record(package: str) -> None:
         show_as(built, PACKAGES[package])
         (ran,), _ = driver.run([Configuration("cpu", 1)], {"cpu": built}, folder=Path(scratch))
         assert all(outcome.status == "ok" for outcome in ran.outcomes), ran
-        arrays = {}
+        arrays: dict[str, object] = {}
         for outcome in ran.outcomes:
             with numpy.load(Path(scratch) / "0" / f"{outcome.case}.npz") as outputs:
                 arrays |= {f"{outcome.case}/{output}": outputs[output] for output in outputs.files}
