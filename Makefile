@@ -1,5 +1,6 @@
 # make demo   sets everything up and ports, builds and reports a bundled example
-# make test   sets everything up and runs all tests
+# make test   sets everything up and runs the tests
+# make test-all   runs with them those that show the same on further packages and examples
 # make fuzz   tries inputs at random
 # make site   builds the documentation into build/site
 PYTHON ?= python3
@@ -13,7 +14,7 @@ TORCH ?= torch==2.13.0
 # Hundreds of tests start a Python; each would compile two hundred modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test fuzz lint site toolchain toolchains clean
+.PHONY: demo test test-all fuzz lint site toolchain toolchains clean
 
 demo: $(VENV)/with-torch toolchain
 	@rm -rf demo
@@ -21,7 +22,10 @@ demo: $(VENV)/with-torch toolchain
 	$(BIN)/hipport build demo --target gfx942,gfx1100
 
 test: $(VENV)/with-torch lint toolchains
-	$(BIN)/pytest -n $$($(BIN)/python -c 'import os; print(os.cpu_count())') --dist worksteal
+	$(BIN)/pytest $(FURTHER) -n $$($(BIN)/python -c 'import os; print(os.cpu_count())') --dist worksteal
+
+test-all: FURTHER := --further
+test-all: test
 
 # Inputs at random, for SECONDS on each processor; prints how many, and keeps what breaks a law in FOUND.
 SECONDS ?= 600

@@ -59,7 +59,7 @@ def run(
     folder = (cwd or Path()).resolve()
     environment = os.environ if env is None else env
     place = kept() / _key(words, folder, environment, [*trees, *([folder] if cwd else [])])
-    written = [folder / words[at] for at in _written(words)]
+    written = [folder / words[at] for at in written_by(words)]
     try:
         state = json.loads((place / "said.json").read_text())
         for number, path in enumerate(written):
@@ -114,7 +114,7 @@ def _key(words: Sequence[str], folder: Path, env: Mapping[str, str], trees: Sequ
     parts: list[object] = [_FORMAT, compiler, state.st_size, state.st_mtime_ns]
     # Where what is compiled stands is no matter.
     places = {str(path): f"@{number}" for number, path in enumerate(sorted({folder, *trees}, key=str, reverse=True))}
-    written = _written(words)
+    written = written_by(words)
     for at, word in enumerate(words[1:], 1):
         if at in written:
             word = "@written"
@@ -156,7 +156,7 @@ def _fingerprint(tree: str) -> str:
     return _still(tree) if any(part in f"{tree}/" for part in _STILL) else digest(Path(tree))
 
 
-def _written(words: Sequence[str]) -> list[int]:
+def written_by(words: Sequence[str]) -> list[int]:
     """Return which words are paths that the compiler writes to: what `-Xclang` hands on counts as well."""
     plain = [at for at, word in enumerate(words) if word != "-Xclang"]
     return [at for option, at in pairwise(plain) if words[option] in _WRITES]

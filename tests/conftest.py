@@ -28,10 +28,20 @@ os.environ.setdefault("HIPPORT_CACHE_MB", "6000")
 #: Files whose tests take minutes: they come first, so that no processor waits for the last of them.
 _SLOW = ("test_install", "test_verify_packages", "test_packages", "test_examples", "test_verify_examples", "test_build")
 _LOCK = pytest.StashKey[int]()
+_NOT_RUN = "NOT RUN, as it shows on a further input what others show: make test-all runs it"
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Have the slow tests come first."""
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Have `--further`: what `make test-all` runs besides."""
+    parser.addoption("--further", action="store_true", help="run what shows the same on further inputs, too")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Have the slow tests come first, and leave out what shows the same on further inputs, if it is not asked for."""
+    if not config.getoption("--further"):
+        for item in items:
+            if item.get_closest_marker("further"):
+                item.add_marker(pytest.mark.skip(reason=_NOT_RUN))
     items.sort(key=lambda item: _SLOW.index(item.path.stem) if item.path.stem in _SLOW else len(_SLOW))
 
 
@@ -54,6 +64,13 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
         return
     config.stash[_LOCK] = lock
     config.option.basetemp = base / name
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say how much was left out."""
+    skipped = [each for each in terminalreporter.stats.get("skipped", ()) if _NOT_RUN in str(each.longrepr)]
+    if skipped:
+        terminalreporter.write_line(f"{len(skipped)} tests were {_NOT_RUN}")
 
 
 @pytest.fixture

@@ -400,7 +400,7 @@ def test_sources_with_names_of_pytorch_are_converted_when_cmake_configures(
     (tmp_path / "torch/TorchConfig.cmake").write_text(_TORCH)
 
     sources = tuple(sourced(PurePosixPath(name), text.encode()) for name, text in _FIELD.items())
-    ported = run(Project(sources, Target(archs=ARCHS)), (cmake.PASS,))
+    ported = run(Project(sources, Target(archs=ARCHS[:1])), (cmake.PASS,))
     assert ("cmake/torch_names", Certainty.REVIEW) in {(said.rule, said.certainty) for said in ported.reported}
     tree = tmp_path / "tree"
     for each in (*ported.project.sources, *ported.created):

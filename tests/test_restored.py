@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A tree that was rewritten in place is verified against what hipport saved of it."""
 
+import os
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -10,6 +11,7 @@ from click.testing import CliRunner
 from hipport import api
 from hipport.cli import main
 from hipport.engine.outcomes import Ported
+from hipport.toolchain import toolchains
 from hipport.verifying import extension_verifier
 from hipport.verifying.results import Configuration, Ran, Teeth, Verified
 
@@ -33,6 +35,11 @@ setup(name="x", ext_modules=[CUDAExtension("x", ["x.cu"])], cmdclass={"build_ext
 
 @pytest.fixture
 def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    # A cache of its own, but for the executor, which is the same for all.
+    executor, kept = toolchains.cache(os.environ) / "simt", tmp_path / "cache/hipport/simt"
+    for path in (executor, kept.parent):
+        path.mkdir(parents=True, exist_ok=True)
+    kept.symlink_to(executor)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     folder = tmp_path / "tree"
     folder.mkdir()

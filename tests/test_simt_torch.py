@@ -277,7 +277,6 @@ torch::Tensor add_up(torch::Tensor x, int) {
   places<<<1, 128>>>(out.data_ptr<int>());
   return out;
 }
-PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("add_up", &add_up); }
 """
 WAVES_CASES = """
 PACKAGE = "small"
@@ -291,8 +290,6 @@ def call(small, x):
 
 def test_the_size_of_a_wavefront_is_a_constant_where_there_is_one(small: Path, tmp_path: Path) -> None:
     tree = shutil.copytree(small, tmp_path / "small")
-    # And that a unit has kernels and bindings is no obstacle.
-    (tree / "setup.py").write_text(SETUP.replace(', "bindings.cpp"', ""))
     (tree / "small.cu").write_text(WAVES)
     (tree / "cases.py").write_text(WAVES_CASES)
 
@@ -320,6 +317,12 @@ def test_the_size_of_a_wavefront_is_a_constant_where_there_is_one(small: Path, t
         ("x.cu:1:8: error: 'nn' is not a member of 'torch'", True, ["tensors", "light", "whole"]),
         ("x.cu:1:8: error: 'Slice' was not declared in this scope", True, ["tensors", "light"]),
         ("x.cpp:1:8: error: expected ';' before 'int'", True, ["tensors"]),
+        (
+            "x.cu:1:8: error: call to non-'constexpr' function 'int simt::wave_size()'\n"
+            "x.cu:2:3: error: no matching function for call to 'place<kWave>(int)'",
+            True,
+            ["tensors"],
+        ),
     ],
 )
 def test_a_unit_that_needs_more_of_pytorch_gets_all_its_headers(

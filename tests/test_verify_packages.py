@@ -1,14 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Real extensions from their source packages, on the CPU executor: as CUDA, and ported, at both wavefronts.
 
-They give what their own CPU code gives, which is built beside them. torch-spline-conv is built by its own setup.py. Of
-the others, whose setup.py makes a library of each few files, all CUDA files are one unit and all others one: PyTorch's
-headers take most of the time of each.
+They give what their own CPU code gave. What that was is in tests/packages, so that it is not built in each run, and was
+recorded so, for all packages or for those that are named:
+
+    python tests/test_verify_packages.py [torch-scatter==2.1.2 ...]
+
+torch-spline-conv is built by its own setup.py. Of the others, whose setup.py makes a library of each few files, all
+CUDA files are one unit and all others one: PyTorch's headers take most of the time of each.
 """
 
+import importlib.util
+import json
 import os
-import shutil
+import re
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -17,8 +24,9 @@ import hipport
 import verifying
 from hipport.executor import torch_extension
 from hipport.reporting import verify_report
+from hipport.verifying import extension_verifier
 from hipport.verifying.results import Configuration, Verified
-from source_packages import downloaded, unpack
+from source_packages import downloaded, further, unpack
 
 #: Of those that are gathered, the files in csrc, csrc/cpu and csrc/cuda, by the name of their library.
 PACKAGES = {
@@ -27,10 +35,9 @@ PACKAGES = {
     "torch-spline-conv==1.2.2": ("basis", "weighting", "version"),
     "torch-sparse==0.6.18": ("convert", "diag", "rw", "spmm", "version"),
 }
-#: Those that are built for GPUs by their own setup.py; for CPUs, which they are compared with, they are gathered, too.
+#: Those that are built for GPUs by their own setup.py; for CPUs, they are gathered, too.
 BY_OWN_SCRIPT = ("torch-spline-conv==1.2.2",)
 CASES = Path(__file__).parent / "packages"
-ORDERS = ("forward", "random:1")
 
 pytestmark = [
     pytest.mark.network,
@@ -82,19 +89,26 @@ FLOAT_ALONE = """\
 FEWER = {"torch_scatter": FLOAT, "torch_sparse": FLOAT + FLOAT_ALONE}
 
 
-def gather(tree: Path, package: str, libraries: tuple[str, ...]) -> None:
-    """Make a unit of the CUDA files of several libraries and one of the others, and a setup.py that builds them."""
+def gather(tree: Path, package: str, libraries: tuple[str, ...], *, gpu: bool) -> None:
+    """Make a unit of the CUDA files of several libraries and one of the others, and a setup.py that builds them.
+
+    For a GPU, functions for CPUs have no bodies: nothing calls them there.
+    """
     # What is not CUDA brings Python's headers, and has types of the same names as what is.
     for unit, parts in (
-        ("gathered.cpp", (("csrc/cpu", "_cpu.cpp"), ("csrc", ".cpp"))),
+        ("gathered.cpp", (("csrc/cpu", "_cpu.h" if gpu else "_cpu.cpp"), ("csrc", ".cpp"))),
         ("gathered.cu", (("csrc/cuda", "_cuda.cu"),)),
     ):
         lines = [TYPES, FEWER.get(package, "")]
         for name in libraries:
             lines.append(f"#define registry registry_of_{name}")
             for folder, suffix in parts:
-                if (tree / folder / f"{name}{suffix}").exists():
+                path = tree / folder / f"{name}{suffix}"
+                if path.exists():
                     lines.append(f'#include "{folder}/{name}{suffix}"')
+                if path.exists() and suffix == "_cpu.h":
+                    declared = re.sub(r"^#.*", "", path.read_text(), flags=re.MULTILINE)
+                    lines.append(declared.replace(");", ") { std::abort(); }"))
             # One has a variable of the name that is another's macro.
             lines += ["#undef registry", "#undef THREADS", "#undef BLOCKS"]
         (tree / unit).write_text("\n".join([*lines, ""]))
@@ -110,51 +124,89 @@ def show_as(built: torch_extension.Built, libraries: tuple[str, ...]) -> None:
                 link.symlink_to(module.path.name)
 
 
-@pytest.mark.parametrize("package", PACKAGES)
-def test_gives_what_its_cpu_code_gives(package: str, tmp_path: Path) -> None:
-    pytest.importorskip("torch", reason="PyTorch is not installed: the packages were not run")
-    pytest.importorskip("scipy", reason="SciPy, which torch-cluster needs, is not installed: the packages were not run")
-    env = {name: value for name, value in os.environ.items() if name not in ("CUDA_HOME", "CUDA_PATH")}
+#: torch-sparse has torch-scatter's shuffles and reductions, torch-cluster has plain kernels, as torch-spline-conv has.
+FURTHER = ("torch-cluster==1.6.3", "torch-sparse==0.6.18")
+
+
+def name_of(package: str) -> str:
+    return package.partition("==")[0].replace("-", "_")
+
+
+def driver_of(package: str, folder: Path) -> extension_verifier.Driver:
+    """Unpack a package, and return what builds and runs it."""
     archive = downloaded(package)
-    folder = tmp_path / "packages"
     unpack(archive, folder)
-    tree = folder / archive.name.removesuffix(".tar.gz")
-    name = package.partition("==")[0].replace("-", "_")
-    libraries = PACKAGES[package]
-    for_cpus = tree
-    if package in BY_OWN_SCRIPT:
-        for_cpus = folder / "gathered" / tree.name
-        shutil.copytree(tree, for_cpus, dirs_exist_ok=True)
-    gather(for_cpus, name, libraries)
-    driver = verifying.driver(
-        tree,
+    env = {name: value for name, value in os.environ.items() if name not in ("CUDA_HOME", "CUDA_PATH")}
+    return verifying.driver(
+        folder / archive.name.removesuffix(".tar.gz"),
         {**env, "FORCE_ONLY_CUDA": "1"},
-        cases=CASES / f"{name}_cases.py",
+        cases=CASES / f"{name_of(package)}_cases.py",
         port=lambda places: hipport.rewrite(places),
         jobs=2,
     )
-    built = {
-        "cpu": torch_extension.build(
-            for_cpus,
-            "host",
-            torch_extension.ExtensionOptions({**env, "FORCE_ONLY_CPU": "1"}, driver.kept, driver.how.python, jobs=2),
-        ),
-        "original": driver.build("original"),
-        "ported": driver.build("ported", driver.ported()),
-    }
-    for side, each in built.items():
-        if side == "cpu" or package not in BY_OWN_SCRIPT:
-            show_as(each, libraries)
+
+
+@pytest.mark.parametrize("package", further(PACKAGES, FURTHER))
+def test_gives_what_its_cpu_code_gives(package: str, tmp_path: Path) -> None:
+    pytest.importorskip("torch", reason="PyTorch is not installed: the packages were not run")
+    pytest.importorskip("scipy", reason="SciPy, which torch-cluster needs, is not installed: the packages were not run")
+    driver = driver_of(package, tmp_path / "packages")
+    if package not in BY_OWN_SCRIPT:
+        gather(driver.root, name_of(package), PACKAGES[package], gpu=True)
+    built = {"original": driver.build("original"), "ported": driver.build("ported", driver.ported())}
+    if package not in BY_OWN_SCRIPT:
+        for each in built.values():
+            show_as(each, PACKAGES[package])
+    # What depends on the order of threads is seen at either size: all orders are run with the examples.
     configurations = [
-        Configuration("cpu", 1),
-        *(Configuration("original", 32, order) for order in ORDERS),
-        *(Configuration("ported", lanes, order) for lanes in (32, 64) for order in ORDERS),
+        Configuration("original", 32),
+        Configuration("ported", 32, "random:1"),
+        *(Configuration("ported", 64, order) for order in ("forward", "random:1")),
     ]
-    ran, _ = driver.run(configurations, built)
-    assert all(outcome.status == "ok" for outcome in ran[0].outcomes), ran[0]
-    whole = Verified(driver.root, name, ran[1:], ())
-    assert all(each.ok for each in whole.ran), verify_report.as_text(whole)
-    compared = sum(bool(output.differences) for each in whole.ran for o in each.outcomes for output in o.outputs)
-    assert compared >= len(whole.ran) * len(ran[0].outcomes)
+    ran, not_checked = driver.run(configurations, built, recorded=CASES / f"{name_of(package)}.npz")
+    whole = Verified(driver.root, name_of(package), ran, not_checked)
+    assert all(each.ok for each in ran), verify_report.as_text(whole)
+    # Each case gives something, and all that it gives was compared with what was recorded of these inputs.
+    assert not not_checked
+    outcomes = [outcome for each in ran for outcome in each.outcomes]
+    assert all(outcome.outputs for outcome in outcomes)
+    against = [{each.against for each in output.differences} for outcome in outcomes for output in outcome.outputs]
+    assert all("recorded" in each for each in against)
     # It was the kernels that gave it.
-    assert all(sum(outcome.launches or 0 for outcome in each.outcomes) for each in whole.ran)
+    assert all(sum(outcome.launches or 0 for outcome in each.outcomes) for each in ran)
+
+
+def record(package: str) -> None:
+    """Write down what the CPU code of a package gives."""
+    # It loads PyTorch.
+    from hipport.executor import run_cases
+
+    numpy = run_cases.numpy
+    file = CASES / f"{name_of(package)}.npz"
+    with tempfile.TemporaryDirectory() as scratch:
+        driver = driver_of(package, Path(scratch) / "packages")
+        gather(driver.root, name_of(package), PACKAGES[package], gpu=False)
+        options = torch_extension.ExtensionOptions(
+            {**os.environ, "FORCE_ONLY_CPU": "1"}, driver.kept, driver.how.python, jobs=2
+        )
+        built = torch_extension.build(driver.root, "host", options)
+        show_as(built, PACKAGES[package])
+        (ran,), _ = driver.run([Configuration("cpu", 1)], {"cpu": built}, folder=Path(scratch))
+        assert all(outcome.status == "ok" for outcome in ran.outcomes), ran
+        arrays: dict[str, object] = {}
+        for outcome in ran.outcomes:
+            with numpy.load(Path(scratch) / "0" / f"{outcome.case}.npz") as outputs:
+                arrays |= {f"{outcome.case}/{output}": outputs[output] for output in outputs.files}
+    numpy.savez_compressed(file, **arrays)
+    spec = importlib.util.spec_from_file_location("cases", driver.file)
+    assert spec is not None and spec.loader is not None
+    cases = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(cases)
+    inputs = {case: run_cases.checksum(run_cases.inputs_of(cases, case)) for case in cases.CASES}
+    about = {"package": package, "torch": run_cases.torch.__version__, "inputs": inputs}
+    file.with_suffix(".json").write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    for each in sys.argv[1:] or PACKAGES:
+        record(each)

@@ -6,7 +6,8 @@ It optimizes nothing: whether there is code, and of which kernels, is the same w
 PyTorch's largest headers it reads what kernels use: tensors, and no neural networks, autograd or Python.
 
 HIPPORT_HIPCC is the compiler, HIPPORT_PRECOMPILED a folder for what it makes of the headers, if it is to keep them,
-HIPPORT_OPTIMIZED the architectures whose code is optimized a little, for what cannot be assembled else. The headers
+HIPPORT_OPTIMIZED the architectures whose code is optimized a little, for what cannot be assembled else. With
+HIPPORT_NO_HOST nothing is made for the host: what is wrong with its functions clang says for a device, too. The headers
 come before what a unit includes, so HIP's are for units that include HIP's, and PyTorch's for those of them that
 include some of those: what of HIP's a port forgets to include is still missing. A unit that does not compile with them
 is compiled again with PyTorch's own: what is said of it is what hipcc says.
@@ -160,6 +161,10 @@ def main(words: Sequence[str]) -> int:
     units = [Path(word) for word in words if word.endswith(_UNIT)]
     if not units:
         return subprocess.run([hipcc, *words], check=False).returncode
+    if "--cuda-host-only" in words and "HIPPORT_NO_HOST" in os.environ:
+        for place in compiled.written_by(words):
+            Path(words[place]).touch()
+        return 0
     archs = [word.partition("=")[2] for word in words if word.startswith("--offload-arch=")]
     optimized = bool(archs) and set(archs) <= set(os.environ.get("HIPPORT_OPTIMIZED", "").split(","))
     words = [*words, "-O1" if optimized else "-O0"]

@@ -554,7 +554,8 @@ class _Compiler:
         for headers in _HEADERS[_HEADERS.index(least) + 1 :]:
             # It may be what these headers leave out. If not, PyTorch's own say so, too.
             lacking = _OF_TORCH.search(said) or (headers == "light" and _LACKING.search(said))
-            if status and f"-I{_TORCH_LIGHT}" in command and lacking:
+            # What is no constant is none with more headers.
+            if status and f"-I{_TORCH_LIGHT}" in command and lacking and not _NO_CONSTANT.search(said):
                 command = self._command(unit, headers)
                 status, said = limited([*command, *out], unit.folder, self.options.env, self.options.timeout)
         seconds = time.monotonic() - start
