@@ -30,6 +30,7 @@ from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Edit, Span
 from hipport.tables import load
+from hipport_passes.lost_code import chosen_by_capability
 
 _IDENTIFIER = re.compile(rb"\b[A-Za-z_]\w*")
 _CALL = re.compile(rb"\s*\(")
@@ -286,6 +287,8 @@ def _compared(source: Cpp, project: Project, span: Span, name: bytes) -> Finding
     where = "hipcc's device code" if name == b"__CUDA_ARCH__" else "hipcc"
     if sign is None or number + (sign in (b">", b"<=")) > OLDEST[name]:
         message = f"{written}: {name.decode()} is not defined on AMD; decide what holds there"
+        if directive is not None:
+            message += chosen_by_capability(source, project, directive)
         return Finding(span, "compared", message, certainty=Certainty.MANUAL)
     oldest = "NVIDIA GPU since compute capability 5.0" if name == b"__CUDA_ARCH__" else "CUDA since 11.0"
     holds = b">" in sign

@@ -59,7 +59,14 @@ _FUNCTION = re.compile(
     rb"(?:\(\s*\)\s*|\{\s*\}\s*)?\(\s*(?:(?P<number>\d+)\s*,\s*)?\(?\s*\Z"
 )
 _SECOND = re.compile(rb"\s*\)?\s*,\s*(?P<number>\d+)\s*\)")
-_SIGNS = {b"greater": b">", b"less": b"<", b"greater_equal": b">=", b"less_equal": b"<=", b"equal": b"==", b"not_equal": b"!="}
+_SIGNS = {
+    b"greater": b">",
+    b"less": b"<",
+    b"greater_equal": b">=",
+    b"less_equal": b"<=",
+    b"equal": b"==",
+    b"not_equal": b"!=",
+}
 # A table that is read at the number.
 _SUBSCRIPT = re.compile(rb"[\w)\]]\s*\[\s*\Z")
 _SUBSCRIPT_END = re.compile(rb"\s*(?:-\s*\d+\s*)?\]")
@@ -75,7 +82,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     code = source.code
     if source.begun_as_hip:
         return
-    gone = [each for other in project.component(source) if isinstance(other, Cpp) for each in other.fact(lost)]
+    gone = project.component(source).fact(lost)
     for span, end in sorted({*_read(source, project), *_followed(source, project)}):
         before = code[max(0, span.start - 200) : span.start]
         what = source[span].decode("utf-8", "replace")

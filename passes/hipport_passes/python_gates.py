@@ -17,14 +17,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from hipport.finding import Certainty, Finding
-from hipport.languages.cpp import Cpp
 from hipport.languages.python import Misplaced, Python
 from hipport.pipeline import Pass
 from hipport.project import Project
 from hipport.source import Span
 from hipport.tables import load
 from hipport_passes import nvidia_tools
-from hipport_passes.lost_code import lost
+from hipport_passes.lost_code import of_project
 
 #: What the names of NVIDIA's GPUs have in them.
 PRODUCT = re.compile(
@@ -195,9 +194,9 @@ def _capability_functions(project: Project) -> dict[tuple[str, str], str]:
 def _missing_code(project: Project) -> dict[tuple[int, int], str]:
     """Return, by the capability that it takes, where functions have no code on AMD."""
     found: dict[tuple[int, int], list[str]] = {}
-    for source in project.sources:
-        for each in source.fact(lost) if isinstance(source, Cpp) else ():
-            found.setdefault(each.capability, []).append(str(each))
+    for each in project.fact(of_project):
+        if str(each) not in found.setdefault(each.capability, []):
+            found[each.capability].append(str(each))
     return {
         capability: ", ".join(places[:3]) + (f" and {len(places) - 3} more" if len(places) > 3 else "")
         for capability, places in found.items()

@@ -130,8 +130,8 @@ def capabilities(program: Program, known: Elsewhere, missing_code: Mapping[Capab
             yield finding(program, node, "capability", message)
         elif isinstance(node, cst.Call) and asks and (called := reader.handed_on(node)):
             message = (
-                f"a compute capability is given to {called}, where it could not be followed; on ROCm it is a gfx number, "
-                "as (9, 4) or (11, 0): see what is done with it there, and ask for torch.version.hip"
+                f"a compute capability is given to {called}, where it could not be followed; on ROCm it is a gfx "
+                "number, as (9, 4) or (11, 0): see what is done with it there, and ask for torch.version.hip"
             )
             yield finding(program, node, "not_followed", message)
         elif isinstance(node, cst.Comparison | cst.Call) and asks and reader.is_lost(node):

@@ -119,7 +119,9 @@ class Reader:
                 part := self.program.text(name)
             ) in ("major", "minor") and self.kind(of, depth) == "properties":
                 return part
-            case cst.Call(func=cst.Attribute(attr=cst.Name("getitem")), args=[cst.Arg(of), cst.Arg(cst.Integer(index))]):
+            case cst.Call(
+                func=cst.Attribute(attr=cst.Name("getitem")), args=[cst.Arg(of), cst.Arg(cst.Integer(index))]
+            ):
                 return self._part(self.kind(of, depth), int(index, 0))
             case cst.Call():
                 return self._kind_of_call(node, depth)

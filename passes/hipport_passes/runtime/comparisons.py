@@ -30,12 +30,23 @@ SIGNS: dict[Sign, Callable[[Any, Any], bool]] = {
 }
 # The standard library's `operator`, the methods behind the signs, and NumPy's functions.
 _FUNCTIONS: dict[str, Sign] = {
-    **{"ge": cst.GreaterThanEqual, "gt": cst.GreaterThan, "le": cst.LessThanEqual, "lt": cst.LessThan},
-    **{"eq": cst.Equal, "ne": cst.NotEqual, "is_": cst.Is, "is_not": cst.IsNot, "contains": cst.In},
+    "ge": cst.GreaterThanEqual,
+    "gt": cst.GreaterThan,
+    "le": cst.LessThanEqual,
+    "lt": cst.LessThan,
+    "eq": cst.Equal,
+    "ne": cst.NotEqual,
+    "is_": cst.Is,
+    "is_not": cst.IsNot,
+    "contains": cst.In,
 }
 _NUMPY: dict[str, Sign] = {
-    **{"greater_equal": cst.GreaterThanEqual, "greater": cst.GreaterThan, "less_equal": cst.LessThanEqual},
-    **{"less": cst.LessThan, "equal": cst.Equal, "not_equal": cst.NotEqual},
+    "greater_equal": cst.GreaterThanEqual,
+    "greater": cst.GreaterThan,
+    "less_equal": cst.LessThanEqual,
+    "less": cst.LessThan,
+    "equal": cst.Equal,
+    "not_equal": cst.NotEqual,
 }
 _METHODS = {f"__{name}__": sign for name, sign in _FUNCTIONS.items() if "is_" not in name}
 _MODULES = {"operator": {**_FUNCTIONS, **_METHODS}, "numpy": _NUMPY}
