@@ -57,7 +57,8 @@ NOT_COMPILED: dict[str, str] = {
     ),
     **dict.fromkeys(
         """
-        api_names/pytorch arch_guards/build_macros_of_pytorch arch_guards/told atomics/overload_of_another_type
+        api_names/pytorch arch_guards/build_macros_of_pytorch arch_guards/told atomics/host_memory_in_parts
+        atomics/host_memory_in_parts_look_alikes atomics/overload_of_another_type
         compute_capability/followed compute_capability/followed_look_alikes fp8_formats/chosen fp8_formats/fnuz
         headers/of_tensors_in_c headers/thc hip_waves/size_of_pytorch hip_waves/size_of_pytorch_look_alikes
         host_math/calls
