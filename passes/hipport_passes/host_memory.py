@@ -113,7 +113,7 @@ def _defined(component: Component) -> frozenset[bytes]:
 
 
 def _has_main(component: Component) -> bool:
-    return any(_MAIN.search(each.text) for each in component)
+    return any(isinstance(each, Cpp) and _MAIN.search(each.code) for each in component)
 
 
 def _has_main_of(project: Project, source: Source) -> bool:
