@@ -6,7 +6,8 @@
 
 By names: a function is used where its name is called, launched, or given on; a macro, a constant and another name for a
 type or a namespace are used where they are said. Of several definitions of one name all are meant. Constructors,
-destructors and operators are used where their class is said: `Lane lane;` calls one without its name.
+destructors, operators, members, and what these are given where they are declared, are used where their class is said:
+`Lane lane;` calls one without its name.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from hipport.languages.cpp import Cpp, within
 from hipport.languages.functions import DEFINE, Function, functions, is_method
+from hipport.languages.implicit import aliases, defaults, members
 from hipport.languages.vocabulary import places_of, words_of
 from hipport.source import Span
 
@@ -37,6 +39,7 @@ _VALUE = re.compile(
     rb"\b(?:constexpr|const|using|namespace|enum)\b[^;{}()]*?\b(?P<name>\w+)\s*(?:=[^;{}]*|\{[^;{}]*\})\s*;|"
     rb"\benum\b[^;{}()]*\{(?P<names>[^{}]*)\}"
 )
+
 
 
 class Definition:
@@ -285,3 +288,6 @@ def _found(source: Cpp) -> Iterator[Definition]:
             continue
         names = (match["name"],) if match["name"] else tuple(re.findall(rb"(\w+)\s*(?:=[^,]*)?(?:,|$)", match["names"]))
         yield Definition(source, Span(*match.span()), names)
+    for member in (*members(source), *aliases(source), *defaults(source)):
+        if not within(member.start, source.cuda_only):
+            yield Definition(source, Span(member.start, member.end), (member.name,))
