@@ -41,7 +41,6 @@ _VALUE = re.compile(
 )
 
 
-
 class Definition:
     """A function, macro or constant: its names, where it stands, and the function if it is one."""
 
