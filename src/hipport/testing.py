@@ -92,6 +92,8 @@ _COMPILED = "__pycache__"
 _GAP = re.compile(rb"(?<=[(,])(?=\S)|(?<=\w)(?=\()|(?<=[\w,;)])[ ](?=\S)")
 # Where a blank may stand as well as not.
 _TIGHT = re.compile(rb"(?<=[(,])(?=\w)|(?<=\w)(?=[(),\[;])|(?<=[A-Za-z_])(?=\.|->)")
+# Where a line may end as well: at a blank, and around what stands without one.
+_BREAKS = re.compile(_TIGHT.pattern + rb"|(?<=\S) (?=\S)")
 #: Passes about what other tools do with text: to PyTorch's hipify, `max (a, b)` is no call, and comments are code. And
 #: one that does not write again what has comments in it.
 _BY_LETTERS = frozenset(("hipify_launches", "shared_min_max", "miscompiled"))
@@ -285,6 +287,25 @@ def blanks(each: Pass[Any], fixture: Fixture) -> None:
     assert [(r.rule, r.certainty) for r in ported.reported] == [(r.rule, r.certainty) for r in plain.reported]
 
 
+def line_breaks(each: Pass[Any], fixture: Fixture) -> None:
+    """C++ means the same whatever lines it stands on, but for directives: the same is found."""
+    before = fixture.before
+    if not isinstance(before, Cpp) or before.errors or each.name in _BY_LETTERS:
+        return
+    places = [
+        match.start()
+        for match in _BREAKS.finditer(before.code)
+        if before.text[match.start() - 1 : match.end() + 1] == before.code[match.start() - 1 : match.end() + 1]
+        and not before.quoted(match.start())
+        and not before.directive(match.start())
+    ]
+    pieces = [before.text[i:j] for i, j in itertools.pairwise((0, *places, len(before.text)))]
+    text = b"\n".join(pieces)
+    ported = port(each, type(before)(before.path, text), skipped=fixture.skipped, beside=fixture.beside)
+    plain = _ported(each, fixture)
+    assert [(r.rule, r.certainty) for r in ported.reported] == [(r.rule, r.certainty) for r in plain.reported]
+
+
 def byte_order_mark(each: Pass[Any], fixture: Fixture) -> None:
     """A file that begins with a byte-order mark comes out the same, behind its mark, with the findings behind it."""
     if fixture.before.text.startswith(MARK):
@@ -306,6 +327,7 @@ LAWS: tuple[Callable[[Pass[Any], Fixture], None], ...] = (
     byte_order_mark,
     comments,
     blanks,
+    line_breaks,
 )
 
 
