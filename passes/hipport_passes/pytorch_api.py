@@ -206,7 +206,7 @@ def _macros(source: Cpp) -> frozenset[tuple[bytes, int]]:
         for call in re.finditer(_DISPATCH.pattern + rb"\s*\(", body):
             opening = match.end() + call.end() - 1
             # The list of types that some of these begin with has no parameter in it.
-            given += [source[each].strip(b"() \t") for each in (source.arguments(opening) or ())[:4]]
+            given += [source[each].strip(b"() \t\r\n") for each in (source.arguments(opening) or ())[:4]]
         if b"scalar_type" in body and b"switch" in body:
             given += _GIVEN.findall(body)
         for each in given:

@@ -196,9 +196,9 @@ class Ways:
         if text.startswith(b"tie") and text.endswith(b")"):
             parts = text.partition(b"(")[2][:-1].split(b",")
             return [place for part in parts for place in self.target(function, part)]
-        text = text.lstrip(b"&* ")
+        text = text.lstrip(b"&* \t\r\n")
         while text[:1] == b"(" and text[-1:] == b")":
-            text = text[1:-1].strip().lstrip(b"&* ")
+            text = text[1:-1].strip().lstrip(b"&* \t\r\n")
         if match := _MEMBER.fullmatch(text):
             return [("member", match[1], 0)]
         match = _NAME.fullmatch(text)

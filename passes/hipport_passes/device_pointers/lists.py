@@ -48,7 +48,9 @@ def taking(seen: Names, prefix: bytes, given: Iterable[Node]) -> tuple[Edit, ...
         if each.type == _DESIGNATED:
             value = each.child_by_field_name("value")
             name = each.child_by_field_name("designator")
-            key = prefix + b"." + (seen.source.code[name.start_byte : name.end_byte].strip(b". ") if name else b"")
+            key = (
+                prefix + b"." + (seen.source.code[name.start_byte : name.end_byte].strip(b". \t\r\n") if name else b"")
+            )
         if value is not None and key in seen.everywhere:
             # `f({n})`
             inner = _elements(value) if value.type == "initializer_list" and prefix.endswith(b"(") else [value]
