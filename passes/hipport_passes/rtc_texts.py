@@ -14,6 +14,7 @@ from collections.abc import Iterator
 
 from hipport.finding import Finding
 from hipport.languages.cpp import Cpp
+from hipport.languages.declarators import types_behind
 from hipport.names import Names
 from hipport.pipeline import Pass
 from hipport.project import Project
@@ -57,8 +58,12 @@ def _is_other(source: Cpp, place: Span) -> bool:
         )
     else:
         pattern = rb"\b(?P<text>" + _TEXT + rb")(?:\*\s*(?:const\s*)?" + name + rb"\b|" + name + rb"\s*\[)"
-    found = list(re.finditer(pattern, source.code))
-    return bool(found) and all(_differs(each["text"], each.groupdict().get("all")) for each in found)
+    found = [(each["text"], each.groupdict().get("all")) for each in re.finditer(pattern, source.code)]
+    for kind, made in types_behind(source.code, match["name"]) if not (match["data"] or match["first"]) else ():
+        # `char *first, *list[2], **another;`
+        if re.fullmatch(rb"(?:const\s+)?char(?:\s+const)?", kind) and made.startswith(b"*"):
+            found.append((kind + b"*", None))
+    return bool(found) and all(_differs(text, all_of) for text, all_of in found)
 
 
 def _differs(text: bytes, all_of: bytes | None) -> bool:

@@ -25,6 +25,14 @@ _BEGINS = re.compile(
     rb"(?:[;{}]|\bfor\s*\(|\A)\s*(?:(?:const|static|volatile|constexpr|register|unsigned|signed|long|short|inline|extern"
     rb"|__device__|__constant__|__shared__|std\s*::)\s*)*\Z"
 )
+# A type, up to the first name that is declared with it.
+_TYPE = re.compile(
+    rb"\s*(?P<type>(?:[A-Za-z_][\w:]*(?:\s*<[^;{}()<>]*>)?\s+)*?[A-Za-z_][\w:]*(?:\s*<[^;{}()<>]*>)?)"
+    rb"(?=[\s*&]+[A-Za-z_]\w*\s*[=,\[(;])"
+)
+_NO_TYPES = frozenset(b"return else case goto throw delete new using namespace typename operator do".split())
+# No declaration is longer.
+_LONGEST = 2_000
 
 
 class Declarator(NamedTuple):
@@ -81,6 +89,24 @@ def declarators(code: bytes, start: int, end: int | None = None) -> Iterator[Dec
 def begins(code: bytes, offset: int) -> bool:
     """Say whether a statement begins at the type that stands at an offset: what follows a comma is declared, too."""
     return _BEGINS.search(code, max(0, offset - 80), offset) is not None
+
+
+def behind(code: bytes, name: int) -> Span | None:
+    """Return the type of what is declared at an offset behind another name: `int` of `b` in `int a = 1, b;`."""
+    start = max(code.rfind(sign, 0, name) for sign in (b";", b"{", b"}", b"#")) + 1
+    head = _TYPE.match(code, max(start, name - _LONGEST), name)
+    if head is None or head["type"].split()[0] in _NO_TYPES:
+        return None
+    found = declarators(code, head.end("type"))
+    return Span(*head.span("type")) if any(each.span.start == name for each in found) else None
+
+
+def types_behind(code: bytes, name: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """Yield the types with which a name is declared behind others, and what stands in front of it: `*`s and `&`s."""
+    for match in re.finditer(rb",(?P<made>[\s*&]*)\b(?P<name>%b)\s*[=;,\[{(]" % re.escape(name), code):
+        kind = behind(code, match.start("name"))
+        if kind is not None:
+            yield code[kind.start : kind.end], b"".join(match["made"].split())
 
 
 def _closed(code: bytes, at: int, end: int) -> int:

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from hipport.languages.cpp import Cpp
+from hipport.languages.declarators import types_behind
 from hipport.languages.functions import CONDITIONALS, Function, is_method, nodes, operator_of
 
 if TYPE_CHECKING:
@@ -244,7 +245,9 @@ def _declared_with(function: Function, name: bytes) -> frozenset[bytes]:
     if key not in known:
         code = function.source.code[function.node.start_byte : function.body.end_byte]
         declared = re.compile(_DECLARED % re.escape(name))
-        known[key] = frozenset({match[1] for match in declared.finditer(code)} - _NO_TYPES)
+        words = {match[1] for match in declared.finditer(code)}
+        words |= {_WORD.findall(kind)[-1] for kind, _ in types_behind(code, name)}
+        known[key] = frozenset(words - _NO_TYPES)
     return known[key]
 
 
