@@ -27,6 +27,7 @@ from hipport.languages import constants
 from hipport.languages.built_ins import LANES
 from hipport.languages.convergence import meetings
 from hipport.languages.cpp import Cpp, within
+from hipport.languages.functions import function_at
 from hipport.languages.reaching import Collectives, Meeting
 from hipport.names import helper_rows
 from hipport.pipeline import Pass
@@ -105,7 +106,9 @@ def _reads_outside(source: Cpp, project: Project, span: Span, name: bytes) -> st
     Such a mask is a slip of the pen at times, `0xfffffff`, and distances that are halved lead out of it.
     """
     given = source.given(span.end) if _BY_DISTANCE.fullmatch(name) else None
-    mask = constants.value(source, project, source.code[given[0].start : given[0].end]) if given else None
+    said = source.code[given[0].start : given[0].end] if given else b""
+    known = bool(said) and not constants.hidden(function_at(source, span.start), said, span.start)
+    mask = constants.value(source, project, said) if known else None
     lanes = mask.bit_count() if mask is not None and mask > 0 else 0
     if lanes & (lanes - 1) == 0 or lanes > LANES:
         return ""
