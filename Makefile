@@ -1,16 +1,19 @@
 # make demo   sets everything up and ports, builds and reports a bundled example
 # make test   sets everything up and runs all tests
 # make fuzz   tries inputs at random
+# make site   builds the documentation into build/site
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+# The executor's C++. Its headers are what a program includes in the place of CUDA's: mostly tables of macros, not formatted.
+NATIVE := src/hipport/executor/native
 # PyTorch's release whose headers the extensions are compiled against; hipport itself does not need it.
 TORCH ?= torch==2.13.0
 
 # Hundreds of tests start a Python; each would compile two hundred modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test fuzz lint docs toolchain toolchains clean
+.PHONY: demo test fuzz lint site toolchain toolchains clean
 
 demo: $(VENV)/with-torch toolchain
 	@rm -rf demo
@@ -30,10 +33,12 @@ lint: $(VENV)/installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python tools/update_docs.py --check
+	$(BIN)/clang-format --dry-run --Werror $(NATIVE)/*.cpp $(NATIVE)/runtime/* $(NATIVE)/math/*
+	ls $(NATIVE)/runtime/*.cpp $(NATIVE)/math/*.cpp | xargs -P $$(nproc) -n 1 $(BIN)/clang-tidy --quiet
 
-docs: $(VENV)/installed
-	$(BIN)/python tools/update_docs.py
+# Tests build it as well (tests/test_site.py).
+site: $(VENV)/installed
+	$(BIN)/mkdocs build --strict
 
 toolchain: $(VENV)/installed
 	$(BIN)/hipport toolchain install hipcc-7.0

@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 
 from hipport import api
-from hipport.simt import compile as compiling
+from hipport.executor import compile as compiling
 
 PROGRAM = Path(__file__).with_suffix(".cu")
 

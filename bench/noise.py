@@ -18,8 +18,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hipport import api
-from hipport.facts import Fact, facts
-from hipport.group import Group
+from hipport.core.group import Group
+from hipport.reporting.grouped_findings import Fact, facts
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

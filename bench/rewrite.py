@@ -31,7 +31,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import synthetic
-from hipport.processors import processors
+from hipport.toolchain.processors import processors
 
 # What the tools are asked to read; counting other files would flatter all of them.
 SUFFIXES = {".cu", ".cuh", ".h", ".hpp", ".inl", ".cc", ".cpp", ".py"}

@@ -23,10 +23,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
 from hipport.api import _markers
-from hipport.discover import discover
-from hipport.pipeline import Ported, run
-from hipport.project import Project
-from hipport.source import Source
+from hipport.core.source import Source
+from hipport.engine.outcomes import Ported
+from hipport.engine.pipeline import run
+from hipport.program.project import Project
+from hipport.workspace.discovery import discover
 from hipport_passes import PASSES
 
 

@@ -18,11 +18,11 @@ from random import Random
 
 from generated_warps import run
 from hipport import api
-from hipport.pipeline import Outcome
-from hipport.project import Target
-from hipport.simt import compile as compiling
-from hipport.simt.compile import Options
-from hipport_passes import inline_ptx
+from hipport.engine.outcomes import Outcome
+from hipport.executor import compile as compiling
+from hipport.executor.compile import Options
+from hipport.program.project import Target
+from hipport_passes.device import inline_ptx
 
 KERNELS = 24
 THREADS = 1024

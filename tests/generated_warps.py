@@ -22,9 +22,9 @@ from pathlib import Path
 from random import Random
 
 from hipport import api
-from hipport.simt import compile as compiling
-from hipport.simt.compile import Options
-from hipport_passes import inline_ptx
+from hipport.executor import compile as compiling
+from hipport.executor.compile import Options
+from hipport_passes.device import inline_ptx
 
 KERNELS = 24
 BLOCK = 96

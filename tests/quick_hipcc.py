@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import compiled
-from hipport.toolchain import Toolchain
+from hipport.toolchain.toolchains import Toolchain
 from source_packages import of_this_run
 
 _SCRIPT = Path(__file__).parent / "rocm_pytorch/hipcc.py"

@@ -138,7 +138,7 @@ def _of_server(request: dict[str, Any]) -> int:
 def untranslated(recorded: Recorded) -> list[str]:
     """Return what a script declared for ROCm that is not for hipcc, or for the linker there."""
     # The child, which runs this file too, has neither.
-    from hipport_passes.nvcc_flags import library, translate
+    from hipport_passes.build_files.nvcc_flags import library, translate
 
     changes = [
         change

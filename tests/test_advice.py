@@ -16,12 +16,12 @@ from typing import Any
 import pytest
 
 import hipport_passes
-from hipport import tables
+from hipport.core import tables
 
 FOLDER = Path(hipport_passes.__file__).parent
 # Generated from HIPIFY, whose release their first lines say; and what only names fixtures.
 GENERATED = {"api_names.toml", "headers.toml", "pitfalls.toml"}
-BY_HAND = sorted(path for path in FOLDER.glob("*.toml") if path.name not in GENERATED)
+BY_HAND = sorted(path for path in FOLDER.glob("**/*.toml") if path.name not in GENERATED)
 OLDEST = timedelta(days=365)
 
 

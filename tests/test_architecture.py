@@ -5,6 +5,8 @@ import ast
 import re
 import subprocess
 import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 ENGINE = sorted((ROOT / "src" / "hipport").rglob("*.py"))
 #: The only files of the engine that know the passes: the command line, and the one-call library functions.
-MAY_KNOW_PASSES = {"cli.py", "api.py"}
+MAY_KNOW_PASSES = {"cli", "api.py"}
 #: What runs in child processes, whose environment is theirs.
 SCRIPTS = {
     "loaded_python.py",
@@ -35,34 +37,34 @@ MAY_OPEN = {
     "placing.py": "writes what is a tree's",
     "journal.py": "looks whether the lock of a journal is held, and follows no link",
     "builder.py": "the cache, and lists that the compiler writes there",
-    "configured.py": "headers in the cache, at paths that lead nowhere else",
+    "configured_headers.py": "headers in the cache, at paths that lead nowhere else",
     "explainer.py": "fixtures of hipport's own",
-    "hardware.py": "folders for the builds of a run, in the cache",
-    "headers.py": "hipport's headers",
+    "amd_gpus.py": "folders for the builds of a run, in the cache",
+    "own_headers.py": "hipport's headers",
     "kept.py": "the cache",
     "loaded_python.py": "descriptors of a child process",
     "overlay.py": "PyTorch's headers, and copies of them in the cache",
     "restored.py": "a copy in the cache, which is removed",
     "processes.py": "what a child printed, which `reading` has opened",
-    "program_verifier.py": "what a program prints goes to files in a folder made for it",
+    "program_runs.py": "what a program prints goes to files in a folder made for it",
     "record_calls.py": "runs inside of a program that the user runs; makes new files only",
     "record_extensions.py": "runs in a child process, with a request from hipport",
-    "recorder.py": "a request to a child process, in a folder made for it",
+    "session.py": "a request to a child process, in a folder made for it",
     "run_time_compiler.py": "what a program gave NVRTC or hipRTC, in the cache or a folder for its tree",
     "run_cases.py": "runs in a child process, with a request from hipport",
     "replay_cases.py": "runs in a child process, with a recording",
     "compile.py": "the executor's own headers, and the cache",
     "digests.py": "the executor's own files, and the cache",
-    "extension.py": "the executor's own headers, PyTorch's, and the cache",
+    "torch_extension.py": "the executor's own headers, PyTorch's, and the cache",
     "linking.py": "the cache",
     "precompiled.py": "the executor's own headers, and the cache",
     "prepare.py": "the mirror of a program, in the cache",
     "tables.py": "tables of hipport's own",
     "testing.py": "fixtures of hipport's own",
-    "verifier.py": "a request to a child process, in a folder made for it; the cache",
+    "extension_verifier.py": "a request to a child process, in a folder made for it; the cache",
     "cmake.py": "a module of hipport's own",
     "contained.py": "folders that a child may write to, and /proc",
-    "discover.py": "lists folders",
+    "discovery.py": "lists folders",
     "install_toolchain.py": "packages of Debian's, in the cache",
 }
 
@@ -107,15 +109,83 @@ def imported(path: Path) -> set[str]:
     return names
 
 
+#: The packages of the engine, each of which may import what is above it here, and nothing below.
+LAYERS = (
+    "core",
+    "syntax",
+    "program",
+    "analysis",
+    "engine",
+    "testing",
+    "workspace",
+    "toolchain",
+    "building",
+    "executor",
+    "verifying",
+    "reporting",
+    "porting",
+    "api",
+    "cli",
+    "__main__",
+)
+
+
+def modules() -> dict[str, Path]:
+    """The modules of the engine, by the names that they are imported by."""
+    base = ROOT / "src"
+    return {".".join(p.relative_to(base).with_suffix("").parts).removesuffix(".__init__"): p for p in ENGINE}
+
+
+def imports(path: Path, known: Mapping[str, Path]) -> Iterator[str]:
+    """Yield the modules of the engine that one imports, within functions and for types as well."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name in known)
+        elif isinstance(node, ast.ImportFrom) and node.module in known:
+            for alias in node.names:
+                inner = f"{node.module}.{alias.name}"
+                # What the version is, all may know.
+                if inner in known or alias.name != "__version__":
+                    yield inner if inner in known else node.module
+
+
+def layer(name: str) -> int:
+    """The place of a module among the layers; the package itself, which names what users import, is above all."""
+    return LAYERS.index(name.split(".")[1]) if "." in name else len(LAYERS)
+
+
+def test_imports_go_down_the_layers() -> None:
+    known = modules()
+    upwards = [(name, to) for name, path in known.items() for to in imports(path, known) if layer(to) > layer(name)]
+    assert upwards == []
+
+
+def test_no_modules_import_each_other() -> None:
+    known = modules()
+    left = {name: set(imports(path, known)) - {name} for name, path in known.items()}
+    # What imports nothing that is left is in no circle.
+    while free := {name for name, to in left.items() if not to & left.keys()}:
+        left = {name: to for name, to in left.items() if name not in free}
+    assert left == {}
+
+
+def test_no_two_modules_have_one_name() -> None:
+    """So that a name says which one is meant: in a stack trace, in a search, in talk."""
+    names = Counter(p.stem for p in (*ENGINE, *(ROOT / "passes/hipport_passes").rglob("*.py")) if p.stem[:2] != "__")
+    # Passes of several files; the folders that passes lie in are none.
+    names += Counter(p.parent.name for p in (ROOT / "passes/hipport_passes").glob("*/*/__init__.py"))
+    assert [name for name, count in names.items() if count > 1] == []
+
+
 @pytest.mark.parametrize("path", ENGINE, ids=lambda path: path.name)
 def test_the_engine_does_not_know_the_passes(path: Path) -> None:
     knows = any(name.split(".")[0] == "hipport_passes" for name in imported(path))
-    assert not knows or path.name in MAY_KNOW_PASSES
+    assert not knows or {path.name, path.parent.name} & MAY_KNOW_PASSES
 
 
 @pytest.mark.parametrize("path", ENGINE, ids=lambda path: path.name)
 def test_the_library_does_not_print_exit_or_read_the_environment(path: Path) -> None:
-    if path.name == "cli.py" or path.name in SCRIPTS:
+    if path.parent.name == "cli" or path.name in SCRIPTS:
         return
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
@@ -126,7 +196,7 @@ def test_the_library_does_not_print_exit_or_read_the_environment(path: Path) -> 
             )
 
 
-@pytest.mark.parametrize("module", ["hipport", "hipport.pipeline", "hipport_passes"])
+@pytest.mark.parametrize("module", ["hipport", "hipport.engine.pipeline", "hipport_passes"])
 def test_importing_loads_nothing_heavy(module: str) -> None:
     code = f"import sys, {module}; print(*sorted({HEAVY!r} & set(sys.modules)))"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -140,12 +210,12 @@ BEGIN = {
     "loaded_python.py": "forks of it, contained",
     "pipeline.py": "passes, in processes of hipport's own",
     "run_cases.py": "forks of it, inside",
-    "toolchain.py": "hipcc, to ask what it is",
+    "toolchains.py": "hipcc, to ask what it is",
     "compilers.py": "g++ and clang, with flags of hipport's",
     "machine.py": "ROCm's tools",
     "overlay.py": "PyTorch's hipify on PyTorch's headers",
-    "extension.py": "a compiler on PyTorch's headers",
-    "verifier.py": "hipport record: the user's own program",
+    "torch_extension.py": "a compiler on PyTorch's headers",
+    "extension_verifier.py": "hipport record: the user's own program",
     "install_toolchain.py": "apt-get and dpkg-deb",
     "staged.py": "the user's Git, for --staged alone",
 }

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 import hipport
-from hipport.finding import Certainty
-from hipport.pipeline import Ported
-from hipport.project import Target
+from hipport.core.finding import Certainty
+from hipport.engine.outcomes import Ported
+from hipport.program.project import Target
 
 HIP_LANES = """#pragma once
 constexpr int kWarpSize = 64;

@@ -5,12 +5,12 @@ from pathlib import PurePosixPath
 
 import pytest
 
-from hipport.languages.agreement import BLOCK
-from hipport.languages.blocks import Block, shapes
-from hipport.languages.cpp import Cpp
-from hipport.languages.cuda import Cuda
-from hipport.languages.kernels import Kernels
-from hipport.project import Project
+from hipport.analysis.block_shapes import Block, shapes
+from hipport.analysis.kernels import Kernels
+from hipport.analysis.uniformity import BLOCK
+from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp
+from hipport.syntax.cuda import Cuda
 
 CONSTANTS = b"""
 #define BLOCK_X 16

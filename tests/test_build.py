@@ -17,19 +17,20 @@ from pathlib import Path, PurePath
 import pytest
 from click.testing import CliRunner
 
-from hipport import builder
-from hipport.builder import Built, build
+from hipport.building import builder
+from hipport.building.builder import BuildOptions, Built, build
+from hipport.building.compiler_messages import Alignment, Message, Note, Places, parse
+from hipport.building.dry_runs import dry_run
+from hipport.building.just_in_time import just_in_time
 from hipport.cli import main
-from hipport.copies import reached
-from hipport.diagnostics import Alignment, Message, Note, Places, parse
-from hipport.discover import NotFound
-from hipport.dry_runs import dry_run
-from hipport.just_in_time import just_in_time
-from hipport.languages.cuda import Cuda
-from hipport.pipeline import Progress
-from hipport.report import built_as_json, built_as_text
-from hipport.source import Edit, Span
-from hipport.toolchain import NoToolchain, Toolchain, choose, find
+from hipport.core.edits import Edit, Span
+from hipport.engine.knowledge import Knowledge
+from hipport.engine.pipeline import Progress
+from hipport.reporting.report import built_as_json, built_as_text
+from hipport.syntax.cuda import Cuda
+from hipport.toolchain.toolchains import NoToolchain, Toolchain, choose, find
+from hipport.workspace.copies import reached
+from hipport.workspace.discovery import NotFound
 
 # Takes what hipcc takes. A line `//! 3: error: text` of the source is a message at its column 3; `//! wait NAME` waits
 # until another compiler does too.
@@ -98,7 +99,9 @@ class Workshop:
 
     def build(self, *paths: Path, archs: Sequence[str] = ("gfx942", "gfx1100"), **options: object) -> Built:
         options = {"env": self.env, "toolchain": self.toolchain, "jobs": 1, **options}
-        return build(paths or [self.tree], archs, **options)  # type: ignore[arg-type]
+        if "translate" in options:
+            options["knowledge"] = Knowledge(translate=options.pop("translate"))  # type: ignore[arg-type]
+        return build(paths or [self.tree], archs, BuildOptions(**options))  # type: ignore[arg-type]
 
     def calls(self) -> list[list[str]]:
         """The compilations since the last time this was asked."""
@@ -1014,8 +1017,8 @@ def test_a_setup_that_fails_is_said_and_the_rest_is_a_guess(extension: Workshop,
 
 
 def test_a_setup_that_does_not_end_is_ended(extension: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hipport.recorder.Recorder.timeout", 3.0)
-    monkeypatch.setattr("hipport.recorder.Recorder.__init__.__defaults__", (3.0,))
+    monkeypatch.setattr("hipport.building.recorder.Recorder.timeout", 3.0)
+    monkeypatch.setattr("hipport.building.recorder.Recorder.__init__.__defaults__", (3.0,))
     extension.write("setup.py", "import time\ntime.sleep(600)  # Extension\n")
     (extension.tree / "csrc/cuda/scale.cu").unlink()
     built = extension.build(archs=["gfx942"])

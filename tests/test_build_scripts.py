@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 import hipport
-from hipport import toolchain
-from hipport.finding import Certainty
+from hipport.core.finding import Certainty
 from hipport.testing import Fixture, fixtures, port
-from hipport_passes import PASSES, cpp_extension
+from hipport.toolchain import toolchains
+from hipport_passes import PASSES
+from hipport_passes.build_files import cpp_extension
 from recorded_builds import ENVIRONMENTS, record, untranslated
 
 ROOT = Path(__file__).parent.parent
@@ -104,8 +105,8 @@ def test_an_example_builds_for_both(example: Path, rewritten: Path) -> None:
 def test_hipcc_takes_the_flags(rewritten: Path, tmp_path: Path) -> None:
     """Each set of flags once, on a file with nothing in it: fixtures of which nothing is left to a person, examples."""
     try:
-        hipcc = toolchain.choose(toolchain.find(os.environ), ["gfx942"])
-    except toolchain.NoToolchain as missing:
+        hipcc = toolchains.choose(toolchains.find(os.environ), ["gfx942"])
+    except toolchains.NoToolchain as missing:
         pytest.skip(f"no hipcc: the flags were not tried: {missing}")
     sets: dict[tuple[str, ...], str] = {}
     for fixture in FIXTURES:
@@ -168,7 +169,7 @@ def test_the_recorder_tells_versions_of_a_script_apart(tmp_path: Path) -> None:
 
 
 def test_all_passes_together_leave_the_script_the_same_for_cuda(fixture: Fixture, tmp_path: Path) -> None:
-    ported = hipport.pipeline.run(hipport.project.Project((fixture.before,)), PASSES)
+    ported = hipport.engine.pipeline.run(hipport.program.project.Project((fixture.before,)), PASSES)
     script = tmp_path / "setup.py"
     script.write_bytes(fixture.before.text)
     before = record(script, rocm=False)

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from hipport import cli
-from hipport.pipeline import Progress
+from hipport.cli.output import progress_shown
+from hipport.engine.pipeline import Progress
 
 CUDA = b"#include <cuda_runtime.h>\r\nint main() {\r\n    cudaDeviceSynchronize();\r\n}\r\n"
 HIP = b"#include <hip/hip_runtime.h> /* hipport */\r\nint main() {\r\n    hipDeviceSynchronize();\r\n}\r\n"
@@ -145,7 +145,7 @@ def test_long_work_says_where_it_is_in_a_log(
 ) -> None:
     clock = [0]
     monkeypatch.setattr("time.monotonic", lambda: clock[-1])
-    with cli._progress() as tell:
+    with progress_shown() as tell:
         assert tell is not None
         for done, now in enumerate((10, 29, 31, 40, 60, 62)):
             clock.append(now)

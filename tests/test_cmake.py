@@ -13,16 +13,17 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from hipport.discover import source as sourced
-from hipport.finding import Certainty
-from hipport.languages.cmake import CMake
-from hipport.pipeline import Ported, run
-from hipport.project import Project, Target
-from hipport.tables import load
+from hipport.core.finding import Certainty
+from hipport.core.tables import load
+from hipport.engine.outcomes import Ported
+from hipport.engine.pipeline import run
+from hipport.program.project import Project, Target
+from hipport.syntax.cmake_script import CMake
+from hipport.syntax.file_languages import source as sourced
 from hipport.testing import fixtures
-from hipport.toolchain import Toolchain, find
-from hipport_passes import cmake
-from hipport_passes.nvcc_flags import translate
+from hipport.toolchain.toolchains import Toolchain, find
+from hipport_passes.build_files import cmake
+from hipport_passes.build_files.nvcc_flags import translate
 
 ROOT = Path(__file__).parent.parent
 FIXTURES = {str(each).partition("/")[2]: each for each in fixtures(ROOT / "fixtures" / "cmake")}
@@ -210,7 +211,7 @@ def hip(tmp_path: Path) -> tuple[list[str], dict[str, str]]:
         wrapper.chmod(0o755)
     # The libraries themselves are not installed: their packages say which there would be.
     for package in ("hipblas", "hipfft", "hiprand", "hipsolver", "hiprtc", "hipcub"):
-        rows = load(ROOT / "passes/hipport_passes/cmake.toml")
+        rows = load(ROOT / "passes/hipport_passes/build_files/cmake.toml")
         target = next(
             row["target"]
             for row in [*rows["target"].values(), *rows["other"].values()]
@@ -341,7 +342,7 @@ def test_what_a_template_for_cmake_is_is_not_edited() -> None:
 
 
 def test_every_row_of_the_table_has_one_meaning() -> None:
-    table = load(ROOT / "passes/hipport_passes/cmake.toml")
+    table = load(ROOT / "passes/hipport_passes/build_files/cmake.toml")
     for name, row in [*table["target"].items(), *table["other"].items()]:
         assert set(row) in ({"package", "target"}, {"link"}, {"why"}, set()), name
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hipport.languages.cmake import CMake, Command, Expression
+from hipport.syntax.cmake_script import CMake, Command, Expression
 
 
 def _cmake(text: str | bytes) -> CMake:

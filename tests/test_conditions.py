@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import pytest
 
-from hipport.languages.conditions import tokens, value
+from hipport.syntax.preprocessor_values import tokens, value
 
 
 class Given(NamedTuple):

@@ -5,9 +5,9 @@ from pathlib import PurePosixPath
 
 import pytest
 
-from hipport.languages.constants import size, value
-from hipport.languages.cuda import Cuda
-from hipport.project import Project
+from hipport.analysis.constant_values import size, value
+from hipport.program.project import Project
+from hipport.syntax.cuda import Cuda
 
 SOURCE = Cuda(
     PurePosixPath("a.cu"),

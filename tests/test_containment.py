@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What code of a tree can do when hipport runs it, and when it does not: see docs/security.md."""
+"""What code of a tree can do when hipport runs it, and when it does not: see docs/explanation/security.md."""
 
 import json
 import os
@@ -14,12 +14,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from hipport import contained, environment, machine, processes
+from hipport.building.dry_runs import dry_run
 from hipport.cli import main
-from hipport.dry_runs import dry_run
-from hipport.processes import Box
-from hipport.simt.compilers import run_compiler
-from hipport.toolchain import cache
+from hipport.executor.compilers import run_compiler
+from hipport.toolchain import contained, machine, processes
+from hipport.toolchain.processes import Box
+from hipport.toolchain.toolchains import cache
+from hipport.workspace import environment
 
 PYTHON = Path(sys.executable)
 landlock = pytest.mark.skipif(not contained.landlock(), reason="no Landlock: that files are guarded was NOT checked")
@@ -226,7 +227,7 @@ def test_memory_is_limited(run: Runner) -> None:
 def test_limits_that_the_user_has_set_stay(tmp_path: Path) -> None:
     """A limit that is lower than hipport's own is one, and no error."""
     code = (
-        "import sys; from pathlib import Path; from hipport.processes import *\n"
+        "import sys; from pathlib import Path; from hipport.toolchain.processes import *\n"
         "command = ['/bin/sh', '-c', 'ulimit -v']\n"
         "for run in (run_contained, limited): print(run(command, Path('/'), {}, 60.0))\n"
     )

@@ -5,11 +5,11 @@ import cProfile
 import re
 from pathlib import PurePosixPath
 
-from hipport.languages.convergence import meetings
-from hipport.languages.cpp import Cpp
-from hipport.languages.cuda import Cuda
-from hipport.languages.reaching import MORE, Collectives, _most
-from hipport.project import Project
+from hipport.analysis.collective_summary import MORE, Collectives, _most
+from hipport.analysis.convergence import meetings
+from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp
+from hipport.syntax.cuda import Cuda
 
 COLLECTIVES = Collectives(re.compile(rb"vote|move"), re.compile(rb"here"), re.compile(rb"barrier"))
 

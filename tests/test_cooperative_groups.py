@@ -5,10 +5,10 @@ from pathlib import PurePosixPath
 
 import pytest
 
-from hipport.languages.cuda import Cuda
-from hipport.pipeline import run
-from hipport.project import Project, Target
-from hipport_passes import cooperative_groups
+from hipport.engine.pipeline import run
+from hipport.program.project import Project, Target
+from hipport.syntax.cuda import Cuda
+from hipport_passes.device import cooperative_groups
 
 HEADER = b"""#pragma once
 #include <cooperative_groups.h>

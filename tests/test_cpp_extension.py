@@ -16,16 +16,17 @@ from typing import Any
 import pytest
 
 import hipport
-from hipport.finding import Certainty
-from hipport.languages.cpp import Cpp
-from hipport.languages.cuda import Cuda
-from hipport.languages.python import Python
-from hipport.pipeline import Ported, run
-from hipport.project import Project, Target
-from hipport.source import Source
+from hipport.core.finding import Certainty
+from hipport.core.source import Source
+from hipport.engine.outcomes import Ported
+from hipport.engine.pipeline import run
+from hipport.program.project import Project, Target
+from hipport.syntax.cpp import Cpp
+from hipport.syntax.cuda import Cuda
+from hipport.syntax.python import Python
 from hipport.testing import Fixture, fixtures
-from hipport_passes import cpp_extension
-from hipport_passes.cpp_extension import translate
+from hipport_passes.build_files import cpp_extension
+from hipport_passes.build_files.cpp_extension import translate
 from recorded_builds import Recorded, record, words
 
 FIXTURES = list(fixtures(Path(__file__).parent.parent / "fixtures" / "cpp_extension"))

@@ -17,10 +17,10 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from hipport.languages.cpp import Cpp
-from hipport.languages.declarators import declarators
-from hipport.languages.preprocessor import condition, names_for_hip
-from hipport.source import Conflict, Edit, Span
+from hipport.core.edits import Conflict, Edit, Span
+from hipport.syntax.cpp import Cpp
+from hipport.syntax.declarators import declarators
+from hipport.syntax.preprocessor import condition, names_for_hip
 
 CLANG = next(
     (c for c in ("clang", *(f"clang-{n}" for n in range(25, 12, -1)), "/opt/rocm/llvm/bin/clang") if shutil.which(c)),

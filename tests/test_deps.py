@@ -11,8 +11,8 @@ import pytest
 from click.testing import CliRunner
 
 import hipport
-from hipport import install_plan
 from hipport.cli import main
+from hipport.toolchain import install_plan
 
 #: What stands for `python3` in scripts: pip takes notes, `hipport`, `git` and `conda` too, all else is run.
 FAKE = """#!/bin/sh

@@ -18,12 +18,13 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from hipport import config, rewrite
+from hipport import rewrite
 from hipport.cli import main
-from hipport.finding import Certainty
-from hipport.pipeline import Outcome, Ported
-from hipport.project import Target
-from hipport_passes import device_agnostic
+from hipport.core.finding import Certainty
+from hipport.engine.outcomes import Outcome, Ported
+from hipport.program.project import Target
+from hipport.workspace import config
+from hipport_passes.python import device_agnostic
 
 PROGRAMS = {
     "tensors": """

@@ -15,20 +15,21 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import hipport
-from hipport import reading
-from hipport.discover import NotFound, discover, left_by_tools, source
-from hipport.languages.cmake import CMake
-from hipport.languages.cpp import Cpp
-from hipport.languages.cuda import Cuda
-from hipport.languages.make import Makefile
-from hipport.languages.notebook import Notebook
-from hipport.languages.packaging import CondaEnvironment, Requirements, SetupCfg
-from hipport.languages.python import Python
-from hipport.languages.shell import Dockerfile, Markdown, Shell
-from hipport.languages.toml import Toml
-from hipport.pipeline import run
-from hipport.project import Project, Target
-from hipport.source import Source
+from hipport.core import reading
+from hipport.core.source import Source
+from hipport.engine.pipeline import run
+from hipport.program.project import Project, Target
+from hipport.syntax.cmake_script import CMake
+from hipport.syntax.cpp import Cpp
+from hipport.syntax.cuda import Cuda
+from hipport.syntax.file_languages import source
+from hipport.syntax.make import Makefile
+from hipport.syntax.notebook import Notebook
+from hipport.syntax.packaging import CondaEnvironment, Requirements, SetupCfg
+from hipport.syntax.python import Python
+from hipport.syntax.shell import Dockerfile, Markdown, Shell
+from hipport.syntax.toml import Toml
+from hipport.workspace.discovery import NotFound, discover, left_by_tools
 
 ROOT_USER = os.geteuid() == 0
 GIT = shutil.which("git")

@@ -10,11 +10,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from hipport import reading, report, toolchain
 from hipport.cli import main
-from hipport.diagnosis import Diagnosis, Status, diagnose, visible
-from hipport.machine import Machine, Torch, User, arch_of, look
-from hipport.toolchain import Toolchain
+from hipport.core import reading
+from hipport.reporting import report
+from hipport.toolchain import toolchains
+from hipport.toolchain.diagnosis import Diagnosis, Status, diagnose, visible
+from hipport.toolchain.machine import Machine, Torch, User, arch_of, look
+from hipport.toolchain.toolchains import Toolchain
 
 HIPCC = Toolchain(Path("/opt/rocm/bin/hipcc"), (6, 4, 43482), "19.0.0", frozenset({"gfx942", "gfx1100"}), "/opt")
 TORCH = Torch("python", "2.6.0+rocm6.4", "6.4.43482-0f2d60242", archs=("gfx942", "gfx1100"), ran=("a GPU",))
@@ -318,7 +320,7 @@ def test_folders_that_may_not_be_looked_into_hold_nothing(fake: Fake, monkeypatc
     fake.env |= {"PATH": "/closed", "CUDA_HOME": "/closed", "ROCM_PATH": "/closed"}
     monkeypatch.setattr(os, "stat", refuses)
     assert fake.machine.nvcc == ""
-    toolchain.find({**fake.env, "HOME": str(fake.root)})
+    toolchains.find({**fake.env, "HOME": str(fake.root)})
     assert any("nvcc" in each for each in asked) and any("hipcc" in each for each in asked)
 
 
@@ -366,7 +368,7 @@ Agent 2
 
 
 def test_what_rocminfo_shows(fake: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
-    from hipport import machine
+    from hipport.toolchain import machine
 
     fake.gpu(90402, 1)
     agents = machine._agents(ROCMINFO)

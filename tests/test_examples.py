@@ -16,7 +16,7 @@ import pytest
 
 import hipport
 import quick_hipcc
-from hipport import toolchain
+from hipport.toolchain import toolchains
 from source_packages import without_cuda
 
 np = pytest.importorskip("numpy", reason="numpy is not installed: the examples' cases and recordings were not checked")
@@ -315,8 +315,8 @@ def test_compiles_for_both_wavefront_sizes(example: str, copy: Path, tmp_path_fa
     if not whole:
         archs = ("gfx942", "gfx1100")
         try:
-            hipcc = toolchain.choose(toolchain.find(os.environ), archs)
-        except toolchain.NoToolchain as missing:
+            hipcc = toolchains.choose(toolchains.find(os.environ), archs)
+        except toolchains.NoToolchain as missing:
             pytest.skip(f"no hipcc for {archs}: not compiled: {missing}")
         env = quick_hipcc.environment(hipcc, without_cuda(), tmp_path_factory)
         env["HIPPORT_OPTIMIZED"] = _OPTIMIZED.get(example, "")

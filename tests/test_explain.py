@@ -9,10 +9,10 @@ import pytest
 from click.testing import CliRunner
 
 import hipport
-from hipport import report
 from hipport.cli import main
-from hipport.explainer import Explanation, Unknown
-from hipport.tables import load
+from hipport.core.tables import load
+from hipport.reporting import report
+from hipport.reporting.explainer import Explanation, Unknown
 from hipport.testing import fixtures
 from hipport_passes import PASSES
 
@@ -147,12 +147,12 @@ def test_rows_say_when_they_were_seen_to_hold() -> None:
 
 def test_every_kind_of_fault_is_explained() -> None:
     said = set()
-    for path in (ROOT / "src/hipport/simt").rglob("*"):
+    for path in (ROOT / "src/hipport/executor").rglob("*"):
         if path.suffix in (".h", ".cpp", ".hpp", ".cuh"):
             code = path.read_text()
             said |= set(re.findall(r"\b(?:fault|fault_with|warning|warning_at)\(\s*\"([a-z-]+)\"", code))
             said |= {kind for kind in CHOSEN if f'"{kind}"' in code}
-    known = load(ROOT / "src/hipport/simt/faults.toml")["fault"]
+    known = load(ROOT / "src/hipport/executor/faults.toml")["fault"]
     assert said == set(known)
     for kind in known:
         found = hipport.explain(kind)

@@ -10,12 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hipport.discover import source
-from hipport.extensions import Extension, extensions
-from hipport.globs import Glob
-from hipport.languages.python import Python
-from hipport.project import Project
-from hipport.source import Edit, Span
+from hipport.core.edits import Edit, Span
+from hipport.core.globs import Glob
+from hipport.program.extension_scripts import Extension
+from hipport.program.extensions import extensions
+from hipport.program.project import Project
+from hipport.syntax.file_languages import source
+from hipport.syntax.python import Python
 
 FILES = (
     "csrc/a.cpp",

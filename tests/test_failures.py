@@ -11,14 +11,15 @@ from click.testing import CliRunner
 
 import hipport
 import hipport_passes
-from hipport import report, write
 from hipport.cli import main
-from hipport.explainer import Unknown
-from hipport.finding import Finding
-from hipport.languages.cuda import Cuda
-from hipport.pipeline import Pass
-from hipport.project import Project
-from hipport_passes import api_names
+from hipport.core.finding import Finding
+from hipport.engine.pipeline import Pass
+from hipport.program.project import Project
+from hipport.reporting import report
+from hipport.reporting.explainer import Unknown
+from hipport.syntax.cuda import Cuda
+from hipport.workspace import writing
+from hipport_passes.names import api_names
 
 TEXT = b"void f() { cudaDeviceSynchronize(); }\n"
 
@@ -106,7 +107,7 @@ def test_the_rest_is_ported_without_the_file(tree: Path) -> None:
 def test_the_library_saves_nothing(tree: Path) -> None:
     ported = hipport.rewrite(tree)
     assert [str(each.path) for each in ported.failures] == ["z.cu"]
-    with pytest.raises(write.Refused, match="boom"):
+    with pytest.raises(writing.Refused, match="boom"):
         hipport.save(ported)
     assert _all(tree) == {"a.cu": TEXT, "z.cu": TEXT}
 

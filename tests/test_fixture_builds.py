@@ -22,11 +22,11 @@ import pytest
 
 import compiled
 import hipport
-from hipport.finding import Certainty
-from hipport.languages.cpp import Cpp, within
-from hipport.languages.cuda import Cuda
+from hipport.core.finding import Certainty
+from hipport.syntax.cpp import Cpp, within
+from hipport.syntax.cuda import Cuda
 from hipport.testing import Fixture, fixtures
-from hipport.toolchain import Toolchain, find
+from hipport.toolchain.toolchains import Toolchain, find
 from hipport_passes import PASSES
 
 _Name = TypeVar("_Name", str, Path)

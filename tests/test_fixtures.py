@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from hipport.languages.cpp import Cpp
-from hipport.pipeline import Outcome, Pass, run
-from hipport.project import Project, Target
+from hipport.engine.outcomes import Outcome
+from hipport.engine.pipeline import Pass, run
+from hipport.program.project import Project, Target
+from hipport.syntax.cpp import Cpp
 from hipport.testing import LAWS, Fixture, fixtures
 from hipport_passes import PASSES
 

@@ -10,10 +10,10 @@ import pytest
 
 import compiled
 import hipport
-from hipport.pipeline import Ported
-from hipport.project import Target
-from hipport.toolchain import find
-from hipport_passes.fp8_formats import formats, replaced
+from hipport.engine.outcomes import Ported
+from hipport.program.project import Target
+from hipport.toolchain.toolchains import find
+from hipport_passes.device.fp8_formats import formats, replaced
 
 KERNEL = b"""#include <cuda_fp8.h>
 constexpr float kFp8Max = 448.0f;

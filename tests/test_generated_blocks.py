@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from generated_blocks import KERNELS, found, program
-from hipport.simt.compilers import NoCompiler, find_compiler
+from hipport.executor.compilers import NoCompiler, find_compiler
 
 
 @pytest.mark.parametrize("seed", [2, 15])

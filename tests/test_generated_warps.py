@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from generated_warps import KERNELS, found, program
-from hipport.simt.compilers import NoCompiler, find_compiler
+from hipport.executor.compilers import NoCompiler, find_compiler
 
 #: What an NVIDIA H100 printed (nvcc -std=c++17 -O2 -arch=sm_90): CRC-32 of each kernel's line, by seed.
 RECORDED = {

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hipport.globs import Glob
+from hipport.core.globs import Glob
 
 
 @pytest.mark.parametrize(

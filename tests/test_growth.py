@@ -18,8 +18,8 @@ from typing import Any
 import pytest
 
 import hipport
-from hipport_passes import atomics
-from hipport_passes.arch_guards import deciding
+from hipport_passes.device import atomics
+from hipport_passes.device.arch_guards import deciding
 
 KINDS: dict[str, tuple[Callable[[int], dict[str, bytes]], int]] = runpy.run_path(
     str(Path(__file__).parents[1] / "bench" / "growth.py")
@@ -85,7 +85,7 @@ def test_barriers_that_are_not_compared_are_told() -> None:
         [each.message for each in hipport.rewrite(make(n), jobs=1).reported if each.rule == "barriers/parted"]
         for n in (20, 60)
     )
-    assert not few and len(many) == 1 and "not each compared" in many[0]
+    assert not few and len(many) == 1 and "not all compared" in many[0]
 
 
 @pytest.mark.parametrize(

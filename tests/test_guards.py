@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 import hipport
-from hipport.finding import Certainty
+from hipport.core.finding import Certainty
 
 OPENED = b" || defined(__HIP_DEVICE_COMPILE__)"
 

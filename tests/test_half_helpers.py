@@ -14,7 +14,7 @@ import pytest
 
 import compiled
 import hipport
-from hipport.toolchain import find
+from hipport.toolchain.toolchains import find
 
 pytestmark = pytest.mark.toolchain
 

@@ -14,10 +14,13 @@ from pathlib import Path
 import pytest
 
 import hipport
-from hipport import hardware, program_verifier, toolchain, verify_report
-from hipport.hardware import Hardware
-from hipport.verification import Configuration, Outcome, Verified
-from hipport.verifier import Limits
+import verifying
+from hipport.reporting import verify_report
+from hipport.toolchain import toolchains
+from hipport.verifying import amd_gpus
+from hipport.verifying.amd_gpus import Hardware
+from hipport.verifying.execution import Limits
+from hipport.verifying.results import Configuration, Outcome, Verified
 
 HERE = Path(__file__).parent
 
@@ -46,7 +49,7 @@ int main(int argc, char** argv) {
 @pytest.fixture(scope="session")
 def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What the fake hipcc keeps: what the executor keeps, without the toolchains of this machine."""
-    folder, executor = tmp_path_factory.mktemp("fake-hipcc"), toolchain.cache(os.environ) / "simt"
+    folder, executor = tmp_path_factory.mktemp("fake-hipcc"), toolchains.cache(os.environ) / "simt"
     executor.mkdir(parents=True, exist_ok=True)
     (folder / "hipport").mkdir()
     (folder / "hipport/simt").symlink_to(executor)
@@ -79,8 +82,8 @@ def verified(tmp_path: Path, env: dict[str, str], machine: Path) -> tuple[Verifi
     folder = tmp_path / "sums"
     folder.mkdir()
     (folder / "main.cu").write_text(PROGRAM)
-    gpu = hardware.hardware(env, machine)
-    result = program_verifier.program(
+    gpu = amd_gpus.hardware(env, machine)
+    result = verifying.program(
         [folder / "main.cu"],
         ["argument"],
         # The executor's own part is not what is looked at.
@@ -97,15 +100,15 @@ def verified(tmp_path: Path, env: dict[str, str], machine: Path) -> tuple[Verifi
 
 
 def test_no_gpu_is_assumed(tmp_path: Path, env: dict[str, str]) -> None:
-    assert hardware.hardware(env, tmp_path) == "there is none on this machine"
+    assert amd_gpus.hardware(env, tmp_path) == "there is none on this machine"
 
 
 def test_a_gpu_that_does_not_run_a_kernel_is_not_believed(machine: Path, env: dict[str, str]) -> None:
-    said = hardware.hardware({**env, "FAKE_GPU": "absent"}, machine)
+    said = amd_gpus.hardware({**env, "FAKE_GPU": "absent"}, machine)
     assert isinstance(said, str)
     assert "gfx942" in said
     assert "no ROCm-capable device" in said
-    lacks = hardware.hardware({**env, "HSA_OVERRIDE_GFX_VERSION": "11.0.0"}, machine)
+    lacks = amd_gpus.hardware({**env, "HSA_OVERRIDE_GFX_VERSION": "11.0.0"}, machine)
     assert isinstance(lacks, str)
     assert "gfx1100" in lacks
 
@@ -177,7 +180,7 @@ def test_cases_run_on_the_device_against_what_the_original_gave(tmp_path: Path) 
         "runs": [{"name": "gpu@64 gfx942", "side": "gpu", "env": {}, "is_reference": False}],
     }
     (tmp_path / "request.json").write_text(json.dumps(request))
-    script = Path(hardware.__file__).parent / "simt/run_cases.py"
+    script = Path(amd_gpus.__file__).parents[1] / "executor/run_cases.py"
     subprocess.run([sys.executable, str(script), str(tmp_path / "request.json")], check=True)
     cases = json.loads((tmp_path / "answer.json").read_text())["runs"][0]["cases"]
     assert cases["good"]["outputs"]["y"]["original"]["why"] == ""
@@ -186,11 +189,9 @@ def test_cases_run_on_the_device_against_what_the_original_gave(tmp_path: Path) 
 
 
 def test_an_interpreter_without_pytorch_for_rocm_says_so(tmp_path: Path, env: dict[str, str], machine: Path) -> None:
-    from hipport.verifier import Driver
-
-    gpu = hardware.hardware(env, machine)
+    gpu = amd_gpus.hardware(env, machine)
     assert isinstance(gpu, Hardware)
-    driver = Driver(tmp_path, env, Path(sys.executable))
+    driver = verifying.driver(tmp_path, env)
     ported = hipport.rewrite({"a.cu": b"int x;\n"})
     said = driver.run_on_gpu(ported, gpu, Path(sys.executable), tmp_path)
     assert isinstance(said, str)
@@ -200,7 +201,7 @@ def test_an_interpreter_without_pytorch_for_rocm_says_so(tmp_path: Path, env: di
 def test_an_extension_is_built_as_it_was_ported_by_its_own_setup(
     tmp_path: Path, env: dict[str, str], machine: Path
 ) -> None:
-    gpu = hardware.hardware(env, machine)
+    gpu = amd_gpus.hardware(env, machine)
     assert isinstance(gpu, Hardware)
     tree = tmp_path / "tree"
     (tree / "package").mkdir(parents=True)
@@ -214,8 +215,8 @@ def test_an_extension_is_built_as_it_was_ported_by_its_own_setup(
         "setup(name='package', packages=['package'])\n"
     )
     ported = hipport.rewrite([tree])
-    built = hardware.extension(tree, ported, gpu, env=env, python=Path(sys.executable))
+    built = amd_gpus.extension(tree, ported, gpu, env=env, python=Path(sys.executable))
     assert (built / "package/made_for.py").read_text() == "ARCHS = 'gfx942'"
     assert not (tree / "package/made_for.py").exists()
-    with pytest.raises(hardware.NotBuilt, match="nvcc is wanted"):
-        hardware.extension(tree, hipport.rewrite([tree], passes=[]), gpu, env=env, python=Path(sys.executable))
+    with pytest.raises(amd_gpus.NotBuilt, match="nvcc is wanted"):
+        amd_gpus.extension(tree, hipport.rewrite([tree], passes=[]), gpu, env=env, python=Path(sys.executable))

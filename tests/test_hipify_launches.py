@@ -10,15 +10,17 @@ from typing import Any
 
 import pytest
 
-from hipport.languages.cuda import Cuda
-from hipport.languages.launched import Written, written
-from hipport.languages.macros import defined, expanded
-from hipport.languages.python import Python
-from hipport.pipeline import Outcome, Pass, run
-from hipport.project import Component, Project, Target
-from hipport.source import Span
+from hipport.analysis.macros import defined, expanded
+from hipport.core.edits import Span
+from hipport.engine.outcomes import Outcome
+from hipport.engine.pipeline import Pass, run
+from hipport.program.project import Component, Project, Target
+from hipport.syntax.cuda import Cuda
+from hipport.syntax.kernel_launches import Written, written
+from hipport.syntax.python import Python
 from hipport.testing import Fixture, fixtures
-from hipport_passes import hipify_launches, launch_syntax
+from hipport_passes.compatibility import hipify_launches
+from hipport_passes.device import launch_syntax
 from test_fixture_builds import complaint
 
 hipify = pytest.importorskip(

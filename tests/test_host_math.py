@@ -13,7 +13,7 @@ import pytest
 
 import compiled
 import hipport
-from hipport.toolchain import find
+from hipport.toolchain.toolchains import find
 
 PROGRAM = b"""#include <cuda_runtime.h>
 #ifdef NAMESPACE

@@ -18,13 +18,15 @@ from pathlib import Path, PurePosixPath
 import pytest
 from click.testing import CliRunner
 
-from hipport import copies, placing, reading, write
 from hipport.cli import main
-from hipport.copies import copy_tree, write_port
-from hipport.pipeline import Ported
-from hipport.placing import Refused
-from hipport.project import Project
-from hipport.source import NewFile, Source
+from hipport.core import placing, reading
+from hipport.core.edits import NewFile
+from hipport.core.placing import Refused
+from hipport.core.source import Source
+from hipport.engine.outcomes import Ported
+from hipport.program.project import Project
+from hipport.workspace import copies, writing
+from hipport.workspace.copies import copy_tree, write_port
 
 #: What is rewritten, and gets a header of hipport's.
 KERNEL = b"#include <cuda_runtime.h>\n__global__ void k(int* x) { x[0] = __shfl_down_sync(0xffffffffu, x[0], 1); }\n"
@@ -181,7 +183,7 @@ def test_a_copy_where_two_names_are_one_leads_nowhere(
         if path.name == "sub" and link != "sub":
             (path / "b.cu").symlink_to(elsewhere / "new.cu")
 
-    for module in (write, copies):
+    for module in (writing, copies):
         monkeypatch.setattr(module, "make_new_folder", make)
     status, said = hipport("rewrite", ".", "--out", "../o", cwd=tree)
     assert status == 2 and "small and capital letters" in said and not (tree.parent / "o").exists()
@@ -364,10 +366,11 @@ def make_deep(top: Path, depth: int) -> None:
 def killed_rewrite(root: Path) -> None:
     """Rewrite, and be killed once everything is replaced and nothing is said to be done."""
     code = (
-        "import os, signal, sys\nfrom pathlib import Path\nfrom hipport import api, write\n"
+        "import os, signal, sys\nfrom pathlib import Path\n"
+        "from hipport import api\nfrom hipport.workspace import writing\n"
         "ported = api.rewrite(sys.argv[1])\n"
         "at = lambda step: os.kill(os.getpid(), signal.SIGKILL) if step == 'settled' else None\n"
-        "write.write(ported.before.root, api.changes(ported), at=at)\n"
+        "writing.write(ported.before.root, api.changes(ported), at=at)\n"
     )
     done = subprocess.run([sys.executable, "-c", code, str(root)], check=False)
     assert done.returncode == -signal.SIGKILL

@@ -18,15 +18,17 @@ from hypothesis import strategies as st
 
 import compiled
 import hipport
-from hipport.finding import Certainty
-from hipport.languages.cpp import Cpp
-from hipport.languages.cuda import Cuda
-from hipport.pipeline import Ported, run
-from hipport.project import Project
-from hipport.tables import load
-from hipport.toolchain import find
-from hipport_passes import inline_ptx
-from hipport_passes.ptx.assembly import (
+from hipport.core.finding import Certainty
+from hipport.core.tables import load
+from hipport.engine.outcomes import Ported
+from hipport.engine.pipeline import run
+from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp
+from hipport.syntax.cuda import Cuda
+from hipport.toolchain.toolchains import find
+from hipport_passes.device import inline_ptx
+from hipport_passes.device.ptx.operations import BITS, CPP, TABLE, Untranslated, expanded, operation, pattern, signature
+from hipport_passes.device.ptx.ptx_assembly import (
     Address,
     Changed,
     Instruction,
@@ -39,9 +41,8 @@ from hipport_passes.ptx.assembly import (
     opcodes,
     parse,
 )
-from hipport_passes.ptx.operations import BITS, CPP, TABLE, Untranslated, expanded, operation, pattern, signature
-from hipport_passes.ptx.statements import Operand, Statement, Unreadable, hole, statements
-from hipport_passes.ptx.translate import Translation, translate
+from hipport_passes.device.ptx.statements import Operand, Statement, Unreadable, hole, statements
+from hipport_passes.device.ptx.translate import Place, Translation, translate
 from ptx_columns import columns
 
 
@@ -556,7 +557,7 @@ def test_what_is_tested_is_written_and_emulated_forms_are_for_review() -> None:
         letters = re.findall(r'"(=?[a-z])"', operands)
         inputs = [Operand(b"", letter.encode(), b"abcde"[i : i + 1]) for i, letter in enumerate(letters[1:])]
         outputs = [Operand(b"", letters[0].encode(), b"x")]
-        written = translate(parse(text.encode()), outputs, inputs, carry_escapes=False)
+        written = translate(parse(text.encode()), outputs, inputs, place=Place(carry_escapes=False))
         calls = set(re.findall(r"hipport::ptx::(\w+)\(", column.call()))
         lines = b"\n".join(written.lines).decode()
         # Of words, what is selected by default has no function.
@@ -896,7 +897,7 @@ def test_the_header_has_every_instruction(tmp_path: Path) -> None:
         carry = "add.cc.u32 %0, %4, %4; " if re.match(r"(?:add|sub|mad)c", text) else ""
         read = "@p mov.u32 %0, 1; " + ("@q mov.u32 %0, 2; " if "|q" in text else "")
         registers = "{ .reg .pred p, q; setp.eq.u32 p, %4, 1; " + carry + numbered + read + "}"
-        lines = translate(parse(registers.encode()), outputs, inputs, carry_escapes=False).lines
+        lines = translate(parse(registers.encode()), outputs, inputs, place=Place(carry_escapes=False)).lines
         body.append("{ " + " ".join(line.decode() + ";" for line in lines) + " }  // " + text)
     kinds = {"r": "unsigned", "l": "unsigned long long", "h": "unsigned short", "f": "float", "d": "double"}
     parameters = [f"{kinds[letter]} {name.decode()}" for letter, name in zip(letters, names, strict=True)]

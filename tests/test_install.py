@@ -15,14 +15,14 @@ import pytest
 
 import hipport
 import quick_hipcc
-from hipport import toolchain
-from hipport.overlay import overlay
+from hipport.toolchain import toolchains
+from hipport.toolchain.overlay import overlay
 from source_packages import PACKAGES, UNITS, unpacked, without_cuda
 
 HERE = Path(__file__).parent
 ARCHS = ("gfx942", "gfx1100")
 #: The executor's stand-ins for PyTorch's largest headers, which are enough for operators.
-LIGHT = HERE.parent / "src/hipport/simt/include/torch_light"
+LIGHT = HERE.parent / "src/hipport/executor/native/include/torch_light"
 #: Of the libraries of these, those that are not built: their kernels are run in test_verify_packages.py, and what they
 #: are compiled with is that of the others.
 LEFT_OUT = {"torch-scatter": ("segment_coo",), "torch-cluster": ("grid", "knn", "nearest", "rw")}
@@ -54,15 +54,15 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     if found is None or found.origin is None:
         pytest.skip("PyTorch is not installed: that a rewritten tree can be installed was NOT checked")
     try:
-        hipcc = toolchain.choose(toolchain.find(os.environ), ARCHS)
-    except toolchain.NoToolchain as missing:
+        hipcc = toolchains.choose(toolchains.find(os.environ), ARCHS)
+    except toolchains.NoToolchain as missing:
         pytest.skip(f"no hipcc for {ARCHS}: that a rewritten tree can be installed was NOT checked: {missing}")
     # For the linker: PyTorch for CPUs has no such libraries, and hipcc knows where its own is.
     libraries = tmp_path_factory.mktemp("libraries")
     for name in ("c10_hip", "torch_hip", "amdhip64"):
         made = ["g++", "-shared", "-o", str(libraries / f"lib{name}.so"), "-x", "c++", os.devnull]
         subprocess.run(made, check=True)
-    of_pytorch = overlay(Path(sys.executable), Path(found.origin).parent / "include", toolchain.cache(os.environ))
+    of_pytorch = overlay(Path(sys.executable), Path(found.origin).parent / "include", toolchains.cache(os.environ))
     return {
         **quick_hipcc.environment(hipcc, without_cuda(), tmp_path_factory),
         "PYTHONPATH": str(HERE / "rocm_pytorch"),

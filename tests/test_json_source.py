@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hipport.languages.json import Json
+from hipport.syntax.json import Json
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),

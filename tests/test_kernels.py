@@ -7,12 +7,12 @@ from pathlib import PurePosixPath
 
 import pytest
 
-from hipport.languages.agreement import BLOCK, WARP
-from hipport.languages.cpp import Cpp
-from hipport.languages.cuda import Cuda
-from hipport.languages.functions import Call, Function, nodes
-from hipport.languages.kernels import Kernels
-from hipport.project import Project
+from hipport.analysis.functions import Call, Function, nodes
+from hipport.analysis.kernels import Kernels
+from hipport.analysis.uniformity import BLOCK, WARP
+from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp
+from hipport.syntax.cuda import Cuda
 
 HEADER = b"""
 #define DEVICE __host__ __device__ __forceinline__

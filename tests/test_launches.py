@@ -3,7 +3,7 @@
 
 from pathlib import PurePosixPath
 
-from hipport.languages.cuda import Cuda, launches
+from hipport.syntax.cuda import Cuda, launches
 
 
 def test_parts() -> None:

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 import compiled
-from hipport.pipeline import run
-from hipport.project import Project, Target
+from hipport.engine.pipeline import run
+from hipport.program.project import Project, Target
 from hipport.testing import fixtures
-from hipport.toolchain import find
-from hipport_passes import spin_locks
+from hipport.toolchain.toolchains import find
+from hipport_passes.device import spin_locks
 
 FOLDER = Path(__file__).parent.parent / "fixtures" / "spin_locks"
 #: The newest and the oldest, each for one of the wavefront sizes.

@@ -5,9 +5,9 @@ from pathlib import PurePosixPath
 
 import pytest
 
-from hipport.languages.cuda import Cuda
-from hipport.languages.macros import choices, defined, expanded
-from hipport.project import Component
+from hipport.analysis.macros import choices, defined, expanded
+from hipport.program.project import Component
+from hipport.syntax.cuda import Cuda
 
 TEXT = b"""
 #define ONE 1

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hipport.dry_runs import dry_run
-from hipport.languages.make import Makefile
-from hipport.pipeline import run
-from hipport.project import Project
+from hipport.building.dry_runs import dry_run
+from hipport.engine.pipeline import run
+from hipport.program.project import Project
+from hipport.syntax.make import Makefile
 from hipport.testing import fixtures
-from hipport_passes import makefile
-from hipport_passes.nvcc_flags import translate
+from hipport_passes.build_files import makefile
+from hipport_passes.build_files.nvcc_flags import translate
 
 FIXTURES = list(fixtures(Path(__file__).parent.parent / "fixtures" / "makefile"))
 

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from hipport import recorder, toolchain
+from hipport.building import recorder
 from hipport.cli import main
-from hipport.verifier import refuse_extension
+from hipport.toolchain import toolchains
+from hipport.verifying.extension_verifier import refuse_extension
 
 SETUP = """\
 from setuptools import setup
@@ -96,7 +97,7 @@ def test_a_python_without_pytorch(
         "PACKAGE = 'ext'\nCASES = {'a': {}}\ndef inputs(rng): ...\ndef call(ext): ...\n"
     )
     assert "has no PyTorch" in said("verify", str(extension), "--python", str(bare))
-    if toolchain.find(os.environ):
+    if toolchains.find(os.environ):
         assert "has no PyTorch" in said("build", str(extension), "--python", str(bare))
 
 

@@ -11,11 +11,11 @@ import pytest
 
 import compiled
 import hipport
+import verifying
 from hipport import api
-from hipport import program_verifier as programs
-from hipport.pipeline import Ported
-from hipport.source import Edit, Span
-from hipport.toolchain import find
+from hipport.core.edits import Edit, Span
+from hipport.engine.outcomes import Ported
+from hipport.toolchain.toolchains import find
 
 # The types that nvcc 13.0 gives these calls; it takes this text as it stands.
 TYPES = b"""#include <cuda_runtime.h>
@@ -92,5 +92,5 @@ def test_values_are_those_of_cuda(with_header: bool, tmp_path: Path) -> None:
         return replace(ported, project=ported.project.replacing({source.path: other}))
 
     (tmp_path / "main.cu").write_text(VALUES)
-    verified = programs.program([tmp_path / "main.cu"], env={**os.environ}, port=port, orders=["forward"])
+    verified = verifying.program([tmp_path / "main.cu"], env={**os.environ}, port=port, orders=["forward"])
     assert verified.ran[0].ok and verified.ok == with_header

@@ -10,7 +10,7 @@ import pytest
 
 import compiled
 import hipport
-from hipport.toolchain import Toolchain, find
+from hipport.toolchain.toolchains import Toolchain, find
 
 pytestmark = pytest.mark.toolchain
 

@@ -6,12 +6,14 @@ from pathlib import PurePosixPath
 import pytest
 
 import hipport
-from hipport.finding import Certainty
-from hipport.languages.cpp import Cpp
-from hipport.languages.cuda import Cuda
-from hipport.pipeline import Ported, run
-from hipport.project import Project, Target
-from hipport_passes import api_names, arch_guards, headers, namespaces
+from hipport.core.finding import Certainty
+from hipport.engine.outcomes import Ported
+from hipport.engine.pipeline import run
+from hipport.program.project import Project, Target
+from hipport.syntax.cpp import Cpp
+from hipport.syntax.cuda import Cuda
+from hipport_passes.device import arch_guards
+from hipport_passes.names import api_names, headers, namespaces
 
 
 def port(files: dict[str, str], **target: tuple[int, int]) -> Ported:

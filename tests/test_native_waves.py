@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 import hipport
-from hipport.finding import Certainty
-from hipport.pipeline import Outcome, Ported
+from hipport.core.finding import Certainty
+from hipport.engine.outcomes import Outcome, Ported
 
 TESTS = Path(__file__).parent
 INCLUDE = TESTS.parent / "src/hipport/include"

@@ -10,13 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hipport.embedded import Embedded
-from hipport.finding import Certainty, Finding
-from hipport.languages.notebook import Notebook
-from hipport.languages.python import Python
-from hipport.pipeline import Outcome, Pass, run
-from hipport.project import Project, Target
-from hipport.source import Edit, Span
+from hipport.core.edits import Edit, Span
+from hipport.core.finding import Certainty, Finding
+from hipport.core.source import Embedded
+from hipport.engine.outcomes import Outcome
+from hipport.engine.pipeline import Pass, run
+from hipport.program.project import Project, Target
+from hipport.syntax.notebook import Notebook
+from hipport.syntax.python import Python
 from hipport_passes import PASSES
 
 PATH = PurePosixPath("demo.ipynb")

@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from hipport import toolchain
-from hipport.finding import Certainty
-from hipport.languages.cpp import Cpp
-from hipport.tables import load
-from hipport_passes import nvcc_flags
-from hipport_passes.build_scripts.standards import nothing_gone
-from hipport_passes.nvcc_flags import HOLE, library, translate
+from hipport.core.finding import Certainty
+from hipport.core.tables import load
+from hipport.syntax.cpp import Cpp
+from hipport.toolchain import toolchains
+from hipport_passes.build_files import nvcc_flags
+from hipport_passes.build_files.build_scripts.standards import nothing_gone
+from hipport_passes.build_files.nvcc_flags import HOLE, library, translate
 
 TABLE: list[dict[str, Any]] = load(Path(nvcc_flags.__file__).with_suffix(".toml"))["flag"]
 FAST = "-fgpu-flush-denormals-to-zero -fno-hip-fp32-correctly-rounded-divide-sqrt -fgpu-approx-transcendentals"
@@ -193,7 +193,7 @@ def test_no_option_is_in_two_rows_for_the_same_use() -> None:
 # What real compilers say
 
 
-def _answers(each: toolchain.Toolchain, flags: Iterable[str]) -> list[tuple[str, str]]:
+def _answers(each: toolchains.Toolchain, flags: Iterable[str]) -> list[tuple[str, str]]:
     """Return (error or warning, what it is about) for what clang says of a command line; it says all at once."""
     arch = "gfx90a"
     command = [each.hipcc, *flags, "-x", "hip", "-c", f"--offload-arch={arch}", "-###", "/dev/null", "-o", "/dev/null"]
@@ -205,8 +205,8 @@ def _answers(each: toolchain.Toolchain, flags: Iterable[str]) -> list[tuple[str,
 
 
 @pytest.fixture(scope="module", params=["newest", "oldest"])
-def hipcc(request: pytest.FixtureRequest) -> toolchain.Toolchain:
-    found = sorted(toolchain.find(os.environ), key=lambda each: each.hip)
+def hipcc(request: pytest.FixtureRequest) -> toolchains.Toolchain:
+    found = sorted(toolchains.find(os.environ), key=lambda each: each.hip)
     if not found:
         pytest.skip("there is no hipcc: what it says to the flags of the table was NOT checked")
     if request.param == "oldest" and len(found) == 1:
@@ -215,7 +215,7 @@ def hipcc(request: pytest.FixtureRequest) -> toolchain.Toolchain:
 
 
 @pytest.mark.toolchain
-def test_hipcc_accepts_what_it_is_given(hipcc: toolchain.Toolchain) -> None:
+def test_hipcc_accepts_what_it_is_given(hipcc: toolchains.Toolchain) -> None:
     given = {
         flag
         for row in TABLE
@@ -237,7 +237,7 @@ def test_hipcc_accepts_what_it_is_given(hipcc: toolchain.Toolchain) -> None:
 @pytest.mark.toolchain
 def test_hipcc_does_not_understand_what_is_translated() -> None:
     """A row that hipcc has come to understand is one to take another look at."""
-    newest = max(toolchain.find(os.environ), key=lambda each: each.hip, default=None)
+    newest = max(toolchains.find(os.environ), key=lambda each: each.hip, default=None)
     if newest is None:
         pytest.skip("there is no hipcc: that it does not understand nvcc's options was NOT checked")
     # Not about whether an option is understood, but about what it means.
@@ -262,7 +262,7 @@ def test_hipcc_does_not_understand_what_is_translated() -> None:
 
 
 @pytest.mark.toolchain
-def test_every_option_of_nvcc_is_translated_or_understood(hipcc: toolchain.Toolchain) -> None:
+def test_every_option_of_nvcc_is_translated_or_understood(hipcc: toolchains.Toolchain) -> None:
     nvcc = shutil.which("nvcc")
     if nvcc is None:
         pytest.skip("there is no nvcc: that the table has all of its options was NOT checked")

@@ -5,9 +5,10 @@ from pathlib import PurePosixPath
 
 import pytest
 
-from hipport.languages.cuda import Cuda
-from hipport.pipeline import Outcome, run
-from hipport.project import Project
+from hipport.engine.outcomes import Outcome
+from hipport.engine.pipeline import run
+from hipport.program.project import Project
+from hipport.syntax.cuda import Cuda
 from hipport_passes import PASSES
 
 ASM = '__device__ int f(int a) {{ int r; asm("add.s32 %0, %1, 1;" : {} : {}); return r; }}\n'

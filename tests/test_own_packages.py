@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 import pytest
 
 import hipport
-from hipport.pipeline import Ported
+from hipport.engine.outcomes import Ported
 
 SETUP = {
     "setup.py": b'from setuptools import setup\nNAME = "gsplat"\nsetup(name=NAME)\n',

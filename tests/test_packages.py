@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import hipport
-from hipport.languages.cpp import Cpp
+from hipport.syntax.cpp import Cpp
 from recorded_builds import ENVIRONMENTS, record, untranslated
 from source_packages import PACKAGES, UNITS, unpacked
 

@@ -13,13 +13,15 @@ from pathlib import PurePosixPath
 import pytest
 
 import hipport
-from hipport.finding import Certainty, Finding
-from hipport.headers import text
-from hipport.languages.cuda import Cuda
-from hipport.languages.python import Python
-from hipport.pipeline import Outcome, Pass, Progress, run
-from hipport.project import Project, Target
-from hipport.source import Edit, NewFile, Source, Span
+from hipport.core.edits import Edit, NewFile, Span
+from hipport.core.finding import Certainty, Finding
+from hipport.core.source import Source
+from hipport.engine.outcomes import Outcome
+from hipport.engine.pipeline import Pass, Progress, run
+from hipport.program.own_headers import text
+from hipport.program.project import Project, Target
+from hipport.syntax.cuda import Cuda
+from hipport.syntax.python import Python
 
 TEXT = b"int first;\nint second;\n"
 
@@ -388,9 +390,8 @@ def test_processors_are_those_that_are_allowed() -> None:
     if not hasattr(os, "sched_setaffinity"):
         pytest.skip("this system cannot restrict a process to some processors: NOT CHECKED")
     one = min(os.sched_getaffinity(0))
-    said = (
-        f"import os; os.sched_setaffinity(0, {{{one}}}); from hipport.processors import processors; print(processors())"
-    )
+    said = f"import os; os.sched_setaffinity(0, {{{one}}}); "
+    said += "from hipport.toolchain.processors import processors; print(processors())"
     assert subprocess.run([sys.executable, "-c", said], capture_output=True, check=True).stdout.strip() == b"1"
 
 

@@ -16,9 +16,9 @@ import pytest
 
 import compiled
 import hipport
-from hipport.finding import Certainty
-from hipport.tables import load
-from hipport.toolchain import find
+from hipport.core.finding import Certainty
+from hipport.core.tables import load
+from hipport.toolchain.toolchains import find
 from hipport_passes import PASSES
 
 ROOT = Path(__file__).parent.parent

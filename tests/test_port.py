@@ -12,12 +12,15 @@ import pytest
 from click.testing import CliRunner, Result
 
 import hipport
-from hipport import builder, evidence, program_verifier, reading, verifier
+from hipport.building import builder
 from hipport.cli import main
-from hipport.evidence import Evidence
-from hipport.simt.extension import NotBuildable
-from hipport.toolchain import NoToolchain, Toolchain
-from hipport.verification import Configuration, Outcome, Ran, Verified
+from hipport.core import reading
+from hipport.executor.torch_extension import NotBuildable
+from hipport.reporting import evidence
+from hipport.reporting.evidence import Evidence
+from hipport.toolchain.toolchains import NoToolchain, Toolchain
+from hipport.verifying import extension_verifier, program_verifier
+from hipport.verifying.results import Configuration, Outcome, Ran, Verified
 from test_build import FAKE
 
 SUMS = Path(__file__).parent / "verified/sums.cu"
@@ -61,9 +64,9 @@ class Desk:
         #: What each verification was given: the texts of the original and of the port, by name.
         self.asked: list[dict[str, tuple[str, str]]] = []
         monkeypatch.setattr(builder, "find", lambda env, python: self.toolchains)
-        monkeypatch.setattr(verifier, "extension", lambda path, *, port, **_: self._verify(path, port))
+        monkeypatch.setattr(extension_verifier, "extension", lambda path, how, *, port, **_: self._verify(path, port))
         monkeypatch.setattr(
-            program_verifier, "program", lambda paths, arguments, *, port, **_: self._verify(paths[0], port(paths))
+            program_verifier, "program", lambda what, how, *, port, **_: self._verify(what.paths[0], port(what.paths))
         )
 
     def _verify(self, path: Path, port: hipport.Ported) -> Verified:
@@ -145,11 +148,11 @@ def test_a_recording_takes_the_place_of_cases(desk: Desk, tmp_path: Path, monkey
     recording.write_text("{}")
     asked: list[tuple[Path, Path, str]] = []
 
-    def replay(path: Path, calls: Path, *, port: hipport.Ported, **_: object) -> tuple[Verified, ...]:
+    def replay(path: Path, calls: Path, how: object, *, port: hipport.Ported, **_: object) -> tuple[Verified, ...]:
         asked.append((path, calls, texts(port)[Path("x.cu")]))
         return (replace(verified(), root=path, package="x"),)
 
-    monkeypatch.setattr(verifier, "replay", replay)
+    monkeypatch.setattr(extension_verifier, "replay", replay)
     out = tmp_path / "out"
     said = desk.command(desk.tree, "--replay", recording, "--out", out)
     assert said.exit_code == 0, said.output
@@ -217,7 +220,7 @@ def test_extensions_with_cases(desk: Desk) -> None:
     # What was run is what was written.
     assert desk.asked[0]["x.cu"] == (PROGRAM, (desk.tree / "one/x.cu").read_text())
     assert has(found.not_checked, "compiled: nothing was")
-    with pytest.raises(verifier.BadCases, match="here are 2"):
+    with pytest.raises(extension_verifier.BadCases, match="here are 2"):
         desk.port(cases=desk.tree / "one/cases.py")
 
 

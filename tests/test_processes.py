@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from hipport import processes
+from hipport.toolchain import processes
 
 PYTHON = Path(sys.executable)
 

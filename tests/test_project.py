@@ -12,10 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hipport.api import rewrite
-from hipport.discover import source
-from hipport.languages.cpp import Cpp
-from hipport.project import Project, Skipped, Target
-from hipport.source import Edit, Span
+from hipport.core.edits import Edit, Span
+from hipport.program import hip_backends
+from hipport.program.project import Project, Skipped, Target
+from hipport.syntax.cpp import Cpp
+from hipport.syntax.file_languages import source
 
 
 def project(files: dict[str, str], root: Path | None = None) -> Project:
@@ -182,7 +183,7 @@ ASKS = "#ifdef FAST_HIP\n#else\nfirst\n#endif\n"
     ],
 )
 def test_macros_for_hip_are_known_from_other_files_and_build_scripts(files: dict[str, str], known: bool) -> None:
-    whole = project(files).knowing_hip()
+    whole = hip_backends.known(project(files))
     (asking,) = (source for source in whole.sources if ASKS.encode() in source.text)
     assert isinstance(asking, Cpp)
     assert [asking[span].strip() for span in asking.cuda_only] == ([b"first"] if known else [])
@@ -194,7 +195,7 @@ def test_macros_for_hip_are_known_from_other_files_and_build_scripts(files: dict
 
 def test_files_that_say_nothing_of_hip_stay_the_same_objects() -> None:
     whole = project({"a.cu": "cudaFree(p);", "setup.py": "-DFAST_HIP"})
-    assert whole.knowing_hip() is whole
+    assert hip_backends.known(whole) is whole
 
 
 def test_home_is_where_all_that_belongs_together_lies() -> None:

@@ -32,8 +32,8 @@ import pytest
 
 import compiled
 import hipport
-from hipport.toolchain import Toolchain, find
-from hipport_passes.ptx.operations import review
+from hipport.toolchain.toolchains import Toolchain, find
+from hipport_passes.device.ptx.operations import review
 from ptx_columns import APPROXIMATE, FORMATS, Column, Format, bits_of, columns, words
 from ptx_definitions import decoded, defined, flushed
 from ptx_statements import device_program

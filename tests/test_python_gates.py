@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from hipport.languages.python import Python
-from hipport.pipeline import Ported, run
-from hipport.project import Project, Target
-from hipport_passes import python_gates
+from hipport.engine.outcomes import Ported
+from hipport.engine.pipeline import run
+from hipport.program.project import Project, Target
+from hipport.syntax.python import Python
+from hipport_passes.python import python_gates
 
 FIXTURES = Path(__file__).parent.parent / "fixtures" / "python_gates"
 

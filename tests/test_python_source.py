@@ -16,8 +16,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hipport.languages.python import Misplaced, Python, children
-from hipport.source import Span
+from hipport.core.edits import Span
+from hipport.syntax.python import Misplaced, Python, children
 
 
 def _python(text: bytes) -> Python:
@@ -131,7 +131,7 @@ def test_what_cannot_be_parsed_is_one_error_and_no_exception(text: bytes) -> Non
 def test_deep_nesting_does_not_end_the_process(piece: str) -> None:
     # In a child: what this guards against is a stack overflow, which takes the process with it.
     program = (
-        "from pathlib import PurePosixPath; from hipport.languages.python import Python;"
+        "from pathlib import PurePosixPath; from hipport.syntax.python import Python;"
         f"print(Python(PurePosixPath('x.py'), b'x = ' + {piece.encode()!r} * 100_000 + b'1').errors)"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)

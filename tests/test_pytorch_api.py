@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from hipport import simt
+from hipport import executor
 
 FIXTURES = Path(__file__).parent.parent / "fixtures" / "pytorch_api"
 #: What compiles without the headers of CUDA, and of which no part is left to a person.
@@ -33,7 +33,7 @@ def test_pytorch_takes_what_is_written(tmp_path: Path) -> None:
     assert torch is not None and torch.submodule_search_locations
     headers = Path(torch.submodule_search_locations[0], "include")
     # Tensors and operators, and nothing of what torch/extension.h brings besides: a third of the time.
-    light = Path(simt.__file__).parent / "include/torch_light"
+    light = Path(executor.__file__).parent / "native/include/torch_light"
     folders = [light, headers, headers / "torch/csrc/api/include", sysconfig.get_path("include")]
     command = [
         "g++",

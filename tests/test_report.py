@@ -14,16 +14,18 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import hipport
-from hipport import report
 from hipport.cli import main
-from hipport.facts import facts
-from hipport.finding import Certainty, Finding
-from hipport.group import Group
-from hipport.languages.cuda import Cuda
-from hipport.pipeline import Pass, Ported, run
-from hipport.project import Project, Skipped
-from hipport.report import as_diff, as_json, as_text, summary
-from hipport.source import Edit, NewFile, Source, Span
+from hipport.core.edits import Edit, NewFile, Span
+from hipport.core.finding import Certainty, Finding
+from hipport.core.group import Group
+from hipport.core.source import Source
+from hipport.engine.outcomes import Ported
+from hipport.engine.pipeline import Pass, run
+from hipport.program.project import Project, Skipped
+from hipport.reporting import report
+from hipport.reporting.grouped_findings import facts
+from hipport.reporting.report import as_diff, as_json, as_text, summary
+from hipport.syntax.cuda import Cuda
 
 
 def ported(text: bytes = b"a b\nc\n", certainty: Certainty = Certainty.REVIEW) -> Ported:

@@ -8,15 +8,16 @@ import pytest
 import tomllib
 from click.testing import CliRunner
 
-from hipport import api, config
+from hipport import api
 from hipport.cli import main
-from hipport.languages.packaging import Requirements
-from hipport.languages.shell import Command, Dockerfile, Shell
-from hipport.languages.toml import Toml
-from hipport.pipeline import Ported, run
-from hipport.project import Project, Target
-from hipport_passes import requirements
-from hipport_passes.packages import recipes
+from hipport.engine.outcomes import Ported
+from hipport.engine.pipeline import run
+from hipport.program.project import Project, Target
+from hipport.syntax.packaging import Requirements
+from hipport.syntax.shell import Command, Dockerfile, Shell
+from hipport.syntax.toml import Toml
+from hipport.workspace import config
+from hipport_passes.packages import recipes, requirements
 from hipport_passes.packages.judge import asked, judge
 
 PINNED = b"torch==2.1.0+cu118\n"

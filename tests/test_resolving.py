@@ -9,9 +9,9 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 import hipport
-from hipport.discover import discover, in_memory
-from hipport.languages.cpp import Cpp
-from hipport.project import Project
+from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp
+from hipport.workspace.discovery import discover, in_memory
 
 
 def meant(project: Project, path: str) -> list[list[str]]:

@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from hipport import api, verifier
+from hipport import api
 from hipport.cli import main
-from hipport.pipeline import Ported
-from hipport.verification import Configuration, Ran, Teeth, Verified
+from hipport.engine.outcomes import Ported
+from hipport.verifying import extension_verifier
+from hipport.verifying.results import Configuration, Ran, Teeth, Verified
 
 PROGRAM = """#include <cuda_runtime.h>
 #include <cstdio>
@@ -84,7 +85,7 @@ def texts(ported: Ported | None) -> dict[PurePath, str]:
 
 def test_an_extension_is_compared_with_what_was_saved(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = Asked()
-    monkeypatch.setattr(verifier, "extension", asked)
+    monkeypatch.setattr(extension_verifier, "extension", asked)
     (tree / "setup.py").write_text(SETUP)
     (tree / "x.cu").write_text(PROGRAM)
     rewrite(tree)
@@ -98,15 +99,15 @@ def test_an_extension_is_compared_with_what_was_saved(tree: Path, monkeypatch: p
     assert source.first.text.decode() == PROGRAM
 
     # Recordings are replayed so, too, and what is broken on purpose is broken there.
-    def replay(path: Path, recording: Path, **more: Any) -> tuple[Verified, ...]:
+    def replay(path: Path, recording: Path, how: object, **more: Any) -> tuple[Verified, ...]:
         return (asked(path, **more),)
 
-    def teeth(path: Path, **more: Any) -> Teeth:
+    def teeth(path: Path, how: object, **more: Any) -> Teeth:
         asked(path, **more)
         return Teeth(())
 
-    monkeypatch.setattr(verifier, "replay", replay)
-    monkeypatch.setattr(verifier, "teeth", teeth)
+    monkeypatch.setattr(extension_verifier, "replay", replay)
+    monkeypatch.setattr(extension_verifier, "teeth", teeth)
     (tree / "cases.py").write_text("")
     assert all(each.original and each.root == tree for each in api.replay(tree, "calls.json", env=env(tree)))
     assert api.verify_teeth([tree], env=env(tree)).original and (asked.path / "x.cu").read_text() == PROGRAM
@@ -114,7 +115,7 @@ def test_an_extension_is_compared_with_what_was_saved(tree: Path, monkeypatch: p
 
 def test_what_is_cuda_again_is_its_own_original(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = Asked()
-    monkeypatch.setattr(verifier, "extension", asked)
+    monkeypatch.setattr(extension_verifier, "extension", asked)
     (tree / "x.cu").write_text(PROGRAM)
     rewrite(tree)
     (tree / "x.cu").write_text(PROGRAM.replace("int main", "int newer; int main"))

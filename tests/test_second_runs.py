@@ -15,20 +15,21 @@ from pathlib import Path, PurePath
 import pytest
 
 from hipport.api import rewrite
-from hipport.finding import Certainty
-from hipport.languages.asked import MARK, asked
-from hipport.languages.cmake import CMake
-from hipport.languages.cpp import Cpp
-from hipport.languages.make import Makefile
-from hipport.languages.python import Python
-from hipport.pipeline import Outcome, Ported, run
-from hipport.project import Project, Target
-from hipport.source import Source
+from hipport.core.finding import Certainty
+from hipport.core.source import Source
+from hipport.engine.outcomes import Outcome, Ported
+from hipport.engine.pipeline import run
+from hipport.program.project import Project, Target
+from hipport.syntax.cmake_script import CMake
+from hipport.syntax.cpp import Cpp
+from hipport.syntax.make import Makefile
+from hipport.syntax.own_guards import MARK, asked
+from hipport.syntax.python import Python
 from hipport.testing import Fixture, fixtures
 from hipport_passes import PASSES
-from hipport_passes.build_scripts.cmake_trees import Tree
-from hipport_passes.build_scripts.conditions import Conditions
-from hipport_passes.helper_includes import USE, _included, _of
+from hipport_passes.build_files.build_scripts.cmake_trees import Tree
+from hipport_passes.build_files.build_scripts.script_conditions import Conditions
+from hipport_passes.names.helper_includes import USE, _included, _of
 from upstream import merged, upstream
 
 FOLDER = Path(__file__).parent.parent / "fixtures"

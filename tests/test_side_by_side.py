@@ -9,9 +9,9 @@ from random import Random
 import pytest
 
 import hipport
-from hipport.discover import source
-from hipport.languages.cpp import Cpp
-from hipport.source import Source
+from hipport.core.source import Source
+from hipport.syntax.cpp import Cpp
+from hipport.syntax.file_languages import source
 from hipport.testing import Fixture, fixtures, side_by_side
 from hipport_passes import PASSES
 

@@ -29,8 +29,8 @@ import pytest
 
 import compiled
 import hipport
-from hipport.toolchain import Toolchain, find
-from hipport_passes import simd_in_word
+from hipport.toolchain.toolchains import Toolchain, find
+from hipport_passes.device import simd_in_word
 
 INCLUDE = Path(__file__).parent.parent / "src/hipport/include"
 RECORDED = Path(__file__).with_suffix(".json")

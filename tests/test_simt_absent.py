@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from hipport.simt import compile as compiling
-from hipport.simt import messages
-from hipport.simt.absent import absent
+from hipport.executor import compile as compiling
+from hipport.executor import messages
+from hipport.executor.missing_names import absent
 
 PROGRAMS = {
     "the generator MTGP32": (

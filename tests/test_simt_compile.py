@@ -13,14 +13,14 @@ from pathlib import Path
 import pytest
 
 import hipport
-from hipport import toolchain
-from hipport.dry_runs import portable
-from hipport.simt import compile as compiling
-from hipport.simt import compilers
-from hipport.simt.compile import Builder, Options, program
-from hipport.simt.compilers import NoCompiler, find_compiler, probe
-from hipport.simt.messages import NotCompiled
-from hipport.simt.prepare import Dialect
+from hipport.building.dry_runs import portable
+from hipport.executor import compile as compiling
+from hipport.executor import compilers
+from hipport.executor.compile import Builder, Options, program
+from hipport.executor.compilers import NoCompiler, find_compiler, probe
+from hipport.executor.messages import NotCompiled
+from hipport.executor.prepare import Dialect
+from hipport.toolchain import toolchains
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="needs a C++ compiler")
 
@@ -83,11 +83,11 @@ def env(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
     """The environment, with a cache of its own, for an executor that nobody changes meanwhile."""
     copy = tmp_path_factory.mktemp("executor")
     with pytest.MonkeyPatch.context() as patch:
-        for name, place in (("INCLUDE", "simt/include"), ("RUNTIME", "simt/runtime"), ("HELPERS", "include")):
+        for name, place in (("INCLUDE", "native/include"), ("RUNTIME", "native/runtime"), ("HELPERS", "include")):
             shutil.copytree(getattr(compiling, name), copy / place)
             patch.setattr(compiling, name, copy / place)
         # But for what is kept by what is in the runtime's files.
-        kept, shared = copy / "cache/hipport/simt/runtime", toolchain.cache(os.environ) / "simt/runtime"
+        kept, shared = copy / "cache/hipport/simt/runtime", toolchains.cache(os.environ) / "simt/runtime"
         shared.mkdir(parents=True, exist_ok=True)
         kept.parent.mkdir(parents=True)
         kept.symlink_to(shared)
@@ -423,7 +423,7 @@ def test_without_a_compiler_it_is_said_what_is_needed(tmp_path: Path, env: dict[
 
 def test_inline_ptx_runs_as_functions(tmp_path: Path, env: dict[str, str]) -> None:
     """The original's assembly is what hipport makes of it: the executor has no other way to run it."""
-    from hipport_passes import inline_ptx
+    from hipport_passes.device import inline_ptx
 
     text = """
 #include <cstdio>

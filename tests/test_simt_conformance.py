@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from hipport import api
-from hipport.program_verifier import run
-from hipport.simt import compile as compiling
-from hipport.verification import Configuration
-from hipport.verifier import Limits
-from hipport_passes import inline_ptx
+from hipport.executor import compile as compiling
+from hipport.verifying.execution import Limits
+from hipport.verifying.results import Configuration
+from hipport_passes.device import inline_ptx
+from verifying import run
 
 HERE = Path(__file__).parent / "simt_conformance"
 PROGRAM = HERE / "conformance.cu"

@@ -22,10 +22,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hipport.simt.compile import INCLUDE, Options, dialect_defines, program
-from hipport.simt.compilers import NoCompiler, find_compiler
-from hipport.simt.messages import NotCompiled
-from hipport.simt.prepare import Dialect
+from hipport.executor.compile import INCLUDE, Options, dialect_defines, program
+from hipport.executor.compilers import NoCompiler, find_compiler
+from hipport.executor.messages import NotCompiled
+from hipport.executor.prepare import Dialect
 from test_half_helpers import PROGRAM as HALF_PROGRAM
 from test_half_helpers import cases as half_cases
 from test_warp_helpers import CONTEXTS, Calls, Lanes, _reached, calls

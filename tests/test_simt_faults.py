@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from hipport.program_verifier import Run, run
-from hipport.simt import compile as compiling
-from hipport.verification import Configuration
-from hipport.verifier import Limits
+from hipport.executor import compile as compiling
+from hipport.verifying.execution import Limits
+from hipport.verifying.program_runs import Run
+from hipport.verifying.results import Configuration
+from verifying import run
 
 HERE = Path(__file__).parent / "simt_faults"
 CUDA, HIP, WAITS, BALLOTS = (HERE / name for name in ("faults.cu", "faults.hip", "waits.hip", "ballots.hip"))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from hipport.simt import kept
+from hipport.executor import kept
 
 DAY = 86400.0
 
@@ -51,7 +51,7 @@ def test_what_was_used_lately_stays(tmp_path: Path) -> None:
 
 def test_what_is_held_stays(tmp_path: Path) -> None:
     folder = entry(tmp_path, "programs/aa/1", 3 * DAY)
-    holding = "import sys, time; from pathlib import Path; from hipport.simt import kept\n"
+    holding = "import sys, time; from pathlib import Path; from hipport.executor import kept\n"
     holding += "with kept.locked(Path(sys.argv[1])): print('held', flush=True); time.sleep(60)"
     with subprocess.Popen([sys.executable, "-c", holding, str(folder)], stdout=subprocess.PIPE) as process:
         assert process.stdout is not None

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from hipport.simt import compile as compiling
-from hipport.simt import compilers, run_time_compiler, thrust
-from hipport.simt.compile import Builder, Options, program
-from hipport.simt.messages import NotCompiled
+from hipport.executor import compile as compiling
+from hipport.executor import compilers, run_time_compiler, thrust
+from hipport.executor.compile import Builder, Options, program
+from hipport.executor.messages import NotCompiled
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="needs a C++ compiler")
 

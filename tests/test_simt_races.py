@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from hipport.program_verifier import run
-from hipport.simt import compile as compiling
-from hipport.verification import Configuration
-from hipport.verifier import Limits
+from hipport.executor import compile as compiling
+from hipport.verifying.execution import Limits
+from hipport.verifying.results import Configuration
+from verifying import run
 
 PROGRAM = Path(__file__).parent / "simt_faults/races.cu"
 ENV = {**os.environ}

@@ -6,11 +6,12 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 import hipport
-from hipport.discover import discover, source
-from hipport.languages.cuda import Cuda
-from hipport.project import Project
-from hipport.simt.prepare import PASSES, Dialect, _run, prepare
-from hipport.simt.shared import aliases
+from hipport.executor.prepare import PASSES, Dialect, _run, prepare
+from hipport.executor.shared import aliases
+from hipport.program.project import Project
+from hipport.syntax.cuda import Cuda
+from hipport.syntax.file_languages import source
+from hipport.workspace.discovery import discover
 from hipport_passes import BEFORE_EXECUTOR
 
 

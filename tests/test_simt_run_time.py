@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
+import verifying
 from hipport import api
-from hipport import program_verifier as programs
-from hipport.simt import run_time_compiler
-from hipport.simt.compile import Options, program
-from hipport.simt.run_time_compiler import Refused, Request, flags_of
-from hipport.toolchain import cache as cache_of
-from hipport_passes import inline_ptx
+from hipport.executor import run_time_compiler
+from hipport.executor.compile import Options, program
+from hipport.executor.run_time_compiler import Refused, Request, flags_of
+from hipport.toolchain.toolchains import cache as cache_of
+from hipport_passes.device import inline_ptx
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="needs a C++ compiler")
 
@@ -189,7 +189,7 @@ int main() {
 def test_original_and_port_are_compared(body: str, option: str, code: str, ok: bool, tmp_path: Path) -> None:
     source = tmp_path / "main.cu"
     source.write_text(VERIFIED.replace("BODY", body).replace("OPTION", option).replace("CODE", code))
-    verified = programs.program(
+    verified = verifying.program(
         [source], [], env={**os.environ}, port=lambda paths: api.rewrite(paths), orders=("forward",),
         passes=(inline_ptx.PASS,),
     )  # fmt: skip

@@ -13,9 +13,9 @@ from types import ModuleType
 
 import pytest
 
-from hipport.simt.compile import INCLUDE, Options, dialect_defines, include_folders, program
-from hipport.simt.compilers import NoCompiler, find_compiler
-from hipport.simt.prepare import Dialect
+from hipport.executor.compile import INCLUDE, Options, dialect_defines, include_folders, program
+from hipport.executor.compilers import NoCompiler, find_compiler
+from hipport.executor.prepare import Dialect
 
 HERE = Path(__file__).parent
 TEXT = (HERE / "simt_programs" / "runtime_api.cu").read_text(encoding="utf-8")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hipport.simt import compile as compiling
+from hipport.executor import compile as compiling
 
 PROGRAM = Path(__file__).parent / "verified/atomics.cu"
 COUNTS = "6250 " * 16
@@ -53,7 +53,17 @@ def test_what_counts_on_lanes_that_meet_behind_a_break_is_seen() -> None:
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("SIMT_WAVE", "48"), ("SIMT_ORDER", "sideways"), ("SIMT_THREADS", "0"), ("SIMT_CONVERGENCE", "some")],
+    [
+        ("SIMT_WAVE", "48"),
+        ("SIMT_WAVE", "64 lanes"),
+        ("SIMT_ORDER", "sideways"),
+        ("SIMT_ORDER", "random:one"),
+        ("SIMT_ORDER", "randomly"),
+        ("SIMT_THREADS", "0"),
+        ("SIMT_THREADS", "2x"),
+        ("SIMT_CONVERGENCE", "some"),
+        ("SIMT_WATCHDOG", "1 minute"),
+    ],
 )
 def test_what_is_not_understood_is_an_error(program: Path, name: str, value: str) -> None:
     done = ran(program, **{name: value})

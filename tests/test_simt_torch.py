@@ -17,13 +17,15 @@ from typing import Any, cast
 
 import pytest
 
-from hipport import verifier
-from hipport.diagnostics import Places
-from hipport.discover import discover
-from hipport.languages.cuda import Cuda
-from hipport.pipeline import run
-from hipport.project import Project
-from hipport.simt import extension, torch_devices
+import verifying
+from hipport.building.compiler_messages import Places
+from hipport.building.digests import Digests
+from hipport.engine.pipeline import run
+from hipport.executor import torch_devices, torch_extension
+from hipport.program.project import Project
+from hipport.syntax.cuda import Cuda
+from hipport.verifying import extension_verifier
+from hipport.workspace.discovery import discover
 from hipport_passes import PASSES
 
 
@@ -85,7 +87,7 @@ def test_of_two_registrations_the_gpus_is_the_cpus() -> None:
 
 
 def run_python(text: str) -> str:
-    folder = extension.HERE
+    folder = torch_extension.HERE.parent
     code = f"import sys; sys.path.insert(0, {str(folder)!r})\nimport pretend_gpu, torch\n" + textwrap.dedent(text)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -198,7 +200,7 @@ def reference(x, beyond):
 
 
 def test_every_header_of_cuda_has_its_counterpart_of_hip() -> None:
-    shims = Path(extension.__file__).parent / "include" / "torch_shims"
+    shims = torch_extension.HERE / "include/torch_shims"
     names = [path.relative_to(shims) for folder in shims.glob("*/**/cuda") for path in folder.rglob("*.*")]
     assert len(names) > 20
     for name in names:
@@ -224,7 +226,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_an_extension_runs_and_its_faults_are_found(small: Path) -> None:
-    verified = verifier.extension(small, env=os.environ, python=Path(sys.executable), orders=("forward", "reverse"))
+    verified = verifying.extension(small, env=os.environ, python=Path(sys.executable), orders=("forward", "reverse"))
     assert {path.name for path in small.iterdir()} == {"setup.py", "small.cu", "bindings.cpp", "cases.py", "small"}
     for ran in verified.ran:
         outcomes = {outcome.case: outcome for outcome in ran.outcomes}
@@ -244,7 +246,7 @@ def test_an_extension_runs_and_its_faults_are_found(small: Path) -> None:
 
 
 def test_one_changed_kernel_is_compiled_in_seconds(small: Path) -> None:
-    driver = verifier.Driver(small, os.environ, Path(sys.executable))
+    driver = verifying.driver(small)
     driver.build("original")
     assert driver.build("original").seconds == {}
     # Nothing that an earlier run of the tests has compiled.
@@ -258,8 +260,8 @@ def test_one_changed_kernel_is_compiled_in_seconds(small: Path) -> None:
 
 def test_what_does_not_compile_is_said_at_the_users_line(small: Path) -> None:
     (small / "small.cu").write_text(KERNEL.replace("gpuAtomicAdd(sum, x[i]);", "gpuAtomicAdd(sum, no_such_thing);"))
-    with pytest.raises(extension.NotBuildable, match=r"small\.cu:12: .*no_such_thing"):
-        verifier.Driver(small, os.environ, Path(sys.executable)).build("original")
+    with pytest.raises(torch_extension.NotBuildable, match=r"small\.cu:12: .*no_such_thing"):
+        verifying.driver(small).build("original")
 
 
 WAVES = """\
@@ -294,8 +296,8 @@ def test_the_size_of_a_wavefront_is_a_constant_where_there_is_one(small: Path, t
     (tree / "small.cu").write_text(WAVES)
     (tree / "cases.py").write_text(WAVES_CASES)
 
-    def verified(*waves: int) -> verifier.Verified:
-        return verifier.extension(
+    def verified(*waves: int) -> extension_verifier.Verified:
+        return verifying.extension(
             tree,
             env=os.environ,
             python=Path(sys.executable),
@@ -304,7 +306,7 @@ def test_the_size_of_a_wavefront_is_a_constant_where_there_is_one(small: Path, t
             waves=waves,
         )
 
-    with pytest.raises(extension.NotBuildable, match="give --wave 32, then --wave 64"):
+    with pytest.raises(torch_extension.NotBuildable, match="give --wave 32, then --wave 64"):
         verified(32, 64)
     ran = verified(64).ran
     assert [each.configuration.lanes for each in ran] == [32, 64]
@@ -333,21 +335,19 @@ def test_a_unit_that_needs_more_of_pytorch_gets_all_its_headers(
         Path(command[command.index("-o") + 1]).touch()
         return 0, ""
 
-    light = f"-I{extension._TORCH_LIGHT}"
-    monkeypatch.setattr(extension, "limited", limited)
+    light = f"-I{torch_extension._TORCH_LIGHT}"
+    monkeypatch.setattr(torch_extension, "limited", limited)
     compiler = SimpleNamespace(
         _command=lambda unit, headers: [headers, *([light] if headers != "whole" else [])],
         _is_of_host=lambda source: False,
         _made=lambda path: path,
-        _digest=lambda path: "",
-        cache=tmp_path,
-        env={},
-        timeout=1,
+        session=SimpleNamespace(digests=Digests()),
+        options=torch_extension.ExtensionOptions({}, tmp_path, Path(sys.executable), timeout=1),
         torch=SimpleNamespace(include=Path("/torch")),
         places=Places(tmp_path),
     )
-    unit = extension._Unit(tmp_path / "x.cpp", device, (), tmp_path, "x")
-    made = extension._Compiler.compile(cast(extension._Compiler, compiler), unit)
+    unit = torch_extension._Unit(tmp_path / "x.cpp", device, (), tmp_path, "x")
+    made = torch_extension._Compiler.compile(cast(torch_extension._Compiler, compiler), unit)
     assert [command[0] for command in commands] == tries
     assert made.path.exists() == (tries[-1] == "whole") and bool(made.messages) == (tries[-1] != "whole")
 
@@ -355,7 +355,7 @@ def test_a_unit_that_needs_more_of_pytorch_gets_all_its_headers(
 def test_calls_are_recorded_and_replayed(small: Path, tmp_path: Path) -> None:
     # The functions that are recorded may be anybody's: here the executor's build, on another machine nvcc's.
     (small / "small.cu").write_text(KERNEL.replace("TORCH_CHECK(unset", "if (false) TORCH_CHECK(unset"))
-    built = verifier.Driver(small, os.environ, Path(sys.executable)).build("original")
+    built = verifying.driver(small).build("original")
     program = tmp_path / "train.py"
     program.write_text(
         textwrap.dedent(
@@ -372,8 +372,8 @@ def test_calls_are_recorded_and_replayed(small: Path, tmp_path: Path) -> None:
     out = tmp_path / "calls.json"
     env = {**os.environ, "LD_PRELOAD": f"libstdc++.so.6 {built.libraries[0]}"}
     command = [sys.executable, str(program)]
-    assert verifier.record(command, out, env=env, folder=tmp_path, modules=("small._C",), calls=3) == 0
-    (verified,) = verifier.replay(small, out, env=os.environ, python=Path(sys.executable), orders=("forward",))
+    assert extension_verifier.record(command, out, env=env, folder=tmp_path, modules=("small._C",), calls=3) == 0
+    (verified,) = verifying.replay(small, out, env=os.environ, python=Path(sys.executable), orders=("forward",))
     assert verified.ok and verified.package == "small._C"
     assert [outcome.case for outcome in verified.ran[0].outcomes] == [f"small._C.add_up#{n}" for n in range(3)]
     # A training script calls more extensions than the one that is ported.
@@ -382,18 +382,18 @@ def test_calls_are_recorded_and_replayed(small: Path, tmp_path: Path) -> None:
         each["module"] = "other._C"
     out.with_name("two.json").write_text(json.dumps(whole))
     shutil.copy(out.with_suffix(".npz"), out.with_name("two.npz"))
-    (verified,) = verifier.replay(
+    (verified,) = verifying.replay(
         small, out.with_name("two.json"), env=os.environ, python=Path(sys.executable), orders=("forward",)
     )
     assert [outcome.case for outcome in verified.ran[0].outcomes] == ["small._C.add_up#0"]
     assert "calls of other._C: another extension's" in verified.not_checked
     whole["calls"][0]["module"] = "other._C"
     out.with_name("two.json").write_text(json.dumps(whole))
-    with pytest.raises(verifier.BadCases, match=r"calls of other._C; .* builds small._C"):
-        verifier.replay(small, out.with_name("two.json"), env=os.environ, python=Path(sys.executable))
+    with pytest.raises(extension_verifier.BadCases, match=r"calls of other._C; .* builds small._C"):
+        verifying.replay(small, out.with_name("two.json"), env=os.environ, python=Path(sys.executable))
     # A recording that says something else is noticed.
     (small / "small.cu").write_text(KERNEL.replace("gpuAtomicAdd(sum, x[i])", "gpuAtomicAdd(sum, x[i] + T(1))"))
-    (verified,) = verifier.replay(small, out, env=os.environ, python=Path(sys.executable), orders=("forward",))
+    (verified,) = verifying.replay(small, out, env=os.environ, python=Path(sys.executable), orders=("forward",))
     assert not verified.ok
 
 
@@ -415,7 +415,7 @@ def test_scratch_memory_is_passed_on_and_not_compared(
     factor: int, wrong: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     torch = pytest.importorskip("torch", reason="PyTorch is not installed: replays of scratch memory were NOT checked")
-    from hipport.simt import record_calls, run_cases
+    from hipport.executor import record_calls, run_cases
 
     recording = record_calls.Recording(tmp_path / "calls.json", calls=4, most=1 << 20)
     original = ModuleType("made")
@@ -449,7 +449,7 @@ def test_code_of_the_host_is_compiled_by_a_clang_that_can(tmp_path: Path) -> Non
     shared = include / "pybind11/conduit/pybind11_platform_abi_id.h"
     shared.parent.mkdir(parents=True)
     shared.touch()
-    torch = extension.Torch(Path(sys.executable), "2.13", include, tmp_path, tmp_path, True)
+    torch = torch_extension.Torch(Path(sys.executable), "2.13", include, tmp_path, tmp_path, True)
 
     def chosen(version: str, *, library: bool = True, **more: str) -> str:
         clang = programs / "clang++"
@@ -461,7 +461,7 @@ def test_code_of_the_host_is_compiled_by_a_clang_that_can(tmp_path: Path) -> Non
         # Nor is there a toolchain of which it could have one. What was asked once is remembered by the environment.
         home = tmp_path / f"{version}{library}{more}"
         env = {"PATH": f"{programs}:{os.environ['PATH']}", "HOME": str(home), **more}
-        return extension.host_compiler(torch, env).path
+        return torch_extension.host_compiler(torch, env).path
 
     own = str(programs / "clang++")
     assert chosen("21.1.0") == own
@@ -487,5 +487,5 @@ def test_a_package_in_a_folder_of_another_name_is_imported_by_its_own(tmp_path: 
         (tree / file).parent.mkdir(parents=True, exist_ok=True)
         (tree / file).write_text(name)
         for _ in range(2):
-            assert extension._import_path(extension.Module(name, tree / file), links) == path
+            assert torch_extension._import_path(torch_extension.Module(name, tree / file), links) == path
         assert path.joinpath(*name.split(".")).with_suffix(".so").read_text() == name

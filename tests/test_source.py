@@ -12,14 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hipport.languages.cmake import CMake
-from hipport.languages.cpp import Cpp
-from hipport.languages.cuda import Cuda
-from hipport.languages.make import Makefile
-from hipport.languages.packaging import Requirements, SetupCfg, ToxIni
-from hipport.languages.python import Python
-from hipport.languages.shell import Dockerfile, Shell
-from hipport.source import Conflict, Edit, Source, Span
+from hipport.core.edits import Conflict, Edit, Span
+from hipport.core.source import Source
+from hipport.syntax.cmake_script import CMake
+from hipport.syntax.cpp import Cpp
+from hipport.syntax.cuda import Cuda
+from hipport.syntax.make import Makefile
+from hipport.syntax.packaging import Requirements, SetupCfg, ToxIni
+from hipport.syntax.python import Python
+from hipport.syntax.shell import Dockerfile, Shell
 
 PATH = PurePosixPath("a.cu")
 TEXTS = st.text("ab\r\n", max_size=12).map(str.encode) | st.binary(max_size=12)
@@ -49,7 +50,7 @@ def edited(draw: st.DrawFn, generations: int = 1) -> Source:
 
 
 def conflict(a: Edit, b: Edit) -> bool:
-    """The rules of `hipport.source`, said pair by pair and byte by byte."""
+    """The rules of `hipport.core.source`, said pair by pair and byte by byte."""
     if a == b:
         return False
     if not len(a.span) and not len(b.span):

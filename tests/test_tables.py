@@ -10,11 +10,13 @@ from typing import Any
 import pytest
 
 import compiled
-from hipport.discover import source
-from hipport.source import Source
-from hipport.tables import load
-from hipport.toolchain import Toolchain, find
-from hipport_passes import api_names, fp8_formats, headers
+from hipport.core.source import Source
+from hipport.core.tables import load
+from hipport.syntax.file_languages import source
+from hipport.toolchain.toolchains import Toolchain, find
+from hipport_passes.device import fp8_formats
+from hipport_passes.names import api_names
+from hipport_passes.names.headers import header_tables
 
 PASSES = Path(api_names.__file__).parent
 OWN = load(PASSES / "api_names.own.toml")
@@ -93,7 +95,7 @@ def test_unsupported_names_come_with_a_reason() -> None:
 
 def test_headers_of_the_older_releases_are_in_their_folders() -> None:
     """`hipblas.h` without its folder is what peers write."""
-    for name, row in headers.table().rows.items():
+    for name, row in header_tables.table().rows.items():
         assert not row.hip or "/" in row.hip, name
 
 
@@ -175,7 +177,7 @@ def _errors(toolchain: Toolchain, program: str, file: Path) -> set[int]:
 
 def test_what_takes_the_place_of_a_name_leaves_a_file_its_language() -> None:
     """A file is CUDA's by such words: what one of its names decides in a first run, its port's decide in a second."""
-    known = headers.table()
+    known = header_tables.table()
     put = [(name.decode(), row.hip) for name, row in api_names.table().items() if row.hip]
     put += [
         (f"<{path}>", f"<{row.hip}>") for path, row in (known.rows | known.folders | known.families).items() if row.hip

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 import hipport
-from hipport.project import Target
+from hipport.program.project import Target
 
 HOST = b"void make(cudaTextureDesc* texture) { texture->filterMode = cudaFilterModeLinear; }\n"
 KERNEL = b"__global__ void k(cudaTextureObject_t t, float* x) { x[0] = tex2D<float>(t, 0.5f, 0.5f); }\n"

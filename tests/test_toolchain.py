@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from hipport import install_toolchain
-from hipport.cli import _TOOLCHAINS, main
-from hipport.toolchain import NoToolchain, Toolchain, cache, choose, find, probe
+from hipport.cli import main
+from hipport.cli.toolchain import TOOLCHAINS
+from hipport.toolchain import install_toolchain
+from hipport.toolchain.toolchains import NoToolchain, Toolchain, cache, choose, find, probe
 
 # Answers as hipcc does; what it knows of itself is in a file beside it, and what it was called with goes there too.
 FAKE = """#!/bin/sh
@@ -153,7 +154,7 @@ def test_what_is_installed_is_left_alone(tmp_path: Path, monkeypatch: pytest.Mon
     assert [each.name for each in hipcc.parents[2].iterdir()] == [".lock"]
     result = CliRunner().invoke(main, ["toolchain", "remove", "hipcc-7.0"])
     assert result.exit_code == 2 and "hipcc-7.0 is not installed" in result.stderr
-    assert tuple(install_toolchain.RECIPES)[::-1] == _TOOLCHAINS
+    assert tuple(install_toolchain.RECIPES)[::-1] == TOOLCHAINS
 
 
 def test_a_failed_or_killed_installation_leaves_nothing_and_is_done_again(

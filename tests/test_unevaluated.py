@@ -12,7 +12,7 @@ import pytest
 
 import compiled
 import hipport
-from hipport.toolchain import Toolchain, find
+from hipport.toolchain.toolchains import Toolchain, find
 
 ROOT = Path(__file__).parent.parent
 INCLUDE = Path(hipport.__file__).parent / "include"

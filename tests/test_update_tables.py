@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from hipport.tables import load
+from hipport.core.tables import load
 
 TOOL = Path(__file__).parent.parent / "tools" / "update_tables.py"
 

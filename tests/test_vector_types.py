@@ -5,11 +5,11 @@ from pathlib import PurePosixPath
 
 import pytest
 
-from hipport.languages.cpp import Cpp
-from hipport.languages.cuda import Cuda
-from hipport.pipeline import run
-from hipport.project import Project
-from hipport_passes import vector_types
+from hipport.engine.pipeline import run
+from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp
+from hipport.syntax.cuda import Cuda
+from hipport_passes.compatibility import vector_types
 
 OPERATOR = "{} float3 operator*(float3 a, float3 b) {{ return make_float3(a.x * b.x, a.y * b.y, a.z * b.z); }}\n"
 

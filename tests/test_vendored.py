@@ -9,12 +9,12 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from hipport.discover import discover
-from hipport.languages.cuda import Cuda
-from hipport.languages.python import Python
-from hipport.pipeline import run
-from hipport.project import Project, Skipped
-from hipport_passes import vendored
+from hipport.engine.pipeline import run
+from hipport.program.project import Project, Skipped
+from hipport.syntax.cuda import Cuda
+from hipport.syntax.python import Python
+from hipport.workspace.discovery import discover
+from hipport_passes.packages import vendored
 
 needs_torch = pytest.mark.skipif(
     importlib.util.find_spec("torch") is None,

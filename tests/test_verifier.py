@@ -12,9 +12,11 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 import hipport
-from hipport import traces, verifier, verify_report
-from hipport.mutants import mutations
-from hipport.verification import (
+import verifying
+from hipport.reporting import verify_report
+from hipport.verifying import extension_verifier, traces
+from hipport.verifying.mutants import mutations
+from hipport.verifying.results import (
     Configuration,
     Difference,
     Fault,
@@ -27,7 +29,7 @@ from hipport.verification import (
     Verified,
 )
 
-RUN_CASES = Path(verifier.__file__).parent / "simt/run_cases.py"
+RUN_CASES = Path(extension_verifier.__file__).parents[1] / "executor/run_cases.py"
 
 
 @pytest.fixture(scope="session")
@@ -41,7 +43,8 @@ def run_cases() -> ModuleType:
 
 
 def test_importing_needs_neither_numpy_nor_torch() -> None:
-    code = "import sys, hipport.verifier, hipport.verify_report; print({'numpy', 'torch'} & set(sys.modules))"
+    code = "import sys, hipport.verifying.extension_verifier, hipport.reporting.verify_report; "
+    code += "print({'numpy', 'torch'} & set(sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "set()"
 
 
@@ -189,12 +192,12 @@ def test_json() -> None:
 def test_an_original_that_is_wrong_itself_is_nothing_to_go_by() -> None:
     wrong = outcome("one", difference("recorded", "1 of 6 values differ"))
     ported = outcome("one", difference("original", "2 of 6 values differ"), difference("recorded"))
-    ran = verifier._with_trust(
+    ran = extension_verifier._with_trust(
         [Ran(Configuration("original", 32), (wrong,)), Ran(Configuration("ported", 64), (ported,))]
     )
     assert not ran[0].ok and ran[1].ok
     right = replace(wrong, outputs=(replace(wrong.outputs[0], differences=(difference("recorded"),)),))
-    ran = verifier._with_trust(
+    ran = extension_verifier._with_trust(
         [Ran(Configuration("original", 32), (right,)), Ran(Configuration("ported", 64), (ported,))]
     )
     assert ran[0].ok and not ran[1].ok
@@ -246,10 +249,14 @@ def test_cases_that_launch_nothing_are_said_to_be() -> None:
         outcomes = tuple(replace(outcome(case), launches=count) for case, count in launches.items())
         return [Ran(Configuration("original", 32), outcomes)]
 
-    assert list(verifier._without_kernels(ran(one=1, two=2))) == []
-    assert list(verifier._without_kernels(ran(empty=0, two=2))) == ["kernels in empty: none is launched there"]
-    assert list(verifier._without_kernels(ran(one=0, two=0))) == ["the kernels: none was launched in any case"]
-    assert list(verifier._without_kernels([Ran(Configuration("original", 32), (outcome("one"),))])) == []
+    assert list(extension_verifier._without_kernels(ran(one=1, two=2))) == []
+    assert list(extension_verifier._without_kernels(ran(empty=0, two=2))) == [
+        "kernels in empty: none is launched there"
+    ]
+    assert list(extension_verifier._without_kernels(ran(one=0, two=0))) == [
+        "the kernels: none was launched in any case"
+    ]
+    assert list(extension_verifier._without_kernels([Ran(Configuration("original", 32), (outcome("one"),))])) == []
 
 
 def test_weak_cases() -> None:
@@ -268,17 +275,17 @@ def test_weak_cases() -> None:
 
 
 def test_cases_that_cannot_be_used(tmp_path: Path) -> None:
-    driver = verifier.Driver(tmp_path, {}, Path(sys.executable))
-    with pytest.raises(verifier.BadCases, match=r"cases\.py is not there"):
+    driver = verifying.driver(tmp_path, {})
+    with pytest.raises(extension_verifier.BadCases, match=r"cases\.py is not there"):
         driver.file  # noqa: B018 - it looks
     (tmp_path / "cases.py").write_text("PACKAGE = 'p'\nCASES = {}\n")
-    with pytest.raises(verifier.BadCases, match="does not define call, inputs"):
-        verifier._declared(driver.file)
+    with pytest.raises(extension_verifier.BadCases, match="does not define call, inputs"):
+        extension_verifier._declared(driver.file)
     (tmp_path / "cases.py").write_text("PACKAGE = 'p'\nCASES = {}\ndef inputs(rng): ...\ndef call(p): ...\n")
-    assert verifier._declared(driver.file)[0] == "p"
+    assert extension_verifier._declared(driver.file)[0] == "p"
     (tmp_path / "cases.py").write_text("PACKAGE = 'p'\nCASES = {'a': {}}\ndef inputs(rng): ...\ndef call(p): ...\n")
-    with pytest.raises(verifier.BadCases, match="there is no case b; CASES has a"):
-        verifier._declared(driver.file, ["a", "b"])
+    with pytest.raises(extension_verifier.BadCases, match="there is no case b; CASES has a"):
+        extension_verifier._declared(driver.file, ["a", "b"])
 
 
 def test_nothing_to_run_is_no_result(run_cases: ModuleType) -> None:
@@ -318,7 +325,9 @@ def test_an_original_that_depends_on_the_order_of_its_threads_is_named() -> None
     ],
 )
 def test_cases_of_a_wrong_shape(tmp_path: Path, line: str, said: str) -> None:
-    run_cases = pytest.importorskip("hipport.simt.run_cases", reason="NOT CHECKED: no PyTorch", exc_type=ImportError)
+    run_cases = pytest.importorskip(
+        "hipport.executor.run_cases", reason="NOT CHECKED: no PyTorch", exc_type=ImportError
+    )
     (tmp_path / "cases.py").write_text(f"PACKAGE = 'p'\n{line}\ndef inputs(rng): ...\ndef call(p): ...\n")
     request = {"cases": str(tmp_path / "cases.py"), "folder": str(tmp_path), "runs": [], "output": str(tmp_path / "o")}
     (tmp_path / "request.json").write_text(json.dumps(request))
@@ -328,7 +337,9 @@ def test_cases_of_a_wrong_shape(tmp_path: Path, line: str, said: str) -> None:
 
 def test_an_output_that_is_no_array_is_named() -> None:
     """A gradient that did not come is None, which can be written and not be read."""
-    run_cases = pytest.importorskip("hipport.simt.run_cases", reason="NOT CHECKED: no PyTorch", exc_type=ImportError)
+    run_cases = pytest.importorskip(
+        "hipport.executor.run_cases", reason="NOT CHECKED: no PyTorch", exc_type=ImportError
+    )
     cases = SimpleNamespace(CASES={"a": {}}, inputs=lambda _rng: {}, call=lambda _package: {"out": 1.0, "slope": None})
     with pytest.raises(TypeError, match=r"call\(\) has to give tensors and numbers, and slope is None"):
         run_cases._one(cases, None, "a", "cpu")

@@ -12,9 +12,12 @@ from pathlib import Path
 import pytest
 
 import hipport
-from hipport import api, verifier, verify_report
-from hipport.verification import Configuration, Verified
-from hipport_passes import inline_ptx
+import verifying
+from hipport import api
+from hipport.reporting import verify_report
+from hipport.verifying import execution, extension_verifier
+from hipport.verifying.results import Configuration, Verified
+from hipport_passes.device import inline_ptx
 
 EXAMPLES = Path(__file__).parent.parent / "ext_examples"
 NAMES = sorted(path.parent.name for path in EXAMPLES.glob("*/cases.py"))
@@ -25,9 +28,9 @@ NO_WARPS = {"elementwise", "tiled_matmul", "tile_reduce", "scan_sort"}
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the executor is for Linux")
 
 
-def driver(example: str) -> verifier.Driver:
+def driver(example: str) -> extension_verifier.Driver:
     pytest.importorskip("torch", reason="PyTorch is not installed: the examples were not run")
-    return verifier.Driver(
+    return verifying.driver(
         EXAMPLES / example,
         os.environ,
         Path(sys.executable),
@@ -42,10 +45,10 @@ def test_verifies_at_both_wavefronts_in_all_orders(example: str) -> None:
     """And the original, which is built for that anyhow, is caught with 64 lanes if it counts on a warp's 32."""
     given = driver(example)
     sides = {"original": given.build("original"), "ported": given.build("ported", given.ported())}
-    configurations = [Configuration("original", 32, order) for order in verifier.ORDERS]
-    configurations += [Configuration("ported", lanes, order) for lanes in verifier.WAVES for order in verifier.ORDERS]
+    configurations = [Configuration("original", 32, order) for order in execution.ORDERS]
+    configurations += [Configuration("ported", lanes, order) for lanes in execution.WAVES for order in execution.ORDERS]
     wrong = [] if example in NO_WARPS else [Configuration("original", 64)]
-    # What verifier.extension does, but for the last: that it does so is tested in test_simt_torch.py.
+    # What extension_verifier.extension does, but for the last: that it does so is tested in test_simt_torch.py.
     recorded = EXAMPLES / example / "recorded.npz"
     gradients = "GRADIENTS" in given.file.read_text(encoding="utf-8")
     every, not_checked = given.run([*configurations, *wrong], sides, recorded=recorded, gradients=gradients)
@@ -54,7 +57,7 @@ def test_verifies_at_both_wavefronts_in_all_orders(example: str) -> None:
     verified = Verified(given.root, example, ran, not_checked)
     assert verified.ok, verify_report.as_text(verified)
     assert {str(each.configuration) for each in ran} == {
-        f"{side} {order}" for side in ("original@32", "ported@32", "ported@64") for order in verifier.ORDERS
+        f"{side} {order}" for side in ("original@32", "ported@32", "ported@64") for order in execution.ORDERS
     }
     against = {d.against for each in ran for o in each.outcomes for output in o.outputs for d in output.differences}
     assert {"original", "reference", "recorded"} <= against

@@ -14,9 +14,10 @@ from pathlib import Path
 import pytest
 
 import hipport
-from hipport import verifier, verify_report
-from hipport.simt import extension
-from hipport.verification import Configuration, Verified
+import verifying
+from hipport.executor import torch_extension
+from hipport.reporting import verify_report
+from hipport.verifying.results import Configuration, Verified
 from source_packages import downloaded, unpack
 
 #: Of those that are gathered, the files in csrc, csrc/cpu and csrc/cuda, by the name of their library.
@@ -38,7 +39,7 @@ pytestmark = [
 
 #: Of the types of numbers that a kernel is compiled for, those that cases have: each of the others takes as long.
 TYPES = """\
-#include <torch/extension.h>
+#include <torch/torch_extension.h>
 #undef AT_DISPATCH_CASE_INTEGRAL_TYPES
 #undef AT_DISPATCH_CASE_FLOATING_TYPES_AND
 #undef AT_DISPATCH_CASE_FLOATING_TYPES_AND2
@@ -100,7 +101,7 @@ def gather(tree: Path, package: str, libraries: tuple[str, ...]) -> None:
     (tree / "setup.py").write_text(SETUP.format(package=package))
 
 
-def show_as(built: extension.Built, libraries: tuple[str, ...]) -> None:
+def show_as(built: torch_extension.Built, libraries: tuple[str, ...]) -> None:
     """Have a package find all its libraries where there is one."""
     for module in built.modules:
         for name in libraries:
@@ -125,17 +126,18 @@ def test_gives_what_its_cpu_code_gives(package: str, tmp_path: Path) -> None:
         for_cpus = folder / "gathered" / tree.name
         shutil.copytree(tree, for_cpus, dirs_exist_ok=True)
     gather(for_cpus, name, libraries)
-    driver = verifier.Driver(
+    driver = verifying.driver(
         tree,
         {**env, "FORCE_ONLY_CUDA": "1"},
-        Path(sys.executable),
         cases=CASES / f"{name}_cases.py",
         port=lambda places: hipport.rewrite(places),
         jobs=2,
     )
     built = {
-        "cpu": extension.build(
-            for_cpus, "host", env={**env, "FORCE_ONLY_CPU": "1"}, cache=driver.kept, python=driver.python, jobs=2
+        "cpu": torch_extension.build(
+            for_cpus,
+            "host",
+            torch_extension.ExtensionOptions({**env, "FORCE_ONLY_CPU": "1"}, driver.kept, driver.how.python, jobs=2),
         ),
         "original": driver.build("original"),
         "ported": driver.build("ported", driver.ported()),

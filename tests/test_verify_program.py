@@ -13,13 +13,16 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from hipport import api, contained, toolchain, verification, verifier, verify_report
-from hipport import program_verifier as programs
+import verifying
+from hipport import api
 from hipport.cli import main
-from hipport.pipeline import Ported
-from hipport.simt.messages import NotCompiled
-from hipport.source import Edit, Span
-from hipport_passes import inline_ptx
+from hipport.core.edits import Edit, Span
+from hipport.engine.outcomes import Ported
+from hipport.executor.messages import NotCompiled
+from hipport.reporting import verify_report
+from hipport.toolchain import contained, toolchains
+from hipport.verifying import execution, printed_output, program_runs, results
+from hipport_passes.device import inline_ptx
 
 SUMS = Path(__file__).parent / "verified/sums.cu"
 ENV = {**os.environ}
@@ -39,10 +42,10 @@ def broken(old: bytes, new: bytes):  # type: ignore[no-untyped-def]
 
 
 def test_a_port_that_is_right() -> None:
-    verified = programs.program([SUMS], ["775"], env=ENV, port=lambda paths: api.rewrite(paths))
+    verified = verifying.program([SUMS], ["775"], env=ENV, port=lambda paths: api.rewrite(paths))
     assert verified.ok
     assert [str(each.configuration) for each in verified.ran] == [
-        f"{side} {order}" for side in ("original@32", "ported@32", "ported@64") for order in verifier.ORDERS
+        f"{side} {order}" for side in ("original@32", "ported@32", "ported@64") for order in execution.ORDERS
     ]
     # What is not compared is said.
     assert any("1 of 3 lines" in each for each in verified.not_checked)
@@ -51,7 +54,7 @@ def test_a_port_that_is_right() -> None:
 def test_asynchronous_copies_are_done_at_once() -> None:
     """The program says itself what the copies come to."""
     copies = SUMS.with_name("async_copies.cu")
-    verified = programs.program(
+    verified = verifying.program(
         [copies], [], env=ENV, port=lambda paths: api.rewrite(paths), passes=(inline_ptx.PASS,)
     )  # fmt: skip
     assert verified.ok
@@ -60,7 +63,7 @@ def test_asynchronous_copies_are_done_at_once() -> None:
 def test_collective_instructions_are_what_their_definitions_say() -> None:
     """The program says itself what they have to give; also where only some lanes come by in a turn of a loop."""
     collectives = SUMS.with_name("ptx_collectives.cu")
-    verified = programs.program(
+    verified = verifying.program(
         [collectives], [], env=ENV, port=lambda paths: api.rewrite(paths), passes=(inline_ptx.PASS,)
     )
     assert verified.ok and all(each.ok for each in verified.ran)
@@ -81,7 +84,7 @@ int main() {
 }
 """
     (tmp_path / "main.cu").write_text(program)
-    verified = programs.program(
+    verified = verifying.program(
         [tmp_path / "main.cu"],
         env=ENV,
         port=lambda paths: api.rewrite(paths),
@@ -102,10 +105,10 @@ def test_what_passes_left_or_assumed_is_told(tmp_path: Path) -> None:
         "#include <cuda_bf16.h>\n#include <cuda_fp8.h>\n__device__ __nv_fp8_e4m3 a;\n"
         "__device__ float f(float x) { return __float2bfloat16_ru(x); }\n"
     )
-    findings = verification.for_a_person(api.rewrite([tmp_path / "main.cu"]))
-    good = verification.Ran(verification.Configuration("ported", 32), ())
+    findings = results.for_a_person(api.rewrite([tmp_path / "main.cu"]))
+    good = results.Ran(results.Configuration("ported", 32), ())
     for ran, differs in (((good,), False), ((), True)):
-        verified = verification.Verified(tmp_path, "main", ran, (), for_a_person=findings)
+        verified = results.Verified(tmp_path, "main", ran, (), for_a_person=findings)
         text = verify_report.as_text(verified)
         assert "left to a person in the port:\n  main.cu:4: __float2bfloat16_ru: HIP has no such" in text
         assert ("assumed in the port:\n  main.cu:3: __nv_fp8_e4m3 → " in text) is differs
@@ -115,20 +118,22 @@ def test_what_passes_left_or_assumed_is_told(tmp_path: Path) -> None:
 
 def test_what_stands_in_for_cuda_is_what_its_documentation_says() -> None:
     """The program says itself what is wrong: device functions, vectors in memory, votes of a block, groups."""
-    verified = programs.program(
+    verified = verifying.program(
         [SUMS.with_name("stand_ins.cu")], [], env=ENV, port=lambda paths: api.rewrite(paths), passes=(inline_ptx.PASS,)
     )
     assert verified.ok and all(each.ok for each in verified.ran)
 
 
 def test_sines_of_great_angles_are_near_the_sine() -> None:
-    verified = programs.program([SUMS.with_name("great_angles.cu")], [], env=ENV, port=lambda paths: api.rewrite(paths))
+    verified = verifying.program(
+        [SUMS.with_name("great_angles.cu")], [], env=ENV, port=lambda paths: api.rewrite(paths)
+    )
     assert verified.ok and not verified.without_reference
 
 
 def test_functions_of_both_sides_take_the_side_that_they_are_called_on() -> None:
     """The program says itself what is wrong."""
-    verified = programs.program([SUMS.with_name("sides.cu")], env=ENV, port=lambda paths: api.rewrite(paths))
+    verified = verifying.program([SUMS.with_name("sides.cu")], env=ENV, port=lambda paths: api.rewrite(paths))
     assert verified.ok and all(each.ok for each in verified.ran)
 
 
@@ -154,7 +159,7 @@ int main() {
 def test_a_side_of_the_host_that_is_not_taken_is_not_checked(tmp_path: Path) -> None:
     sides = "#ifdef __CUDA_ARCH__\n#define SIDE 1\n#else\n#define SIDE 2\n#endif\n"
     (tmp_path / "main.cu").write_text(f'#include <cstdio>\n{sides}int main() {{ std::printf("%d\\n", SIDE); }}\n')
-    verified = programs.program([tmp_path / "main.cu"], env=ENV, orders=["forward"])
+    verified = verifying.program([tmp_path / "main.cu"], env=ENV, orders=["forward"])
     (said,) = [each for each in verified.not_checked if "side" in each]
     assert said == "the host's side of conditions on __CUDA_ARCH__, for which the device's stands: main.cu:2"
 
@@ -178,14 +183,14 @@ int main() {
 }
 """
     (tmp_path / "main.cu").write_text(program)
-    verified = programs.program(
+    verified = verifying.program(
         [tmp_path / "main.cu"], env=ENV, port=lambda paths: api.rewrite(paths), orders=("forward",)
     )
     assert verified.ok and all(each.ok for each in verified.ran)
 
 
 def test_atomic_objects_mean_the_same_when_ported() -> None:
-    verified = programs.program(
+    verified = verifying.program(
         [SUMS.with_name("atomic_objects.cu")], env=ENV, port=lambda paths: api.rewrite(paths), orders=("forward",)
     )
     assert verified.ok and all(each.ok for each in verified.ran)
@@ -217,7 +222,7 @@ def test_what_a_program_includes_is_ported_with_it(tmp_path: Path) -> None:
         ported.extend(sorted(path.name for path in paths))
         return api.rewrite(paths)
 
-    verified = programs.program(
+    verified = verifying.program(
         [main], env=ENV, port=port, orders=("forward",), passes=(inline_ptx.PASS,), vendored={"cnpy": ("cnpy.h",)}
     )
     assert verified.ok
@@ -238,7 +243,7 @@ def test_openmp_is_there_where_no_build_script_says_so(tmp_path: Path) -> None:
         "  for (int i = 0; i < 128; ++i) sum += h[i];\n"
         '  printf("%d %d\\n", threads, sum);\n  return threads != 4 || sum != 4 * 496;\n}\n'
     )
-    verified = programs.program([main], env=ENV, port=api.rewrite, orders=("forward",))
+    verified = verifying.program([main], env=ENV, port=api.rewrite, orders=("forward",))
     assert verified.ok, verified
 
 
@@ -259,7 +264,7 @@ def test_sources_find_headers_in_the_folder_beside_theirs(tmp_path: Path, folder
         place.parent.mkdir(exist_ok=True)
         place.write_text(text)
     sources = [tmp_path / "src/lanes.cu", tmp_path / "src/main.cpp"]
-    verified = programs.program(sources, env=ENV, port=lambda paths: api.rewrite(paths), orders=("forward",))
+    verified = verifying.program(sources, env=ENV, port=lambda paths: api.rewrite(paths), orders=("forward",))
     assert verified.ok and len(verified.ran) == 3
 
 
@@ -290,7 +295,7 @@ int main() {
     for text, ok in ((program, True), (program.replace("START 1", "START 2", 1), False)):
         path = tmp_path / "main.cu"
         path.write_text(text)
-        verified = programs.program([path], [], env=ENV, port=lambda paths: api.rewrite(paths))
+        verified = verifying.program([path], [], env=ENV, port=lambda paths: api.rewrite(paths))
         assert verified.ok is ok
         assert all(each.ok is (ok or "original" in str(each.configuration)) for each in verified.ran)
 
@@ -324,11 +329,11 @@ void run(int *out) {
 """
     (tmp_path / "a.cu").write_text(first)
     (tmp_path / "b.cu").write_text(second)
-    assert programs.program([tmp_path], [], env=ENV, port=lambda paths: api.rewrite(paths)).ok
+    assert verifying.program([tmp_path], [], env=ENV, port=lambda paths: api.rewrite(paths)).ok
     # Two programs are no units of one.
     (tmp_path / "b.cu").write_text(second + "int main() {}\n")
     with pytest.raises(NotCompiled, match="several programs"):
-        programs.program([tmp_path], [], env=ENV, port=lambda paths: api.rewrite(paths))
+        verifying.program([tmp_path], [], env=ENV, port=lambda paths: api.rewrite(paths))
 
 
 def test_a_folder_whose_makefile_compiles_sources_of_another(tmp_path: Path) -> None:
@@ -346,7 +351,7 @@ def test_a_folder_whose_makefile_compiles_sources_of_another(tmp_path: Path) -> 
         place = tmp_path / name
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(text)
-    verified = programs.program(
+    verified = verifying.program(
         [tmp_path / "app-cuda"], env=ENV, port=lambda paths: api.rewrite(paths), orders=("forward",)
     )
     assert verified.ok and all(each.ok for each in verified.ran)
@@ -362,7 +367,7 @@ def test_a_folder_whose_makefile_compiles_sources_of_another(tmp_path: Path) -> 
     ids=["ballots of the whole wavefront", "a step is missing", "only what is printed is wrong"],
 )
 def test_a_port_that_is_wrong(old: bytes, new: bytes, lanes: set[int]) -> None:
-    verified = programs.program([SUMS], ["775"], env=ENV, port=broken(old, new), orders=("forward",))
+    verified = verifying.program([SUMS], ["775"], env=ENV, port=broken(old, new), orders=("forward",))
     assert not verified.ok
     assert {each.configuration.lanes for each in verified.ran if not each.ok} == lanes
     assert {each.configuration.side for each in verified.ran if not each.ok} == {"ported"}
@@ -374,7 +379,7 @@ def test_a_port_that_is_wrong(old: bytes, new: bytes, lanes: set[int]) -> None:
 
 def test_a_fault_of_the_port_is_named_at_the_line_of_the_user() -> None:
     port = broken(b"if (lane == 0) {", b"if (lane == 0) { out[1000000] = 0;")
-    verified = programs.program([SUMS], ["775"], env=ENV, port=port, orders=("forward",))
+    verified = verifying.program([SUMS], ["775"], env=ENV, port=port, orders=("forward",))
     outcomes = [outcome for ran in verified.ran for outcome in ran.outcomes]
     assert [outcome.status for outcome in outcomes] == ["ok", "fault", "fault"]
     (fault,) = outcomes[1].faults
@@ -383,7 +388,7 @@ def test_a_fault_of_the_port_is_named_at_the_line_of_the_user() -> None:
 
 
 def test_teeth() -> None:
-    teeth = programs.teeth([SUMS], ["775"], env=ENV, port=lambda paths: api.rewrite(paths), most=2)
+    teeth = verifying.program_teeth([SUMS], ["775"], env=ENV, port=lambda paths: api.rewrite(paths), most=2)
     first, *others = teeth.mutants
     assert (first.what, len(first.noticed)) == ("the original, with 64 lanes", 1)
     assert others
@@ -410,7 +415,7 @@ def test_what_is_printed_of_the_device_is_not_compared(tmp_path: Path) -> None:
     answers = {}
     for lanes in ("32", "p.warpSize"):
         main.write_text(text.replace("LANES", lanes))
-        verified = programs.program([main], env=ENV, port=lambda paths: api.rewrite(paths), orders=("forward",))
+        verified = verifying.program([main], env=ENV, port=lambda paths: api.rewrite(paths), orders=("forward",))
         answers[lanes] = [each.ok for each in verified.ran]
         assert any("1 of 3 lines" in each and each.endswith(": 1") for each in verified.not_checked)
     # What is not said to be about the device is compared.
@@ -434,8 +439,8 @@ def test_what_cannot_be_run_is_an_error(tmp_path: Path, text: str | None, said: 
     assert said in done.output
 
 
-def ran(text: str, status: int | None = 0) -> programs.Run:
-    return programs.Run(status, tuple(text.splitlines()), "", 0.1, ())
+def ran(text: str, status: int | None = 0) -> program_runs.Run:
+    return program_runs.Run(status, tuple(text.splitlines()), "", 0.1, ())
 
 
 @pytest.mark.parametrize(
@@ -467,76 +472,77 @@ def ran(text: str, status: int | None = 0) -> programs.Run:
     ],
 )
 def test_what_is_printed(first: str, again: str, other: str, same: bool) -> None:
-    ignored = programs._varying(ran(first), ran(again))
-    difference = programs._printed(ran(other), ran(first), ignored, True)
+    ignored = printed_output.varying_in(ran(first), ran(again))
+    difference = printed_output.printed(ran(other), ran(first), ignored, True)
     assert difference.ok is same, difference
 
 
 def test_a_number_may_differ_by_what_the_original_differs_from_itself() -> None:
     """9.9e-4 between orders of the original's threads, 1.05e-3 in the port."""
     first, reverse, port = ran("sum 1.00000\nn 1"), ran("sum 1.00099\nn 1"), ran("sum 0.99895\nn 1")
-    alone = programs.Varying()
-    assert programs._printed(port, first, alone, True).why == "1 of 2 lines differ"
-    spread = replace(alone, spreads=programs._spreads(first, [reverse], alone))
+    alone = printed_output.Varying()
+    assert printed_output.printed(port, first, alone, True).why == "1 of 2 lines differ"
+    spread = replace(alone, spreads=printed_output.spreads_of(first, [reverse], alone))
     assert set(spread.spreads) == {(0, 0)}
-    assert not programs._printed(port, first, spread, True).why
+    assert not printed_output.printed(port, first, spread, True).why
     # In any order of lines, too; four times as much is too much; and nothing else gets wider.
-    assert not programs._printed(ran("n 1\nsum 0.99895"), first, spread, True).why
-    assert programs._printed(ran("sum 0.99\nn 1"), first, spread, True).why
-    assert programs._printed(ran("sum 1.00000\nn 1.01"), first, spread, True).why
-    said = list(programs._left_out(True, "none", first, spread))
+    assert not printed_output.printed(ran("n 1\nsum 0.99895"), first, spread, True).why
+    assert printed_output.printed(ran("sum 0.99\nn 1"), first, spread, True).why
+    assert printed_output.printed(ran("sum 1.00000\nn 1.01"), first, spread, True).why
+    said = list(printed_output.left_out(True, "none", first, spread))
     assert any("4 times what the original's differ by" in each and "line 1 within 0.004" in each for each in said)
     # An original that differs by more than a number may is no measure, and nothing follows from it.
-    assert not programs._spreads(first, [ran("sum 1.1\nn 1")], alone)
-    assert not programs._spreads(first, [ran("sum 1.0\nm 1"), ran("sum 1.0")], alone)
+    assert not printed_output.spreads_of(first, [ran("sum 1.1\nn 1")], alone)
+    assert not printed_output.spreads_of(first, [ran("sum 1.0\nm 1"), ran("sum 1.0")], alone)
 
 
 def test_an_original_that_fails_its_own_check_is_no_reference() -> None:
     first = ran("FAIL", 1)
     for other, ok in ((ran("PASS"), True), (ran("FAIL", 1), False), (first, False)):
-        outcome = programs._outcome("x", other, first, programs.Varying(), 3)
+        outcome = printed_output.outcome("x", other, first, printed_output.Varying(), 3)
         status, printed = (d.ok for output in outcome.outputs for d in output.differences)
         assert (status, printed) == (ok, True)
 
 
 def test_what_a_failing_original_said_last_is_shown_once() -> None:
-    first = programs.Run(1, ("1",), "sizes\n\nexpected 3\ngot 4\n", 0.1, ())
-    outcome = programs._outcome("x", first, first, programs.Varying(), 3)
-    sides = (verification.Configuration("original", 32, "forward"), verification.Configuration("ported", 64, "forward"))
-    verified = verification.Verified(Path(), "x", tuple(verification.Ran(side, (outcome,)) for side in sides), ())
+    first = program_runs.Run(1, ("1",), "sizes\n\nexpected 3\ngot 4\n", 0.1, ())
+    outcome = printed_output.outcome("x", first, first, printed_output.Varying(), 3)
+    sides = (results.Configuration("original", 32, "forward"), results.Configuration("ported", 64, "forward"))
+    verified = results.Verified(Path(), "x", tuple(results.Ran(side, (outcome,)) for side in sides), ())
     said = verify_report.as_text(verified)
     assert said.count("\n    sizes\n    expected 3\n    got 4\n") == 1 and said.count("got 4") == 1
     # It is like itself in its first order: nothing is said of orders.
     assert not verified.depends_on_order and "another order" not in said.replace("\n", " ")
     # What says it on standard output, too; and nothing of one that is right.
-    assert programs._outcome("x", ran("FAIL", 1), first, programs.Varying(), 3).message == "FAIL"
-    assert programs._outcome("x", ran("PASS"), first, programs.Varying(), 3).message == ""
+    assert printed_output.outcome("x", ran("FAIL", 1), first, printed_output.Varying(), 3).message == "FAIL"
+    assert printed_output.outcome("x", ran("PASS"), first, printed_output.Varying(), 3).message == ""
 
 
 def test_an_original_that_fails_its_check_verifies_no_port() -> None:
-    first = programs.Run(1, ("FAIL",), "", 0.1, ())
-    sides = (verification.Configuration("original", 32, "forward"), verification.Configuration("ported", 64, "forward"))
+    first = program_runs.Run(1, ("FAIL",), "", 0.1, ())
+    sides = (results.Configuration("original", 32, "forward"), results.Configuration("ported", 64, "forward"))
     outcomes = [
-        programs._outcome("x", each, first, programs.Varying(), n) for n, each in enumerate((first, ran("PASS")))
+        printed_output.outcome("x", each, first, printed_output.Varying(), n)
+        for n, each in enumerate((first, ran("PASS")))
     ]
-    verified = verification.Verified(
-        Path(), "x", tuple(verification.Ran(side, (each,)) for side, each in zip(sides, outcomes, strict=True)), ()
+    verified = results.Verified(
+        Path(), "x", tuple(results.Ran(side, (each,)) for side, each in zip(sides, outcomes, strict=True)), ()
     )
     assert outcomes[1].ok and not verified.ok and verified.without_reference == ("x",)
     said = verify_report.as_text(verified)
     assert said.endswith("nothing to compare with: the original fails its own check in x\n")
     # Nor where it passes in another order: what it gave first is what all is compared with.
-    in_reverse = verification.Configuration("original", 32, "reverse")
-    passes = verification.Ran(in_reverse, (programs._outcome("x", ran("PASS"), first, programs.Varying(), 1),))
+    in_reverse = results.Configuration("original", 32, "reverse")
+    passes = results.Ran(in_reverse, (printed_output.outcome("x", ran("PASS"), first, printed_output.Varying(), 1),))
     assert passes.ok and not replace(verified, ran=(*verified.ran, passes)).ok
 
 
 def test_an_original_with_races_is_told_from_one_that_does_not_end() -> None:
-    side = verification.Configuration("original", 32, "forward")
+    side = results.Configuration("original", 32, "forward")
     for level, said in (("warning", "the original has races in x"), ("fault", "the original does not end in x")):
-        fault = verification.Fault("race", "two writes", Path("x.cu"), 3, "k", level)
-        outcome = programs._outcome("x", replace(ran("1"), faults=(fault,)), ran("1"), programs.Varying(), 0)
-        verified = verification.Verified(Path(), "x", (verification.Ran(side, (outcome,)),), ())
+        fault = results.Fault("race", "two writes", Path("x.cu"), 3, "k", level)
+        outcome = printed_output.outcome("x", replace(ran("1"), faults=(fault,)), ran("1"), printed_output.Varying(), 0)
+        verified = results.Verified(Path(), "x", (results.Ran(side, (outcome,)),), ())
         assert verify_report.as_text(verified).endswith(f"nothing to compare with: {said}\n")
 
 
@@ -587,7 +593,7 @@ def test_an_original_that_fails_its_own_check_is_looked_at_for_races(
 ) -> None:
     text = FAILING.replace("SPACE", space).replace("BARRIER", barrier).replace("EXPECTED", str(expected))
     (tmp_path / "main.cu").write_text(text)
-    verified = programs.program([tmp_path / "main.cu"], env=ENV, port=None, orders=["reverse", "forward"])
+    verified = verifying.program([tmp_path / "main.cu"], env=ENV, port=None, orders=["reverse", "forward"])
     found = {fault.kind: fault for each in verified.ran for outcome in each.outcomes for fault in outcome.faults}
     assert not verified.ok and set(found) == kinds
     assert all((each.kernel, each.line in (4, 6)) == ("reversed", True) for each in found.values())
@@ -613,7 +619,7 @@ def test_sanitizers(tmp_path: Path, kind: str) -> None:
 def _is_ours(exe: Path) -> bool:
     """Whether a process runs a program of the executor; a compiler may have ended meanwhile."""
     try:
-        return exe.readlink().is_relative_to(toolchain.cache(os.environ))
+        return exe.readlink().is_relative_to(toolchains.cache(os.environ))
     except OSError:
         return False
 

@@ -17,7 +17,7 @@ import pytest
 
 import compiled
 import hipport
-from hipport.toolchain import Toolchain, find
+from hipport.toolchain.toolchains import Toolchain, find
 
 TESTS = Path(__file__).parent
 INCLUDE = TESTS.parent / "src/hipport/include"

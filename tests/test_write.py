@@ -16,6 +16,7 @@ import sys
 import tempfile
 import threading
 import time
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -26,10 +27,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import hipport
-from hipport import write
-from hipport.journal import Journal, hash_of, refuse_half_done
-from hipport.placing import Below
-from hipport.write import Change, Refused, Written
+from hipport import api
+from hipport.core.edits import Span
+from hipport.core.placing import Below
+from hipport.workspace import writing
+from hipport.workspace.journal import Journal, hash_of, refuse_half_done
+from hipport.workspace.writing import Change, Refused, Written
 
 ROOT_USER = os.geteuid() == 0
 
@@ -64,7 +67,7 @@ def lay(root: Path, files: Mapping[str, bytes], modes: Mapping[str, int] = {}) -
         path.chmod(modes.get(name, 0o644))
 
 
-def killed_at(step: int, act: Callable[[write.Step], object]) -> bool:
+def killed_at(step: int, act: Callable[[writing.Step], object]) -> bool:
     """Do `act` in a process that gets SIGKILL at its step number `step`; say whether it got that far."""
     child = os.fork()
     if not child:
@@ -84,7 +87,7 @@ def killed_at(step: int, act: Callable[[write.Step], object]) -> bool:
     return os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
 
 
-def failing_at(step: int, error: BaseException) -> write.Step:
+def failing_at(step: int, error: BaseException) -> writing.Step:
     count = 0
 
     def at(name: str) -> None:
@@ -153,13 +156,13 @@ def without_journal(found: dict[str, object]) -> dict[str, object]:
 def test_all_is_written_and_undo_brings_all_back(case: Case) -> None:
     with laid(case) as root:
         before = tree(root)
-        written = write.write(root, case.changes)
+        written = writing.write(root, case.changes)
         changed = [each for each in case.changes if each.before != each.after]
         assert written == Written(tuple(each.path for each in changed))
         assert without_journal(tree(root)) == expected(case, before)
         if changed:
             assert (root / ".hipport" / ".gitignore").read_text().splitlines()[-1] == "*"
-            assert set(write.undo(root).paths) == {each.path for each in changed}
+            assert set(writing.undo(root).paths) == {each.path for each in changed}
         assert tree(root) == before
 
 
@@ -169,16 +172,16 @@ def test_killed_anywhere_the_tree_is_all_before_or_all_after(case: Case, step: i
     with laid(case) as root:
         before = tree(root)
         after = expected(case, before)
-        killed = killed_at(step, lambda at: write.write(root, case.changes, at=at))
+        killed = killed_at(step, lambda at: writing.write(root, case.changes, at=at))
         half = {name for name, what in tree(root).items() if before.get(name) != what and after.get(name) == what}
         done = not killed or (without_journal(tree(root)) == after and not Journal(root).unfinished)
-        recovered = write.recover(root)
+        recovered = writing.recover(root)
         if done:
             assert without_journal(tree(root)) == after
         else:
             assert tree(root) == before
             assert {str(path) for path in recovered} == {n for n in half if after[n] != "folder"}
-        assert write.recover(root) == ()
+        assert writing.recover(root) == ()
 
 
 @given(cases(), st.integers(1, 25), st.booleans())
@@ -186,14 +189,14 @@ def test_killed_anywhere_the_tree_is_all_before_or_all_after(case: Case, step: i
 def test_killed_while_undoing_the_next_one_ends_it(case: Case, step: int, again: bool) -> None:
     with laid(case) as root:
         before = tree(root)
-        write.write(root, case.changes)
+        writing.write(root, case.changes)
         if tree(root) == before:
             return
         after = tree(root)
-        if killed_at(step, lambda at: write.undo(root, at=at)):
+        if killed_at(step, lambda at: writing.undo(root, at=at)):
             if again:  # killed while recovering, too
-                killed_at(step, lambda at: write.write(root, [], at=at))
-            write.recover(root)
+                killed_at(step, lambda at: writing.write(root, [], at=at))
+            writing.recover(root)
         assert tree(root) in (before, after)
 
 
@@ -203,10 +206,10 @@ def test_a_failure_anywhere_leaves_everything_as_it_was(case: Case, step: int, e
     with laid(case) as root:
         before = tree(root)
         try:
-            write.write(root, case.changes, at=failing_at(step, error))
+            writing.write(root, case.changes, at=failing_at(step, error))
         except (Refused, KeyboardInterrupt, OSError):
             if Journal(root).done:  # it failed after all was done
-                write.undo(root)
+                writing.undo(root)
             assert tree(root) == before
 
 
@@ -215,15 +218,15 @@ def test_a_failure_anywhere_leaves_everything_as_it_was(case: Case, step: int, e
 def test_an_undo_that_fails_leaves_everything_written(case: Case, step: int) -> None:
     with laid(case) as root:
         before = tree(root)
-        write.write(root, case.changes)
+        writing.write(root, case.changes)
         after = tree(root)
         try:
-            write.undo(root, at=failing_at(step, OSError(errno.EACCES, "Permission denied")))
+            writing.undo(root, at=failing_at(step, OSError(errno.EACCES, "Permission denied")))
         except Refused:
             assert tree(root) == after
             if after != before:
-                write.undo(root)
-        write.recover(root)  # what is left of a journal that could not be removed
+                writing.undo(root)
+        writing.recover(root)  # what is left of a journal that could not be removed
         assert tree(root) == before
 
 
@@ -238,18 +241,18 @@ def test_runs_are_undone_one_after_the_other(many: list[Case]) -> None:
             for each in case.changes:
                 path = root / each.path
                 changes.append(Change(each.path, path.read_bytes() if path.exists() else None, each.after))
-            if write.write(root, changes).paths:
+            if writing.write(root, changes).paths:
                 states.append(without_journal(tree(root)))
             for each in changes:
                 if each.before is not None and each.before != each.after:
                     first.setdefault(str(each.path), each.before)
-        assert {str(path): text for path, text in write.originals(root).items()}.keys() <= first.keys()
+        assert {str(path): text for path, text in writing.originals(root).items()}.keys() <= first.keys()
         for state in reversed(states[:-1]):
-            write.undo(root)
+            writing.undo(root)
             assert without_journal(tree(root)) == state
         assert tree(root) == states[0]
         with pytest.raises(Refused, match="changed nothing here"):
-            write.undo(root)
+            writing.undo(root)
 
 
 @given(cases(), st.integers(1, 40))
@@ -261,14 +264,14 @@ def test_the_same_where_files_can_have_one_name_only(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(os, "link", link)
     with laid(case) as root:
         before = tree(root)
-        killed_at(step, lambda at: write.write(root, case.changes, at=at))
-        write.recover(root)
+        killed_at(step, lambda at: writing.write(root, case.changes, at=at))
+        writing.recover(root)
         if tree(root) != before:
             assert without_journal(tree(root)) == expected(case, before)
-            killed_at(step, lambda at: write.undo(root, at=at))
-            write.recover(root)
+            killed_at(step, lambda at: writing.undo(root, at=at))
+            writing.recover(root)
             if tree(root) != before:
-                write.undo(root)
+                writing.undo(root)
         assert tree(root) == before
 
 
@@ -279,8 +282,8 @@ def test_killed_at_any_moment(tmp_path: Path) -> None:
     before = tree(tmp_path)
     script = f"""
 from pathlib import Path, PurePath, PurePosixPath
-from hipport.placing import Below
-from hipport.write import Change, undo, write
+from hipport.core.placing import Below
+from hipport.workspace.writing import Change, undo, write
 root = Path({str(tmp_path)!r})
 print("on", flush=True)
 while True:
@@ -295,11 +298,11 @@ while True:
             time.sleep(0.007 * (attempt + 1))
             process.kill()
         interrupted += bool(Journal(tmp_path).unfinished)
-        write.recover(tmp_path)
+        writing.recover(tmp_path)
         found = without_journal(tree(tmp_path))
         if found != before:
             assert {what[1] for what in found.values() if what != "folder"} == {b"b" * 3000}
-            write.undo(tmp_path)
+            writing.undo(tmp_path)
         assert tree(tmp_path) == before
         if interrupted == 3:
             return
@@ -313,7 +316,7 @@ def test_files_that_changed_are_named_and_nothing_is_written(tmp_path: Path) -> 
     lay(tmp_path, {"a.cu": b"mine", "b.cu": b"b", "c.cu": b"c", "new.h": b"there"})
     before = tree(tmp_path)
     with pytest.raises(Refused) as refused:
-        write.write(
+        writing.write(
             tmp_path,
             [
                 change("a.cu", b"a", b"A"),
@@ -338,26 +341,26 @@ def test_a_file_that_changes_while_others_are_written_is_left_as_it_is(tmp_path:
                 (root / "b.cu").write_bytes(b"somebody's")
 
         with pytest.raises(Refused, match=r"b\.cu: changed while"):
-            write.write(root, [change("a.cu", b"a", b"A"), change("b.cu", b"b", b"B")], at=at)
+            writing.write(root, [change("a.cu", b"a", b"A"), change("b.cu", b"b", b"B")], at=at)
         assert {name: what[1] for name, what in tree(root).items()} == {"a.cu": b"a", "b.cu": b"somebody's"}
 
 
 def test_undo_refuses_when_files_were_changed_since_and_restores_none(tmp_path: Path) -> None:
     lay(tmp_path, {"a.cu": b"a", "b.cu": b"b", "c.cu": b"c"})
     changes = [change(f"{name}.cu", name.encode(), name.upper().encode()) for name in "abc"]
-    write.write(tmp_path, [*changes, change("n.h", None, b"n")])
+    writing.write(tmp_path, [*changes, change("n.h", None, b"n")])
     (tmp_path / "b.cu").write_bytes(b"edited")
     (tmp_path / "c.cu").unlink()
     (tmp_path / "n.h").write_bytes(b"edited")
     before = tree(tmp_path)
     with pytest.raises(Refused) as refused:
-        write.undo(tmp_path)
+        writing.undo(tmp_path)
     assert [problem.partition(":")[0] for problem in refused.value.problems] == ["b.cu", "c.cu", "n.h"]
     assert tree(tmp_path) == before
     (tmp_path / "b.cu").write_bytes(b"b")  # put back by hand: nothing to do there
     (tmp_path / "c.cu").write_bytes(b"C")
     (tmp_path / "n.h").unlink()
-    assert write.undo(tmp_path).paths == paths("a.cu", "c.cu")
+    assert writing.undo(tmp_path).paths == paths("a.cu", "c.cu")
     assert {name: what[1] for name, what in tree(tmp_path).items()} == {"a.cu": b"a", "b.cu": b"b", "c.cu": b"c"}
 
 
@@ -365,12 +368,12 @@ def test_what_was_edited_after_a_run_was_killed_is_not_overwritten(tmp_path: Pat
     lay(tmp_path, {"a.cu": b"a", "b.cu": b"b"})
     changes = [change("a.cu", b"a", b"A"), change("b.cu", b"b", b"B")]
     step = 1
-    while not (killed_at(step, lambda at: write.write(tmp_path, changes, at=at)) and len(replaced(tmp_path)) == 1):
-        write.recover(tmp_path)
+    while not (killed_at(step, lambda at: writing.write(tmp_path, changes, at=at)) and len(replaced(tmp_path)) == 1):
+        writing.recover(tmp_path)
         step += 1
     (tmp_path / "a.cu").write_bytes(b"edited")
     before = tree(tmp_path)
-    for act in (write.recover, write.undo, lambda root: write.write(root, changes)):
+    for act in (writing.recover, writing.undo, lambda root: writing.write(root, changes)):
         with pytest.raises(Refused, match=r"a\.cu: changed after hipport was killed") as refused:
             act(tmp_path)
         assert tree(tmp_path) == before
@@ -378,7 +381,7 @@ def test_what_was_edited_after_a_run_was_killed_is_not_overwritten(tmp_path: Pat
     assert original.read_bytes() == b"a"
     # As the message says.
     original.replace(tmp_path / "a.cu")
-    write.recover(tmp_path)
+    writing.recover(tmp_path)
     assert {name: what[1] for name, what in tree(tmp_path).items()} == {"a.cu": b"a", "b.cu": b"b"}
 
 
@@ -390,7 +393,7 @@ def test_two_changes_of_one_file_are_a_mistake(tmp_path: Path) -> None:
     lay(tmp_path, {"a.cu": b"a"})
     (tmp_path / "l.cu").symlink_to("a.cu")
     with pytest.raises(ValueError, match="two changes"):
-        write.write(tmp_path, [change("a.cu", b"a", b"A"), change("l.cu", b"a", b"B")])
+        writing.write(tmp_path, [change("a.cu", b"a", b"A"), change("l.cu", b"a", b"B")])
     assert not (tmp_path / ".hipport").exists()
 
 
@@ -404,7 +407,7 @@ def test_what_is_no_file_is_refused_without_waiting(tmp_path: Path, kind: str) -
     else:
         os.mknod(path, stat.S_IFSOCK | 0o600)
     with pytest.raises(Refused, match=r"a\.cu"):
-        write.write(tmp_path, [change("a.cu", b"", b"A")])
+        writing.write(tmp_path, [change("a.cu", b"", b"A")])
 
 
 # ---- Links -----------------------------------------------------------------------------------------------------------
@@ -416,11 +419,11 @@ def test_links_inside_are_followed_and_stay(tmp_path: Path) -> None:
     (root / "link.cu").symlink_to("real/a.cu")
     (root / "folder").symlink_to("real")
     before = tree(root)
-    write.write(root, [change("link.cu", b"a", b"A"), change("folder/new.h", None, b"n")])
+    writing.write(root, [change("link.cu", b"a", b"A"), change("folder/new.h", None, b"n")])
     assert (root / "link.cu").readlink() == Path("real/a.cu")
     assert {"real/a.cu", "real/new.h"} < tree(root).keys()
     assert (root / "real/a.cu").read_bytes() == b"A"
-    write.undo(root)
+    writing.undo(root)
     assert tree(root) == before
 
 
@@ -432,16 +435,16 @@ def test_nothing_is_written_outside_the_root(tmp_path: Path, name: str) -> None:
     (root / "folder").symlink_to("../outside")
     before = tree(tmp_path)
     with pytest.raises(Refused, match="lies outside"):
-        write.write(root, [change("c.cu", b"c", b"C"), change(name, b"b", b"B")])
+        writing.write(root, [change("c.cu", b"c", b"C"), change(name, b"b", b"B")])
     assert tree(tmp_path) == before
 
 
 def test_other_names_of_a_file_keep_their_text_and_undo_joins_them_again(tmp_path: Path) -> None:
     lay(tmp_path, {"a.cu": b"a"})
     os.link(tmp_path / "a.cu", tmp_path / "b.cu")
-    write.write(tmp_path, [change("a.cu", b"a", b"A")])
+    writing.write(tmp_path, [change("a.cu", b"a", b"A")])
     assert (tmp_path / "b.cu").read_bytes() == b"a"
-    write.undo(tmp_path)
+    writing.undo(tmp_path)
     assert (tmp_path / "a.cu").samefile(tmp_path / "b.cu")
     assert (tmp_path / "a.cu").stat().st_nlink == 2
 
@@ -450,10 +453,10 @@ def test_build_tools_see_that_a_file_was_written_and_put_back(tmp_path: Path) ->
     lay(tmp_path, {"a.cu": b"a"})
     os.utime(tmp_path / "a.cu", (1, 1))
     start = time.time() - 1
-    write.write(tmp_path, [change("a.cu", b"a", b"A")])
+    writing.write(tmp_path, [change("a.cu", b"a", b"A")])
     assert (tmp_path / "a.cu").stat().st_mtime > start
     os.utime(tmp_path / "a.cu", (1, 1))
-    write.undo(tmp_path)
+    writing.undo(tmp_path)
     assert (tmp_path / "a.cu").stat().st_mtime > start
 
 
@@ -471,24 +474,24 @@ def test_a_hostile_journal_leads_nowhere(tmp_path: Path) -> None:
         hashes = [hash_of(b"old"), hash_of(b"new")]
         (run / "manifest.json").write_text(json.dumps({"entries": [[entry, *hashes]], "folders": []}))
         with pytest.raises(Refused):
-            write.recover(root)
+            writing.recover(root)
         assert outside.read_bytes() == b"new"
         (root / ".hipport" / "x").write_bytes(b"new")
         (run / "manifest.json").write_text(json.dumps({"entries": [[".hipport/x", *hashes]], "folders": []}))
         with pytest.raises(Refused):
-            write.recover(root)
+            writing.recover(root)
         assert (root / ".hipport" / "x").read_bytes() == b"new"
         (run / "manifest.json").write_text(json.dumps({"entries": [["x", None, hashes[1]]], "folders": ["../outside"]}))
         run.rename(run.with_name("1"))
         with pytest.raises(Refused):
-            write.undo(root)
+            writing.undo(root)
     for link in (".hipport", ".hipport/runs"):
         root = tmp_path / link.replace("/", "-")
         lay(root, {"a.cu": b"a"})
         (root / link).parent.mkdir(exist_ok=True)
         (root / link).symlink_to(tmp_path)
         with pytest.raises(Refused, match="leads somewhere else"):
-            write.write(root, [change("a.cu", b"a", b"A")])
+            writing.write(root, [change("a.cu", b"a", b"A")])
 
 
 @pytest.mark.parametrize(
@@ -505,7 +508,7 @@ def test_a_link_that_is_put_there_meanwhile_is_not_followed(tmp_path: Path, undo
     lay(outside, {"a.cu": b"a", "b.cu": b"b"})
     changes = [change("d/a.cu", b"a", b"A"), change("d/b.cu", b"b", b"B")]
     if undone:
-        write.write(root, changes)
+        writing.write(root, changes)
         lay(outside, {"a.cu": b"A", "b.cu": b"B"})
     before = tree(outside)
 
@@ -515,11 +518,11 @@ def test_a_link_that_is_put_there_meanwhile_is_not_followed(tmp_path: Path, undo
             (root / "d").symlink_to(outside)
 
     with suppress(Refused):
-        _ = write.undo(root, at=swap) if undone else write.write(root, changes, at=swap)
+        _ = writing.undo(root, at=swap) if undone else writing.write(root, changes, at=swap)
     assert tree(outside) == before
     assert (root / "d").is_symlink()
     with pytest.raises(Refused):
-        write.undo(root)
+        writing.undo(root)
     assert tree(outside) == before
 
 
@@ -530,9 +533,9 @@ def test_a_hostile_journal_does_not_set_up_version_control(tmp_path: Path, name:
     manifest = {"entries": [[name, hash_of(b"evil"), hash_of(b"new")]], "folders": []}
     (tmp_path / ".hipport/runs/1.replacing/manifest.json").write_text(json.dumps(manifest))
     with pytest.raises(Refused, match="not made by hipport"):
-        write.recover(tmp_path)
+        writing.recover(tmp_path)
     with pytest.raises(Refused):
-        write.undo(tmp_path)
+        writing.undo(tmp_path)
     assert (tmp_path / name).read_bytes() == b"new"
 
 
@@ -541,7 +544,7 @@ def test_what_is_in_the_journal_and_not_hipports_is_left_alone(tmp_path: Path, n
     lay(tmp_path, {"a.cu": b"a", f".hipport/runs/{name}/file": b"f"})
     before = tree(tmp_path)
     with pytest.raises(Refused, match="not made by hipport"):
-        write.undo(tmp_path)
+        writing.undo(tmp_path)
     assert {k: v for k, v in tree(tmp_path).items() if k not in (".hipport/lock", ".hipport/.gitignore")} == before
 
 
@@ -584,7 +587,7 @@ def test_what_is_read_only_stops_everything(open_path: Path, what: str) -> None:
     before = tree(root)
     try:
         with as_somebody(), pytest.raises(Refused, match=r"permission") as refused:
-            write.write(root, [change("a.cu", b"a", b"A"), change("folder/b.cu", b"b", b"B")])
+            writing.write(root, [change("a.cu", b"a", b"A"), change("folder/b.cu", b"b", b"B")])
         assert tree(root) == before
         if what != "root":
             assert refused.value.problems[0].startswith("folder/b.cu:")
@@ -599,14 +602,14 @@ def test_an_undo_into_a_read_only_folder_undoes_nothing(open_path: Path) -> None
         for path in (root, root / "folder", root / "a.cu", root / "folder/b.cu"):
             os.chown(path, 65534, 65534)
     with as_somebody():
-        write.write(root, [change("a.cu", b"a", b"A"), change("folder/b.cu", b"b", b"B")])
+        writing.write(root, [change("a.cu", b"a", b"A"), change("folder/b.cu", b"b", b"B")])
         after = tree(root)
         (root / "folder").chmod(0o555)
         with pytest.raises(Refused, match=r"folder/b\.cu: permission"):
-            write.undo(root)
+            writing.undo(root)
         (root / "folder").chmod(0o755)
         assert tree(root) == after
-        write.undo(root)
+        writing.undo(root)
     assert {name: what[1] for name, what in tree(root).items() if what != "folder"} == {
         "a.cu": b"a",
         "folder/b.cu": b"b",
@@ -617,7 +620,7 @@ def test_an_undo_into_a_read_only_folder_undoes_nothing(open_path: Path) -> None
 def test_the_owner_of_a_file_is_kept(tmp_path: Path) -> None:
     lay(tmp_path, {"a.cu": b"a"}, {"a.cu": 0o640})
     os.chown(tmp_path / "a.cu", 1234, 2345)
-    write.write(tmp_path, [change("a.cu", b"a", b"A")])
+    writing.write(tmp_path, [change("a.cu", b"a", b"A")])
     status = (tmp_path / "a.cu").stat()
     assert (status.st_uid, status.st_gid, stat.S_IMODE(status.st_mode)) == (1234, 2345, 0o640)
 
@@ -646,7 +649,7 @@ def test_a_full_disk_leaves_everything_as_it_was(tmp_path: Path, room: int) -> N
         os.truncate(disk / "ballast", (disk / "ballast").stat().st_size - 4096 * room)
         before = tree(root)
         with pytest.raises(Refused, match="no space left"):
-            write.write(root, [change(f"f{i}.cu", b"a" * 8000, b"b" * 9000) for i in range(6)])
+            writing.write(root, [change(f"f{i}.cu", b"a" * 8000, b"b" * 9000) for i in range(6)])
         assert tree(root) == before
 
 
@@ -655,11 +658,11 @@ def test_a_full_disk_can_be_undone(tmp_path: Path) -> None:
         root = disk / "root"
         lay(root, {f"f{i}.cu": b"a" * 8000 for i in range(6)})
         before = tree(root)
-        write.write(root, [change(f"f{i}.cu", b"a" * 8000, b"b" * 9000) for i in range(6)])
+        writing.write(root, [change(f"f{i}.cu", b"a" * 8000, b"b" * 9000) for i in range(6)])
         with (disk / "ballast").open("wb") as ballast, pytest.raises(OSError):
             while True:
                 os.write(ballast.fileno(), bytes(4096))
-        write.undo(root)
+        writing.undo(root)
         assert tree(root) == before
 
 
@@ -676,16 +679,16 @@ def test_a_tree_may_lie_on_two_disks(tmp_path: Path) -> None:
             change("other/n/n.h", None, b"n"),
         ]
         count = 0
-        while killed_at(count := count + 1, lambda at: write.write(root, changes, at=at)):
-            write.recover(root)
+        while killed_at(count := count + 1, lambda at: writing.write(root, changes, at=at)):
+            writing.recover(root)
             if tree(root) != before:
                 break
         assert tree(root)["other/b.cu"] == (0o600, b"B")
         after = tree(root)
         with pytest.raises(Refused):
-            write.undo(root, at=failing_at(4, OSError(errno.EIO, "broken")))
+            writing.undo(root, at=failing_at(4, OSError(errno.EIO, "broken")))
         assert tree(root) == after
-        write.undo(root)
+        writing.undo(root)
         assert tree(root) == before
 
 
@@ -695,7 +698,7 @@ def test_access_control_lists_and_the_like_are_kept(tmp_path: Path) -> None:
         os.setxattr(tmp_path / "a.cu", "user.note", b"n")
     except (OSError, AttributeError):
         pytest.skip("NOT CHECKED: keeping extended attributes, which the file system of the tests does not have")
-    write.write(tmp_path, [change("a.cu", b"a", b"A")])
+    writing.write(tmp_path, [change("a.cu", b"a", b"A")])
     assert os.getxattr(tmp_path / "a.cu", "user.note") == b"n"
 
 
@@ -704,35 +707,35 @@ def test_access_control_lists_and_the_like_are_kept(tmp_path: Path) -> None:
 
 def test_only_the_last_runs_are_kept(tmp_path: Path) -> None:
     lay(tmp_path, {"a.cu": b"0"})
-    for i in range(write.KEPT + 3):
-        write.write(tmp_path, [change("a.cu", b"%d" % i, b"%d" % (i + 1))])
-    assert len(list((tmp_path / ".hipport/runs").iterdir())) == write.KEPT
-    assert write.originals(tmp_path) == {PurePosixPath("a.cu"): b"3"}
-    for _ in range(write.KEPT):
-        write.undo(tmp_path)
+    for i in range(writing.KEPT + 3):
+        writing.write(tmp_path, [change("a.cu", b"%d" % i, b"%d" % (i + 1))])
+    assert len(list((tmp_path / ".hipport/runs").iterdir())) == writing.KEPT
+    assert writing.originals(tmp_path) == {PurePosixPath("a.cu"): b"3"}
+    for _ in range(writing.KEPT):
+        writing.undo(tmp_path)
     assert tree(tmp_path).keys() == {"a.cu"}
     assert (tmp_path / "a.cu").read_bytes() == b"3"
 
 
 def test_what_overwrites_nothing_leaves_no_trace(tmp_path: Path) -> None:
     lay(tmp_path, {"a.cu": b"a"})
-    assert write.write(tmp_path, [change("a.cu", b"a", b"a")]) == Written(())
-    assert write.write(tmp_path, []) == Written(())
-    assert write.recover(tmp_path) == ()
-    assert write.find_root(tmp_path) is None
+    assert writing.write(tmp_path, [change("a.cu", b"a", b"a")]) == Written(())
+    assert writing.write(tmp_path, []) == Written(())
+    assert writing.recover(tmp_path) == ()
+    assert writing.find_root(tmp_path) is None
     with pytest.raises(Refused, match="changed nothing here"):
-        write.undo(tmp_path)
+        writing.undo(tmp_path)
     assert tree(tmp_path).keys() == {"a.cu"}
 
 
 def test_a_file_to_be_made_may_be_there_already(tmp_path: Path) -> None:
     lay(tmp_path, {"same.h": b"n", "other.h": b"o"})
-    assert write.write(tmp_path, [change("same.h", None, b"n")]) == Written(())
+    assert writing.write(tmp_path, [change("same.h", None, b"n")]) == Written(())
     assert not (tmp_path / ".hipport").exists()
     with pytest.raises(Refused, match=r"other\.h: is to be made, and there is another"):
-        write.write(tmp_path, [change("other.h", None, b"n")])
-    assert write.write(tmp_path, [change("same.h", None, b"n"), change("a.h", None, b"a")]).paths == paths("a.h")
-    assert write.undo(tmp_path).paths == paths("a.h")
+        writing.write(tmp_path, [change("other.h", None, b"n")])
+    assert writing.write(tmp_path, [change("same.h", None, b"n"), change("a.h", None, b"a")]).paths == paths("a.h")
+    assert writing.undo(tmp_path).paths == paths("a.h")
     assert tree(tmp_path).keys() == {"same.h", "other.h"}
 
 
@@ -740,19 +743,19 @@ def test_nothing_to_write_needs_no_right_to_write(open_path: Path) -> None:
     lay(open_path, {"a.cu": b"a"})
     open_path.chmod(0o555)
     with as_somebody():
-        assert write.write(open_path, [change("a.cu", b"a", b"a")]) == Written(())
+        assert writing.write(open_path, [change("a.cu", b"a", b"a")]) == Written(())
 
 
 def test_the_journal_is_found_from_below_and_from_above(tmp_path: Path) -> None:
     lay(tmp_path, {"one/src/a.cu": b"a", "two/b.cu": b"b", "two/deep/c.cu": b"c"})
-    write.write(tmp_path / "one", [change("src/a.cu", b"a", b"A")])
+    writing.write(tmp_path / "one", [change("src/a.cu", b"a", b"A")])
     for start in ("one", "one/src", "one/src/a.cu"):
-        assert write.find_root(tmp_path / start) == tmp_path / "one"
-        assert write.find_roots(tmp_path / start) == [tmp_path / "one"]
-    assert write.find_root(tmp_path) is write.find_root(tmp_path / "two") is None
-    write.write(tmp_path / "two", [change("b.cu", b"b", b"B")])
-    assert write.find_root(tmp_path / "two/deep") == tmp_path / "two"
-    assert write.find_roots(tmp_path) == [tmp_path / "one", tmp_path / "two"]
+        assert writing.find_root(tmp_path / start) == tmp_path / "one"
+        assert writing.find_roots(tmp_path / start) == [tmp_path / "one"]
+    assert writing.find_root(tmp_path) is writing.find_root(tmp_path / "two") is None
+    writing.write(tmp_path / "two", [change("b.cu", b"b", b"B")])
+    assert writing.find_root(tmp_path / "two/deep") == tmp_path / "two"
+    assert writing.find_roots(tmp_path) == [tmp_path / "one", tmp_path / "two"]
 
 
 def test_one_waits_for_another_and_gives_up(tmp_path: Path) -> None:
@@ -763,17 +766,17 @@ def test_one_waits_for_another_and_gives_up(tmp_path: Path) -> None:
         started.set()
         assert go_on.wait(20)
 
-    first = threading.Thread(target=write.write, args=(tmp_path, [change("a.cu", b"a", b"A")]), kwargs={"at": hold})
+    first = threading.Thread(target=writing.write, args=(tmp_path, [change("a.cu", b"a", b"A")]), kwargs={"at": hold})
     first.start()
     assert started.wait(20)
     with pytest.raises(Refused, match="another hipport is writing here"):
-        write.write(tmp_path, [change("b.cu", b"b", b"B")], patience=0.1)
+        writing.write(tmp_path, [change("b.cu", b"b", b"B")], patience=0.1)
     with pytest.raises(Refused, match="another hipport"):
-        write.recover(tmp_path, patience=0)
+        writing.recover(tmp_path, patience=0)
     go_on.set()
-    write.write(tmp_path, [change("b.cu", b"b", b"B")])
+    writing.write(tmp_path, [change("b.cu", b"b", b"B")])
     first.join()
-    assert [write.undo(tmp_path).paths for _ in "ab"] == [paths("b.cu"), paths("a.cu")]
+    assert [writing.undo(tmp_path).paths for _ in "ab"] == [paths("b.cu"), paths("a.cu")]
     assert tree(tmp_path).keys() == {"a.cu", "b.cu"}
 
 
@@ -795,9 +798,9 @@ def test_a_lock_that_was_removed_meanwhile_is_no_lock(tmp_path: Path, monkeypatc
     def at(step: str) -> None:
         if step == "begun":
             with pytest.raises(Refused, match="another hipport"):
-                write.write(tmp_path, [change("b.cu", None, b"b")], patience=0)
+                writing.write(tmp_path, [change("b.cu", None, b"b")], patience=0)
 
-    write.write(tmp_path, [change("a.cu", b"a", b"A")], at=at)
+    writing.write(tmp_path, [change("a.cu", b"a", b"A")], at=at)
     assert (tmp_path / "a.cu").read_bytes() == b"A"
     assert not (tmp_path / "b.cu").exists()
 
@@ -805,7 +808,7 @@ def test_a_lock_that_was_removed_meanwhile_is_no_lock(tmp_path: Path, monkeypatc
 @pytest.mark.parametrize("how", ["written over", "gone", "a link", "a pipe"])
 def test_a_damaged_original_is_not_put_back_and_all_others_are(tmp_path: Path, how: str) -> None:
     lay(tmp_path, {"a.cu": b"a", "b.cu": b"b", "c.cu": b"c"})
-    write.write(tmp_path, [change(f"{name}.cu", name.encode(), name.upper().encode()) for name in "abc"])
+    writing.write(tmp_path, [change(f"{name}.cu", name.encode(), name.upper().encode()) for name in "abc"])
     saved = tmp_path / ".hipport/runs/1/1"
     if how == "written over":
         saved.write_bytes(b"damaged")
@@ -816,24 +819,24 @@ def test_a_damaged_original_is_not_put_back_and_all_others_are(tmp_path: Path, h
             saved.symlink_to(tmp_path / "elsewhere")
         elif how == "a pipe":
             os.mkfifo(saved)
-    undone = write.undo(tmp_path)
+    undone = writing.undo(tmp_path)
     assert undone.paths == paths("a.cu", "c.cu")
     assert len(undone.lost) == 1 and undone.lost[0].startswith("b.cu: its saved original is damaged; the file stays")
     assert [(tmp_path / f"{name}.cu").read_bytes() for name in "abc"] == [b"a", b"B", b"c"]
     if how == "written over":
         assert (tmp_path / ".hipport/damaged/1-1").read_bytes() == b"damaged"
     with pytest.raises(Refused, match="changed nothing here"):
-        write.undo(tmp_path)
+        writing.undo(tmp_path)
 
 
 def test_another_name_of_a_file_that_is_edited_does_not_damage_the_saved_original(tmp_path: Path) -> None:
     lay(tmp_path, {"a.cu": b"a", "c.cu": b"c"}, {"a.cu": 0o640})
     os.link(tmp_path / "a.cu", tmp_path / "b.cu")
-    write.write(tmp_path, [change("a.cu", b"a", b"A"), change("c.cu", b"c", b"C")])
+    writing.write(tmp_path, [change("a.cu", b"a", b"A"), change("c.cu", b"c", b"C")])
     with (tmp_path / "b.cu").open("r+b") as other:
         other.write(b"edited")
-    assert write.originals(tmp_path) == {PurePosixPath("a.cu"): b"a", PurePosixPath("c.cu"): b"c"}
-    undone = write.undo(tmp_path)
+    assert writing.originals(tmp_path) == {PurePosixPath("a.cu"): b"a", PurePosixPath("c.cu"): b"c"}
+    undone = writing.undo(tmp_path)
     assert (undone.paths, undone.lost) == (paths("a.cu", "c.cu"), ())
     assert tree(tmp_path) == {"a.cu": (0o640, b"a"), "b.cu": (0o640, b"edited"), "c.cu": (0o644, b"c")}
 
@@ -844,17 +847,17 @@ def test_a_killed_run_with_a_damaged_original_is_taken_back_but_for_that(tmp_pat
     kill_when(tmp_path, changes, "settled")
     (tmp_path / ".hipport/runs/1.replacing/0").write_bytes(b"damaged")
     told: list[str] = []
-    assert write.recover(tmp_path, tell=told.append) == paths("b.cu")
+    assert writing.recover(tmp_path, tell=told.append) == paths("b.cu")
     assert [each.partition(";")[0] for each in told] == ["a.cu: its saved original is damaged"]
     assert [(tmp_path / name).read_bytes() for name in ("a.cu", "b.cu")] == [b"A", b"b"]
-    assert write.recover(tmp_path) == ()
+    assert writing.recover(tmp_path) == ()
 
 
 def kill_when(root: Path, changes: list[Change], step: str) -> None:
     """Make the changes in a process that is killed at the step of this name."""
     child = os.fork()
     if not child:
-        write.write(root, changes, at=lambda name: os.kill(os.getpid(), signal.SIGKILL) if name == step else None)
+        writing.write(root, changes, at=lambda name: os.kill(os.getpid(), signal.SIGKILL) if name == step else None)
         os._exit(0)
     assert os.WIFSIGNALED(os.waitpid(child, 0)[1])
 
@@ -863,15 +866,15 @@ def kill_when(root: Path, changes: list[Change], step: str) -> None:
 def test_undo_after_a_kill_takes_that_run_back_and_no_other(tmp_path: Path, step: str) -> None:
     lay(tmp_path, {"a.cu": b"a", "b.cu": b"b"})
     kill_when(tmp_path, [change("a.cu", b"a", b"A"), change("b.cu", b"b", b"B")], step)
-    undone = write.undo(tmp_path)
+    undone = writing.undo(tmp_path)
     assert undone.killed and undone.paths == () and undone.lost == ()
     assert undone.recovered == {"replaced a.cu": paths("a.cu"), "settled": paths("a.cu", "b.cu")}.get(step, ())
     assert tree(tmp_path) == {"a.cu": (0o644, b"a"), "b.cu": (0o644, b"b")}
-    write.write(tmp_path, [change("b.cu", b"b", b"B")])
+    writing.write(tmp_path, [change("b.cu", b"b", b"B")])
     kill_when(tmp_path, [change("a.cu", b"a", b"A"), change("b.cu", b"B", b"BB")], "replaced a.cu")
-    assert write.undo(tmp_path).recovered == paths("a.cu")
+    assert writing.undo(tmp_path).recovered == paths("a.cu")
     assert (tmp_path / "b.cu").read_bytes() == b"B"
-    assert write.undo(tmp_path).paths == paths("b.cu")
+    assert writing.undo(tmp_path).paths == paths("b.cu")
 
 
 def test_what_was_killed_above_is_taken_back_from_below(tmp_path: Path) -> None:
@@ -880,7 +883,7 @@ def test_what_was_killed_above_is_taken_back_from_below(tmp_path: Path) -> None:
     for start in (tmp_path, tmp_path / "sub", tmp_path / "sub/deep"):
         with pytest.raises(Refused, match="killed here and has left files half-done; first: hipport undo"):
             refuse_half_done(start, patience=0)
-    assert write.recover(tmp_path / "sub/deep") == (PurePath("../../a.cu"), PurePath("../b.cu"))
+    assert writing.recover(tmp_path / "sub/deep") == (PurePath("../../a.cu"), PurePath("../b.cu"))
     assert (tmp_path / "a.cu").read_bytes() == b"a" and (tmp_path / "sub/b.cu").read_bytes() == b"b"
     refuse_half_done(tmp_path / "sub", patience=0)
 
@@ -891,16 +894,16 @@ def test_a_journal_above_that_is_somebody_elses_is_not_acted_on(open_path: Path)
     lay(open_path, {"mine/a.cu": b"a"})
     kill_when(open_path, [change("mine/a.cu", b"a", b"evil")], "settled")
     os.chown(open_path / ".hipport", 4711, 4711)
-    assert write.recover(open_path / "mine") == ()
+    assert writing.recover(open_path / "mine") == ()
     assert (open_path / "mine/a.cu").read_bytes() == b"evil"
     refuse_half_done(open_path / "mine", patience=0)
-    assert write.find_root(open_path / "mine") is None
+    assert writing.find_root(open_path / "mine") is None
 
 
 def test_killed_while_the_journal_is_removed(tmp_path: Path) -> None:
     """A run whose manifest is gone already, and the rest of it is not."""
     lay(tmp_path, {"a.cu": b"a"})
-    write.write(tmp_path, [change("a.cu", b"a", b"A")])
+    writing.write(tmp_path, [change("a.cu", b"a", b"A")])
     child = os.fork()
     if not child:
 
@@ -909,9 +912,9 @@ def test_killed_while_the_journal_is_removed(tmp_path: Path) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
 
         Below.remove_files = remove_files  # type: ignore[method-assign,assignment]
-        write.undo(tmp_path)
+        writing.undo(tmp_path)
     os.waitpid(child, 0)
-    write.recover(tmp_path)
+    writing.recover(tmp_path)
     assert tree(tmp_path) == {"a.cu": (0o644, b"a")}
 
 
@@ -925,8 +928,8 @@ def test_many_at_once(tmp_path: Path) -> None:
             status = 1
             try:
                 for _ in range(10):
-                    write.write(tmp_path, [change(f"{i}.cu", b"a", b"b")], patience=60)
-                    write.write(tmp_path, [change(f"{i}.cu", b"b", b"a")], patience=60)
+                    writing.write(tmp_path, [change(f"{i}.cu", b"a", b"b")], patience=60)
+                    writing.write(tmp_path, [change(f"{i}.cu", b"b", b"a")], patience=60)
                 status = 0
             finally:
                 os._exit(status)
@@ -943,11 +946,11 @@ def test_many_at_once(tmp_path: Path) -> None:
 def test_a_copy_is_what_writing_in_place_would_give(case: Case) -> None:
     with laid(case) as root:
         before = tree(root)
-        write.write_tree(root, root.parent / "out", [PurePosixPath(".")], case.changes)
+        writing.write_tree(root, root.parent / "out", [PurePosixPath(".")], case.changes)
         assert tree(root) == before
         copy = tree(root.parent / "out")
         assert {path.name for path in root.parent.iterdir()} == {"root", "out"}
-        write.write(root, case.changes)
+        writing.write(root, case.changes)
         assert without_journal(tree(root)) == copy
 
 
@@ -964,7 +967,7 @@ def test_what_is_copied(tmp_path: Path) -> None:
     os.mkfifo(root / "pipe")
     out = tmp_path / "copy" / "of" / "it"
     changes = [change("a.cu", b"a", b"A"), change("new/n.h", None, b"n")]
-    assert write.write_tree(root, out, [PurePosixPath(".")], changes) == Written(paths("a.cu", "new/n.h"))
+    assert writing.write_tree(root, out, [PurePosixPath(".")], changes) == Written(paths("a.cu", "new/n.h"))
     assert tree(out) == {
         ".github": "folder",
         ".github/x": (0o644, b""),
@@ -984,7 +987,7 @@ def test_what_is_copied(tmp_path: Path) -> None:
     }
     some = tmp_path / "some"
     some.mkdir()
-    write.write_tree(root, some, [PurePosixPath("src"), PurePosixPath("a.cu")], changes[:1])
+    writing.write_tree(root, some, [PurePosixPath("src"), PurePosixPath("a.cu")], changes[:1])
     assert {name: what[1] for name, what in tree(some).items() if what != "folder"} == {"a.cu": b"A", "src/b.cu": b"b"}
 
 
@@ -995,7 +998,7 @@ def test_no_copy_into_what_is_there_already(tmp_path: Path, out: str) -> None:
     (tmp_path / "link").symlink_to("empty")
     before = tree(tmp_path)
     with pytest.raises(Refused):
-        write.write_tree(tmp_path / "root", tmp_path / out, [PurePosixPath(".")], [])
+        writing.write_tree(tmp_path / "root", tmp_path / out, [PurePosixPath(".")], [])
     assert tree(tmp_path) == before
 
 
@@ -1003,15 +1006,15 @@ def test_a_copy_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Mo
     lay(tmp_path, {"root/a.cu": b"a", "root/b.cu": b"b"})
     before = tree(tmp_path)
     with pytest.raises(Refused, match=r"a\.cu: changed while"):
-        write.write_tree(tmp_path / "root", tmp_path / "out", [PurePosixPath(".")], [change("a.cu", b"x", b"A")])
+        writing.write_tree(tmp_path / "root", tmp_path / "out", [PurePosixPath(".")], [change("a.cu", b"x", b"A")])
     assert tree(tmp_path) == before
 
     def fail(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device", "there")
 
-    monkeypatch.setattr(write, "_place", fail)
+    monkeypatch.setattr(writing, "_place", fail)
     with pytest.raises(Refused, match="there: no space left"):
-        write.write_tree(tmp_path / "root", tmp_path / "out", [PurePosixPath(".")], [change("a.cu", b"a", b"A")])
+        writing.write_tree(tmp_path / "root", tmp_path / "out", [PurePosixPath(".")], [change("a.cu", b"a", b"A")])
     assert tree(tmp_path) == before
 
 
@@ -1020,7 +1023,7 @@ def test_what_could_not_be_copied_is_named(open_path: Path) -> None:
     for path in (open_path / "closed").iterdir():
         path.chmod(0)
     with as_somebody(), pytest.raises(Refused) as refused:
-        write.write_tree(open_path / "closed", open_path / "out", [PurePosixPath(".")], [])
+        writing.write_tree(open_path / "closed", open_path / "out", [PurePosixPath(".")], [])
     *files, more = refused.value.problems
     assert len(files) == 5
     assert all(re.fullmatch(r".*/closed/\d\.cu: permission denied", each) for each in files)
@@ -1039,11 +1042,11 @@ def test_a_tree_that_is_only_to_be_read_can_be_copied(open_path: Path) -> None:
     with as_somebody():
         # What fails half-way leaves no copy that nobody can remove.
         with pytest.raises(Refused, match="changed while"):
-            write.write_tree(root, open_path / "out", [PurePosixPath(".")], [change("folder/b.cu", b"x", b"B")])
+            writing.write_tree(root, open_path / "out", [PurePosixPath(".")], [change("folder/b.cu", b"x", b"B")])
         with pytest.raises(Refused):
-            write.write_tree(root, open_path / "out", [PurePosixPath(".")], [*wanted, change("a.cu/c", None, b"C")])
+            writing.write_tree(root, open_path / "out", [PurePosixPath(".")], [*wanted, change("a.cu/c", None, b"C")])
         assert [path.name for path in open_path.iterdir()] == ["root"]
-        write.write_tree(root, open_path / "out", [PurePosixPath(".")], wanted)
+        writing.write_tree(root, open_path / "out", [PurePosixPath(".")], wanted)
         assert (open_path / "out/a.cu").read_bytes() == b"A"
         assert (open_path / "out/folder/b.cu").read_bytes() == b"B"
         (open_path / "out/folder/c.cu").write_bytes(b"")
@@ -1055,11 +1058,11 @@ def test_what_a_killed_copy_left_goes_with_the_next_one(tmp_path: Path) -> None:
     lay(tmp_path, {"root/a.cu": b"a"})
     child = os.fork()
     if not child:
-        write._place = lambda *_: os.kill(os.getpid(), signal.SIGKILL)  # type: ignore[assignment]
-        write.write_tree(tmp_path / "root", tmp_path / "out", [PurePosixPath(".")], [change("a.cu", b"a", b"A")])
+        writing._place = lambda *_: os.kill(os.getpid(), signal.SIGKILL)  # type: ignore[assignment]
+        writing.write_tree(tmp_path / "root", tmp_path / "out", [PurePosixPath(".")], [change("a.cu", b"a", b"A")])
     os.waitpid(child, 0)
     assert len(list(tmp_path.iterdir())) == 2
-    write.write_tree(tmp_path / "root", tmp_path / "out", [PurePosixPath(".")], [change("a.cu", b"a", b"A")])
+    writing.write_tree(tmp_path / "root", tmp_path / "out", [PurePosixPath(".")], [change("a.cu", b"a", b"A")])
     assert {path.name for path in tmp_path.iterdir()} == {"root", "out"}
 
 
@@ -1077,3 +1080,29 @@ def test_headers_lie_where_a_link_to_a_source_looks_for_them(tmp_path: Path) -> 
     assert (tmp_path / "binding/scan.cu").is_symlink()
     again = hipport.rewrite([tmp_path])
     assert not again.changed and not again.created
+
+
+def test_how_a_text_came_to_be_is_kept_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that what a compiler says of it is said of the line that the user wrote, and no pass has to run again."""
+    (tmp_path / "a.cu").write_text("#include <cuda_runtime.h>\n\nvoid f() { cudaFree(0); }\n")
+    ported = hipport.rewrite([tmp_path])
+    hipport.save(ported)
+    monkeypatch.setattr("hipport.api.run", lambda *_: pytest.fail("passes ran again"))
+    (source,) = api._rewritten([tmp_path]).values()
+    assert source.text == (tmp_path / "a.cu").read_bytes() and b"hipFree" in source.text
+    at = source.text.index(b"hipFree")
+    place = source.first.text[source.origin(Span(at, at + len(b"hipFree"))).start :]
+    assert place.startswith(b"cudaFree")
+    # What somebody has changed since is not what was written.
+    written = (tmp_path / "a.cu").read_bytes()
+    (tmp_path / "a.cu").write_bytes(written + b"// by hand\n")
+    assert api._rewritten([tmp_path]) == {}
+    (tmp_path / "a.cu").write_bytes(written)
+    (edits,) = tmp_path.glob(".hipport/runs/*/edits")
+    for said in (b"", b"x", zlib.compress(b'[[[[1, 0, "", false]]]]'), zlib.compress(b'[[[[0, 3, "00", false]]]]')):
+        edits.write_bytes(said)
+        assert api._rewritten([tmp_path]) == {}
+    edits.unlink()
+    assert api._rewritten([tmp_path]) == {}
+    hipport.undo(tmp_path)
+    assert not (tmp_path / ".hipport").exists()

@@ -5,12 +5,12 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from hipport.discover import discover
-from hipport.languages.json import Devcontainer
-from hipport.languages.other_builds import OtherBuild
-from hipport.languages.packaging import Lock
-from hipport.languages.shell import Definition
-from hipport.languages.yaml import Compose, Manifest, Workflow, Yaml
+from hipport.syntax.json import Devcontainer
+from hipport.syntax.packaging import Lock
+from hipport.syntax.shell import Definition
+from hipport.syntax.unread_builds import OtherBuild
+from hipport.syntax.yaml import Compose, Manifest, Workflow, Yaml
+from hipport.workspace.discovery import discover
 
 TEXT = b"""\
 on: [push]  # a list

@@ -17,14 +17,14 @@ from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from hipport.languages.cmake import CMake
-from hipport.languages.cpp import Cpp
-from hipport.languages.cuda import Cuda
-from hipport.languages.make import Makefile
-from hipport.languages.packaging import Requirements
-from hipport.languages.python import Python
-from hipport.languages.shell import Dockerfile
-from hipport.source import Source
+from hipport.core.source import Source
+from hipport.syntax.cmake_script import CMake
+from hipport.syntax.cpp import Cpp
+from hipport.syntax.cuda import Cuda
+from hipport.syntax.make import Makefile
+from hipport.syntax.packaging import Requirements
+from hipport.syntax.python import Python
+from hipport.syntax.shell import Dockerfile
 
 # What is added to files, in turn; `@` becomes a number. What stands between declarations of CUDA's:
 _DEVICE = (

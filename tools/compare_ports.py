@@ -23,8 +23,9 @@ from pathlib import Path
 from typing import TypedDict
 
 from hipport import api
-from hipport.pipeline import Ported, run
-from hipport.project import Project, Target
+from hipport.engine.outcomes import Ported
+from hipport.engine.pipeline import run
+from hipport.program.project import Project, Target
 from hipport.testing import fixtures
 from hipport_passes import PASSES
 

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Start a pass: `python tools/new_pass.py NAME` writes the module and the folder of its fixtures."""
+"""Start a pass: `python tools/new_pass.py FOLDER/NAME` writes the module and the folder of its fixtures.
+
+FOLDER is one of passes/hipport_passes: device, names, compatibility, python, build_files, packages or deployment.
+"""
 
 from __future__ import annotations
 
@@ -19,10 +22,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hipport.finding import Certainty, Finding
-from hipport.languages.cpp import Cpp
-from hipport.pipeline import Pass
-from hipport.project import Project
+from hipport.core.finding import Certainty, Finding
+from hipport.syntax.cpp import Cpp
+from hipport.engine.pipeline import Pass
+from hipport.program.project import Project
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
@@ -35,13 +38,15 @@ PASS = Pass(Cpp, find)
 
 
 def main(arguments: list[str]) -> int:
-    if len(arguments) != 1 or not re.fullmatch(r"[a-z][a-z0-9_]*", arguments[0]):
+    passes = ROOT / "passes" / "hipport_passes"
+    match = re.fullmatch(r"([a-z_]+)/([a-z][a-z0-9_]*)", arguments[0]) if len(arguments) == 1 else None
+    if match is None or not (passes / match[1] / "__init__.py").is_file():
         print(__doc__, file=sys.stderr)
         return 2
-    name = arguments[0]
-    module = ROOT / "passes" / "hipport_passes" / f"{name}.py"
+    name = match[2]
+    module = passes / match[1] / f"{name}.py"
     folder = ROOT / "fixtures" / name
-    if module.exists() or folder.exists():
+    if any(passes.rglob(f"{name}.py")) or folder.exists():
         print(f"there is a pass named {name} already", file=sys.stderr)
         return 2
     module.write_text(MODULE, encoding="utf-8")
@@ -50,7 +55,7 @@ def main(arguments: list[str]) -> int:
         f"1. write {module.relative_to(ROOT)}\n"
         f"2. write {folder.relative_to(ROOT)}/CASE.before.cu, .after.cu, .findings, and a look-alike that must stay\n"
         "3. put it in the tuple of passes/hipport_passes/__init__.py, with a word on why it stands there\n"
-        "4. make docs, make test"
+        "4. make test"
     )
     return 0
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What hipport makes of whole repositories: a section of Markdown for each clone, as in docs/repositories.md.
+"""What hipport makes of whole repositories: the tables of docs/repositories.md, a row for each clone.
 
     python tools/survey_repositories.py CLONE… [--build gfx942,gfx1100] [--jobs N] [--keep DIR]
 
@@ -11,6 +11,7 @@ copies there; a second run then compiles only what failed or changed.
 from __future__ import annotations
 
 import argparse
+import datetime
 import os
 import re
 import subprocess
@@ -19,18 +20,19 @@ import tempfile
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import nullcontext
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import hipport
-from hipport.builder import Built
-from hipport.finding import Certainty
-from hipport.languages.cpp import Cpp
-from hipport.languages.cuda import Cuda
-from hipport.pipeline import Outcome, Ported
-from hipport.source import Span
-from hipport.tables import load
-from hipport_passes import warp_intrinsics
-from hipport_passes.ptx.statements import statements
+from hipport.building.builder import Built
+from hipport.core.edits import Span
+from hipport.core.finding import Certainty
+from hipport.core.tables import load
+from hipport.engine.outcomes import Outcome, Ported
+from hipport.syntax.cpp import Cpp
+from hipport.syntax.cuda import Cuda
+from hipport_passes.device import warp_intrinsics
+from hipport_passes.device.ptx.statements import statements
 
 
 def commit_of(clone: Path) -> str:
@@ -40,13 +42,63 @@ def commit_of(clone: Path) -> str:
     return done.stdout.strip() if done.returncode == 0 else ""
 
 
-def counted(rules: Counter[str]) -> str:
-    """Return rules and how often they were found, most first."""
-    return ", ".join(f"{rule} {count}" for rule, count in rules.most_common()) or "nothing"
+@dataclass(frozen=True)
+class Row:
+    """What is known of one clone; `surveyed` is the day. Counts of warp code are found, rewritten and reported."""
+
+    name: str
+    commit: str
+    surveyed: str
+    read: int
+    cuda: int
+    places: int
+    files: int
+    review: int
+    left: int
+    rules: tuple[str, ...] = ()
+    warp: str = ""
+    asm: str = ""
+    packages: str = ""
+    compiled: tuple[str, ...] = ()
+    failures: dict[str, str] = field(default_factory=dict)
+
+
+def tables(rows: Sequence[Row]) -> str:
+    """Return the tables of `rows`, in Markdown."""
+    ported = [
+        "| repository | commit | surveyed | files read (CUDA) | places rewritten (files) | to review | left "
+        "| most of what is left |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    warp = ["| repository | warp intrinsics | asm statements |", "|---|---|---|"]
+    packages = ["| repository | packages |", "|---|---|"]
+    compiled = ["| repository | before | after |", "|---|---|---|"]
+    failed = ["| repository | unit | first message |", "|---|---|---|"]
+    for row in rows:
+        left = ", ".join(f"`{rule}`" for rule in row.rules) or "–"
+        ported.append(
+            f"| {row.name} | {row.commit} | {row.surveyed} | {row.read} ({row.cuda}) | {row.places} ({row.files}) "
+            f"| {row.review} | {row.left} | {left} |"
+        )
+        if row.warp or row.asm:
+            warp.append(f"| {row.name} | {row.warp or 'none'} | {row.asm or 'none'} |")
+        if row.packages:
+            packages.append(f"| {row.name} | {row.packages} |")
+        if row.compiled:
+            compiled.append(f"| {row.name} | {' | '.join(row.compiled)} |")
+        failed += [f"| {row.name} | {unit} | {why} |" for unit, why in row.failures.items()]
+    headed = (
+        ("Rewritten and left", ported),
+        ("Warp code: found, rewritten, reported", warp),
+        ("Packages", packages),
+        ("Units compiled", compiled),
+        ("Not compiled", failed),
+    )
+    return "\n\n".join(f"### {title}\n\n" + "\n".join(lines) for title, lines in headed if len(lines) > 2) + "\n"
 
 
 def became(ported: Ported, places: Sequence[tuple[Path, Span]]) -> str:
-    """Return how many places there are, and how many were rewritten, reported and left as they are."""
+    """Return how many places there are, and how many were rewritten and reported."""
     applied: dict[Path, list[Span]] = {}
     said: dict[Path, list[Span]] = {}
     for found in ported.reported:
@@ -58,12 +110,11 @@ def became(ported: Ported, places: Sequence[tuple[Path, Span]]) -> str:
 
     rewritten = sum(touched(path, span, applied) for path, span in places)
     told = sum(touched(path, span, said) and not touched(path, span, applied) for path, span in places)
-    left = len(places) - rewritten - told
-    return f"{len(places)}, rewritten {rewritten}, reported {told}" + (f", left as they are {left}" if left else "")
+    return f"{len(places)}, {rewritten}, {told}"
 
 
-def warp_code(ported: Ported) -> list[str]:
-    """Return a line on warp intrinsics and one on asm statements, if there are any."""
+def warp_code(ported: Ported) -> tuple[str, str]:
+    """Return the counts of warp intrinsics and of asm statements; empty if there are none."""
     names = load(Path(warp_intrinsics.__file__).with_suffix(".toml"))["helper"]
     pattern = re.compile(rb"(?<![\w:])(?:%s)\b" % b"|".join(sorted((n.encode() for n in names), reverse=True)))
     sources = [source for source in ported.before.sources if isinstance(source, Cpp)]
@@ -71,73 +122,67 @@ def warp_code(ported: Ported) -> list[str]:
         (Path(source.path), Span(*match.span())) for source in sources for match in pattern.finditer(source.code)
     ]
     asm = [(Path(source.path), each.span) for source in sources for each in statements(source, ported.before)]
-    return [
-        f"* {what}: {became(ported, places)}"
-        for what, places in (("warp intrinsics", intrinsics), ("asm statements", asm))
-        if places
-    ]
+    return (
+        became(ported, intrinsics) if intrinsics else "",
+        became(ported, asm) if asm else "",
+    )
 
 
-def survey(clone: Path, archs: str, jobs: int | None, keep: Path | None) -> str:
-    """Return the section of one clone."""
+def survey(clone: Path, archs: str, jobs: int | None, keep: Path | None) -> Row:
+    """Return the row of one clone."""
     scanned = hipport.scan([clone])
     ported = scanned.ported
     before = ported.before
     cuda = [source for source in before.sources if isinstance(source, Cuda) and source.path.suffix in (".cu", ".cuh")]
-    changed: Counter[str] = Counter()
-    review: Counter[str] = Counter()
-    manual: Counter[str] = Counter()
-    for found in ported.reported:
-        name = found.rule.partition("/")[0]
-        if found.outcome is Outcome.APPLIED:
-            changed[name] += 1
-            if found.certainty is Certainty.REVIEW:
-                review[found.rule] += 1
-        elif found.outcome is not Outcome.IGNORED:
-            manual[found.rule] += 1
-    kinds = Counter(extension.kind for extension in scanned.extensions)
-    lines = [
-        f"* read: {len(before.sources)} files, {len(cuda)} of them .cu and .cuh; "
-        f"{', '.join(f'{count} {kind}' for kind, count in kinds.items()) or 'no extension'}",
-        f"* rewritten: {sum(changed.values())} places in {len(ported.changed)} files ({counted(changed)})",
-        f"* to be looked at: {counted(review)}",
-        f"* left for a person: {counted(manual)}",
-        *warp_code(ported),
-    ]
-    alone = Counter(skipped.kind for skipped in before.skipped)
-    if alone:
-        names = ", ".join(sorted({f"{each.path} ({each.kind})" for each in before.skipped})[:6])
-        lines.append(f"* left alone: {sum(alone.values())}, as {names}")
+    applied = [each for each in ported.reported if each.outcome is Outcome.APPLIED]
+    left = Counter(each.rule for each in ported.reported if each.outcome not in (Outcome.APPLIED, Outcome.IGNORED))
     plan = hipport.deps([clone])
     actions: dict[str, list[str]] = {}
     for package in plan.packages:
-        actions.setdefault(package.action, []).append(package.name)
+        if package.action not in ("keep", "leave"):
+            actions.setdefault(package.action, []).append(package.name)
     packages = "; ".join(f"{action}: {', '.join(names)}" for action, names in actions.items())
-    lines.append(f"* packages (ROCm {plan.rocm}): {packages or 'none that matter'}")
-    if archs:
-        lines += compiled(clone, archs.split(","), jobs, keep)
-    commit = commit_of(clone)
-    return "\n".join([f"### {clone.name}{f' ({commit})' if commit else ''}", "", *lines, ""])
+    warp, asm = warp_code(ported)
+    built, failed = compiled(clone, archs.split(","), jobs, keep) if archs else ((), {})
+    return Row(
+        clone.name,
+        commit_of(clone),
+        datetime.date.today().isoformat(),
+        len(before.sources),
+        len(cuda),
+        len(applied),
+        len(ported.changed),
+        sum(each.certainty is Certainty.REVIEW for each in applied),
+        sum(left.values()),
+        tuple(f"{rule} {count}" for rule, count in left.most_common(4)),
+        warp,
+        asm,
+        f"{packages} (ROCm {plan.rocm})" if packages else "",
+        built,
+        failed,
+    )
 
 
-def compiled(clone: Path, archs: Sequence[str], jobs: int | None, keep: Path | None) -> list[str]:
-    """Compile the clone and a ported copy; say how many units went through for each target, and why others did not."""
+def compiled(
+    clone: Path, archs: Sequence[str], jobs: int | None, keep: Path | None
+) -> tuple[tuple[str, ...], dict[str, str]]:
+    """Compile the clone and a ported copy; return how many units of each went through, and why others did not."""
     target = hipport.Target(tuple(archs))
     with nullcontext(str(keep)) if keep else tempfile.TemporaryDirectory() as folder:
         out = Path(folder, clone.name)
         if not out.exists():
             hipport.save(hipport.rewrite([clone], target=target), out)
-        lines = []
-        for what, tree in (("before", clone), ("after", out)):
+        counts: list[str] = []
+        failed: dict[str, str] = {}
+        for tree in (clone, out):
             try:
                 built = hipport.build([tree], target=target, env=os.environ, jobs=jobs)
             except Exception as error:
-                lines.append(f"* compiled {what}: not: {type(error).__name__}: {str(error).splitlines()[0]}")
+                counts.append(f"not: {type(error).__name__}: {str(error).splitlines()[0]}")
                 continue
-            lines.append(f"* compiled {what}: {units(built)}")
-            if what == "after":
-                lines += [f"  * {unit}: {why}" for unit, why in failures(built).items()]
-        return lines
+            counts.append(units(built))
+            failed = failures(built)
+        return tuple(counts), failed
 
 
 def units(built: Built) -> str:
@@ -164,16 +209,18 @@ def failures(built: Built) -> dict[str, str]:
 
 
 def main() -> None:
-    """Print a section for each clone."""
+    """Print the tables of all clones."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("clones", nargs="+", type=Path)
     parser.add_argument("--build", metavar="GFX,…", default="", help="compile the units that hipcc can be found for")
     parser.add_argument("--jobs", type=int, help="compilers at once; as many as processors if not given")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="where ported copies are left")
     given = parser.parse_args()
+    rows = []
     for clone in given.clones:
         print(f"{clone.name} …", file=sys.stderr)
-        print(survey(clone.resolve(), given.build, given.jobs, given.keep), flush=True)
+        rows.append(survey(clone.resolve(), given.build, given.jobs, given.keep))
+    print(tables(rows), end="")
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@
     tools/update_simt_names.py            write the table
     tools/update_simt_names.py --check    say whether it is what would be written; exit status 1 if not
 
-The pairs are those of the runtime and of libraries' common types in passes/hipport_passes/api_names.toml; one is
+The pairs are those of the runtime and of libraries' common types in passes/hipport_passes/names/api_names.toml; one is
 written if the executor's headers mention the HIP name. What CUDA alone has, and names that differ in meaning, stand
 in simt/names.h by hand.
 """
@@ -18,11 +18,11 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from hipport import tables
+from hipport.core import tables
 
 ROOT = Path(__file__).parent.parent
-PAIRS = ROOT / "passes" / "hipport_passes" / "api_names.toml"
-HEADERS = ROOT / "src" / "hipport" / "simt" / "include" / "simt"
+PAIRS = ROOT / "passes/hipport_passes/names/api_names.toml"
+HEADERS = ROOT / "src" / "hipport" / "executor" / "native" / "include" / "simt"
 TABLE = HEADERS / "names_table.h"
 
 # Where names of the runtime API are made; a header that only uses some does not declare them.

@@ -23,7 +23,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-PASSES = Path(__file__).parent.parent / "passes" / "hipport_passes"
+PASSES = Path(__file__).parent.parent / "passes/hipport_passes/names"
 
 # Of HIPIFY's maps: the ones whose names are ported, by the word in the name of the file that they are in.
 AREAS = (

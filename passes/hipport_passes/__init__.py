@@ -1,96 +1,94 @@
 # SPDX-License-Identifier: Apache-2.0
 """The passes, in the order they run, and why each stands where it stands."""
 
+from functools import cache
 from typing import Any
 
-from hipport.pipeline import Pass
-from hipport_passes import (
-    api_names,
-    arch_guards,
-    atomics,
-    backends,
-    barriers,
+from hipport.engine.knowledge import Knowledge
+from hipport.engine.pipeline import Pass
+from hipport_passes.build_files import (
     build_options,
-    builtin_declarations,
     cmake,
     cmake_settings,
-    compute_capability,
-    containers,
-    cooperative_groups,
     cpp_extension,
-    cub_thrust,
+    hipify_reach,
+    makefile,
+    other_builds,
+    shell_builds,
+    stale_branches,
+)
+from hipport_passes.compatibility import (
+    builtin_declarations,
     deduction_guides,
     definition_arguments,
-    devcontainer,
-    device_agnostic,
-    device_functions,
     device_pointers,
-    device_strings,
-    dynamic_parallelism,
-    fp8_formats,
-    fp8_python,
-    fp8_settings,
-    half_types,
-    header_macros,
-    headers,
-    helper_includes,
-    hip_waves,
     hipify_launches,
-    hipify_reach,
     host_constructors,
     host_math,
-    inline_ptx,
     kernel_arguments,
-    kubernetes,
-    lane_masks,
-    launch_bounds,
-    launch_syntax,
     literal_suffixes,
-    loaded_libraries,
-    lock_files,
-    lost_imports,
-    makefile,
-    math_names,
-    member_names,
     memory_locations,
-    memory_order,
-    merged_types,
     min_max,
-    miscompiled,
-    mixed_waves,
-    namespaces,
     narrowing,
-    native_waves,
-    nested_includes,
-    other_builds,
     pragma_macros,
-    python_gates,
-    pytorch_api,
     register_keyword,
-    requirements,
     rtc_texts,
-    shared_memory,
     shared_min_max,
-    shell_builds,
-    simd_in_word,
-    spaced_includes,
-    spin_locks,
-    stale_branches,
     template_keyword,
-    textures,
     unevaluated,
-    unknown_names,
     variable_arrays,
     vector_members,
     vector_types,
-    vendored,
+)
+from hipport_passes.deployment import containers, devcontainer, kubernetes, workflows
+from hipport_passes.device import (
+    arch_guards,
+    atomics,
+    barriers,
+    compute_capability,
+    cooperative_groups,
+    device_functions,
+    dynamic_parallelism,
+    fp8_formats,
+    half_types,
+    hip_waves,
+    inline_ptx,
+    lane_masks,
+    launch_bounds,
+    launch_syntax,
+    memory_order,
+    miscompiled,
+    mixed_waves,
+    native_waves,
+    shared_memory,
+    simd_in_word,
+    spin_locks,
+    textures,
     warp_intrinsics,
     warp_size,
     warp_synchronous,
     wide_shifts,
-    workflows,
     written_out_macros,
 )
+from hipport_passes.names import (
+    api_names,
+    backends,
+    cub_thrust,
+    header_macros,
+    headers,
+    helper_includes,
+    loaded_libraries,
+    math_names,
+    member_names,
+    merged_types,
+    namespaces,
+    nested_includes,
+    pytorch_api,
+    spaced_includes,
+    unknown_names,
+)
+from hipport_passes.packages import lock_files, requirements, vendored
+from hipport_passes.python import device_agnostic, device_strings, fp8_python, fp8_settings, lost_imports, python_gates
 
 PASSES: tuple[Pass[Any], ...] = (
     # What is ported already, of which no other pass changes anything.
@@ -223,3 +221,13 @@ PASSES: tuple[Pass[Any], ...] = (
 #: What the executor has done to an original before its own passes: PTX becomes C++, and what PyTorch has dropped since,
 #: for CUDA too, becomes what it stood for. Without that, most extensions of some years ago have no original to run.
 BEFORE_EXECUTOR: tuple[Pass[Any], ...] = (inline_ptx.PASS, pytorch_api.PASS)
+
+
+@cache
+def knowledge() -> Knowledge:
+    """Return what builders and verifiers are given of what passes know."""
+    from hipport_passes.build_files.nvcc_flags import translate
+    from hipport_passes.names.headers.header_tables import is_of_hip
+    from hipport_passes.packages.vendored import markers
+
+    return Knowledge(BEFORE_EXECUTOR, markers(), lambda flags: translate(flags).kept, is_of_hip)

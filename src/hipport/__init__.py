@@ -4,7 +4,7 @@
     import hipport
 
     ported = hipport.rewrite(["submodules/diff-rasterizer"])   # reads; changes nothing
-    print(hipport.report.as_text(ported))
+    print(hipport.reporting.report.as_text(ported))
     hipport.save(ported)                                        # writes, all files or none
 
 Importing is cheap; the parts that need more are loaded when they are used.
@@ -16,9 +16,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hipport import report
     from hipport.api import (
-        Scanned,
         build,
         deps,
         doctor,
@@ -34,39 +32,40 @@ if TYPE_CHECKING:
         verify_program,
         verify_teeth,
     )
-    from hipport.builder import Built
-    from hipport.diagnosis import Diagnosis
-    from hipport.evidence import Evidence
-    from hipport.explainer import Explanation
-    from hipport.finding import Certainty, Finding
-    from hipport.install_plan import Checked, Plan
-    from hipport.pipeline import Outcome, Pass, Ported, Reported
-    from hipport.project import Project, Target
-    from hipport.source import Edit, Source, Span
-    from hipport.verification import Verified
-
-__version__ = "0.1.0"
+    from hipport.building.builder import Built
+    from hipport.core.edits import Edit, Span
+    from hipport.core.finding import Certainty, Finding
+    from hipport.core.source import Source
+    from hipport.engine.outcomes import Outcome, Ported, Reported, Scanned
+    from hipport.engine.pipeline import Pass
+    from hipport.program.project import Project, Target
+    from hipport.reporting import report
+    from hipport.reporting.evidence import Evidence
+    from hipport.reporting.explainer import Explanation
+    from hipport.toolchain.diagnosis import Diagnosis
+    from hipport.toolchain.install_plan import Checked, Plan
+    from hipport.verifying.results import Verified
 
 _WHERE = {
-    "Built": "builder",
-    "Certainty": "finding",
-    "Checked": "install_plan",
-    "Diagnosis": "diagnosis",
-    "Edit": "source",
-    "Evidence": "evidence",
-    "Explanation": "explainer",
-    "Finding": "finding",
-    "Outcome": "pipeline",
-    "Pass": "pipeline",
-    "Plan": "install_plan",
-    "Ported": "pipeline",
-    "Project": "project",
-    "Reported": "pipeline",
-    "Scanned": "api",
-    "Source": "source",
-    "Span": "source",
-    "Target": "project",
-    "Verified": "verifier",
+    "Built": "building.builder",
+    "Certainty": "core.finding",
+    "Checked": "toolchain.install_plan",
+    "Diagnosis": "toolchain.diagnosis",
+    "Edit": "core.source",
+    "Evidence": "reporting.evidence",
+    "Explanation": "reporting.explainer",
+    "Finding": "core.finding",
+    "Outcome": "engine.outcomes",
+    "Pass": "engine.pipeline",
+    "Plan": "toolchain.install_plan",
+    "Ported": "engine.outcomes",
+    "Project": "program.project",
+    "Reported": "engine.outcomes",
+    "Scanned": "engine.outcomes",
+    "Source": "core.source",
+    "Span": "core.source",
+    "Target": "program.project",
+    "Verified": "verifying.results",
     "build": "api",
     "deps": "api",
     "doctor": "api",
@@ -123,7 +122,19 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name == "report":
-        return import_module("hipport.report")
+        return import_module("hipport.reporting.report")
+    if name == "__version__":
+        return _version()
     if name in _WHERE:
         return getattr(import_module(f"hipport.{_WHERE[name]}"), name)
     raise AttributeError(f"module 'hipport' has no attribute {name!r}")
+
+
+def _version() -> str:
+    """What was installed; of a checkout that was never installed nothing is known."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("hipport")
+    except PackageNotFoundError:
+        return "unknown"

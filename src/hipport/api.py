@@ -11,43 +11,38 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from hipport import discover, extensions, write
-from hipport.environment import allowed, from_anywhere
-from hipport.finding import Certainty
-from hipport.pipeline import Pass, Ported, Progress, run
-from hipport.placing import check_given
-from hipport.processors import processors
-from hipport.project import Project, Target
-from hipport.source import Source
+from hipport.core.finding import Certainty
+from hipport.core.placing import check_given
+from hipport.core.source import Source
+from hipport.engine.outcomes import Ported, Scanned
+from hipport.engine.pipeline import Pass, Progress, run
+from hipport.program import extensions
+from hipport.program.project import Target
+from hipport.toolchain.processors import processors
+from hipport.workspace import discovery, writing
+from hipport.workspace.environment import allowed, from_anywhere
 
 if TYPE_CHECKING:
-    from hipport import builder
-    from hipport.diagnosis import Diagnosis
-    from hipport.evidence import Evidence, Verification
-    from hipport.explainer import Explanation
-    from hipport.hardware import Hardware
-    from hipport.install_plan import Plan
-    from hipport.restored import Sides
-    from hipport.reviewing import Reviewed
-    from hipport.verification import Teeth, Verified
+    from hipport.building import builder
+    from hipport.engine.knowledge import Knowledge
+    from hipport.reporting.assumptions import Reviewed
+    from hipport.reporting.evidence import Evidence, Verification
+    from hipport.reporting.explainer import Explanation
+    from hipport.toolchain.diagnosis import Diagnosis
+    from hipport.toolchain.install_plan import Plan
+    from hipport.verifying.execution import Execution, Matrix
+    from hipport.verifying.restored import Sides
+    from hipport.verifying.results import Teeth, Verified
 
 #: One path, or several: a string is one, not as many as it has characters.
 Paths: TypeAlias = str | Path | Iterable[str | Path]
 
 #: A tree of this many bytes is worth a process on each processor.
 _PARALLEL = 4_000_000
-
-
-@dataclass(frozen=True)
-class Scanned:
-    """What is in a tree, and what a rewrite would make of it."""
-
-    extensions: tuple[extensions.Extension, ...]
-    ported: Ported
 
 
 def rewrite(
@@ -72,10 +67,10 @@ def rewrite(
     relative to `exclude_base` or the folder that all paths lie in; `rules` rows of your own for the tables of passes,
     as config.read_rules returns them; `passes` the passes to run instead of all, `device_agnostic` whether Python is to
     run without a GPU, too (else the target says it), `repository` whether files are looked at with all of the Git
-    repository that they lie in, `staged` whether they are what is to be committed (see discover.discover), `jobs` the
+    repository that they lie in, `staged` whether they are what is to be committed (see discovery.discover), `jobs` the
     number of processes (one for each processor, for a tree that is worth it).
-    Raises discover.NotFound for a path that does not exist, write.Refused for a tree in which a merge is not resolved,
-    and ValueError for rules that cannot be used.
+    Raises discovery.NotFound for a path that does not exist, writing.Refused for a tree in which a merge is not
+    resolved, and ValueError for rules that cannot be used.
     """
     _check_rules(rules)
     if passes is None:
@@ -85,9 +80,9 @@ def rewrite(
     if device_agnostic is not None:
         target = replace(target or Target(), device_agnostic=device_agnostic)
     if isinstance(what, Mapping):
-        project = replace(discover.in_memory(what, target), rules=rules or {})
+        project = replace(discovery.in_memory(what, target), rules=rules or {})
     else:
-        project = discover.discover(
+        project = discovery.discover(
             _listed(what),
             target,
             exclude=exclude,
@@ -96,7 +91,7 @@ def rewrite(
             repository=repository,
             staged=staged,
         )
-        discover.refuse_conflicts(project)
+        discovery.refuse_conflicts(project)
         project = replace(project, rules=rules or {})
     if jobs is None:
         cores = processors()
@@ -107,7 +102,7 @@ def rewrite(
 
 def left_out(ported: Ported, env: Mapping[str, str]) -> Mapping[PurePath, PurePath]:
     """Return hipport's headers that a commit would leave out, each with a file that includes it. Asks Git."""
-    from hipport import staged
+    from hipport.workspace import staged
 
     return staged.left_out(ported, env)
 
@@ -128,7 +123,7 @@ def scan(
 ) -> Scanned:
     """Return the extensions and programs at `paths`, and what a rewrite of them would do. Writes nothing.
 
-    Raises discover.NotFound for a path that does not exist, and ValueError for rules that cannot be used.
+    Raises discovery.NotFound for a path that does not exist, and ValueError for rules that cannot be used.
     """
     ported = rewrite(
         paths,
@@ -142,25 +137,28 @@ def scan(
     return Scanned(extensions.extensions(ported.before), ported)
 
 
-def changes(ported: Ported) -> tuple[write.Change, ...]:
+def changes(ported: Ported) -> tuple[writing.Change, ...]:
     """Return what `ported` would write, as bytes before and after."""
     before = ported.before.by_path
-    changed = [write.Change(source.path, before[source.path].text, source.text) for source in ported.changed]
+    changed = [
+        writing.Change(source.path, before[source.path].text, source.text, source.steps_from(before[source.path]))
+        for source in ported.changed
+    ]
     root = ported.before.root
     made = []
     for file in ported.created:
         # A header of hipport's that an earlier run left, where only some of the tree was given this time.
         place = root / file.path if root is not None else None
-        made.append(write.Change(file.path, write.now(place) if place else None, file.text))
+        made.append(writing.Change(file.path, writing.now(place) if place else None, file.text))
     return (*changed, *made)
 
 
-def save(ported: Ported, out: str | Path | None = None, only: Sequence[str | Path] = ()) -> write.Written:
+def save(ported: Ported, out: str | Path | None = None, only: Sequence[str | Path] = ()) -> writing.Written:
     """Write what was ported: in place, or as a copy of the tree, or of `only` some paths of it, in a new folder.
 
-    All files are written or none. Raises write.Refused when a pass failed, or a file has changed since it was read, or
-    cannot be written, or one of `only` leads out of its tree; OSError when writing fails, and ValueError for text that
-    did not come from files.
+    All files are written or none. Raises writing.Refused when a pass failed, or a file has changed since it was read,
+    or cannot be written, or one of `only` leads out of its tree; OSError when writing fails, and ValueError for text
+    that did not come from files.
     """
     root = ported.before.root
     if root is None:
@@ -168,15 +166,15 @@ def save(ported: Ported, out: str | Path | None = None, only: Sequence[str | Pat
     _complete(ported)
     if out is None:
         check_given(map(Path, only))
-        return write.write(root, changes(ported))
+        return writing.write(root, changes(ported))
     inside = [PurePath(Path(path).resolve().relative_to(root.resolve())) for path in only] or [PurePath()]
-    return write.write_tree(root, Path(out), inside, changes(ported))
+    return writing.write_tree(root, Path(out), inside, changes(ported))
 
 
 def _complete(ported: Ported) -> Ported:
-    """Return `ported`. Raises write.Refused where a pass failed: what it would have ported is missing."""
+    """Return `ported`. Raises writing.Refused where a pass failed: what it would have ported is missing."""
     if ported.failures:
-        raise write.Refused([f"{each.path}: {each.rule}: {each.message} ({each.reason})" for each in ported.failures])
+        raise writing.Refused([f"{each.path}: {each.rule}: {each.message} ({each.reason})" for each in ported.failures])
     return ported
 
 
@@ -184,27 +182,27 @@ def recover(paths: Paths, tell: Callable[[str], None] = lambda problem: None) ->
     """Put back what a killed rewrite of `paths`, or of a tree that they lie in, has left half-done.
 
     Returns those files; cheap when there is none. `tell` is told of files that stay, as their saved originals are
-    damaged. Raises write.Refused when one of them was changed since, or a path leads out of its tree.
+    damaged. Raises writing.Refused when one of them was changed since, or a path leads out of its tree.
     """
     given = _listed(paths)
     check_given(given)
     places = [path.resolve() for path in given]
     folders = [path if path.is_dir() else path.parent for path in places]
-    return write.recover(Path(os.path.commonpath(folders)), tell=tell) if folders else ()
+    return writing.recover(Path(os.path.commonpath(folders)), tell=tell) if folders else ()
 
 
-def undo(path: str | Path = ".") -> write.Written:
+def undo(path: str | Path = ".") -> writing.Written:
     """Take back the last rewrite in the tree that `path` lies in, or the only one below it.
 
-    Raises write.Refused when that cannot be done.
+    Raises writing.Refused when that cannot be done.
     """
     start = Path(path).resolve()
-    roots = write.find_roots(start)
+    roots = writing.find_roots(start)
     if not roots:
-        raise write.Refused([f"{start}: hipport has changed nothing here that could be taken back"])
+        raise writing.Refused([f"{start}: hipport has changed nothing here that could be taken back"])
     if len(roots) > 1:
-        raise write.Refused([f"{root}: has something to undo; give this folder to undo it" for root in roots])
-    return write.undo(roots[0])
+        raise writing.Refused([f"{root}: has something to undo; give this folder to undo it" for root in roots])
+    return writing.undo(roots[0])
 
 
 def review(
@@ -219,19 +217,19 @@ def review(
     """Return what was assumed when the trees that `paths` lie in were rewritten in place, at their present lines.
 
     The journal of `rewrite` says what there was, which is ported again, with the same options if these are the same.
-    Raises write.Refused where there is no journal, or one that is damaged.
+    Raises writing.Refused where there is no journal, or one that is damaged.
     """
-    from hipport.reviewing import review as reviewed
+    from hipport.reporting.assumptions import review as reviewed
     from hipport_passes import PASSES
 
     _check_rules(rules)
     found = []
     for root, inside in _journals(paths).items():
         try:
-            originals = write.originals(root)
+            originals = writing.originals(root)
         except OSError as error:
-            raise write.Refused([f"{root}: what hipport saved there is damaged: {error}"]) from error
-        project = discover.discover([root], target, exclude=exclude, base=exclude_base, vendored=_markers())
+            raise writing.Refused([f"{root}: what hipport saved there is damaged: {error}"]) from error
+        project = discovery.discover([root], target, exclude=exclude, base=exclude_base, vendored=_markers())
         kept = {path: text for path, text in originals.items() if any((root / path).is_relative_to(i) for i in inside)}
         project = replace(project, rules=rules or {})
         found.append(reviewed(root, project, kept, lambda project: run(project, PASSES, accept)))
@@ -242,11 +240,11 @@ def _journals(paths: Paths) -> dict[Path, list[Path]]:
     """The roots of the trees that were rewritten in place, with those of `paths` that lie in each."""
     found: dict[Path, list[Path]] = {}
     for path in _listed(paths):
-        roots = write.find_roots(path.resolve())
+        roots = writing.find_roots(path.resolve())
         if not roots:
-            raise write.Refused(
+            raise writing.Refused(
                 [
-                    f"{path}: hipport has no record of a rewrite here. Records are in {write.FOLDER}, which git does "
+                    f"{path}: hipport has no record of a rewrite here. Records are in {writing.FOLDER}, which git does "
                     "not take along: ask where the rewrite was made, or scan the source as it was before"
                 ]
             )
@@ -273,25 +271,22 @@ def build(
     See `builder.build` for what each parameter means and what is raised.
     """
     env = allowed(env, pass_on)
-    from hipport import builder
-    from hipport_passes.nvcc_flags import translate
+    from hipport.building import builder
 
     places = _listed(paths)
     target = target or Target()
-    return builder.build(
-        places,
-        target.archs,
-        env=env,
+    options = builder.BuildOptions(
+        env,
+        _knowledge(),
         python=Path(python),
-        sources=_rewritten(places, target),
-        vendored=_markers(),
+        sources=_rewritten(places),
         exclude=exclude,
         exclude_base=exclude_base,
-        translate=lambda flags: translate(flags).kept,
         jobs=jobs,
         timeout=timeout,
         on_progress=on_progress,
     )
+    return builder.build(places, target.archs, options)
 
 
 def doctor(*, env: Mapping[str, str], root: str | Path = "/", python: str | Path | None = sys.executable) -> Diagnosis:
@@ -300,8 +295,8 @@ def doctor(*, env: Mapping[str, str], root: str | Path = "/", python: str | Path
     Runs ROCm's tools and each hipcc, and with `python` a program that uses its PyTorch. With another `root`, files of
     another machine's /sys, /proc, /dev and /etc that were copied there, it reads those and runs nothing.
     """
-    from hipport.diagnosis import diagnose
-    from hipport.machine import look, me
+    from hipport.toolchain.diagnosis import diagnose
+    from hipport.toolchain.machine import look, me
 
     return diagnose(look(Path(root).resolve(), from_anywhere(env), me(), Path(python) if python is not None else None))
 
@@ -332,29 +327,25 @@ def port(
     setup.py (or `cases`, or a `recording`, where there is one extension), and a program that `arguments` are given for
     or whose files `paths` are. What was written is then compiled for `target`. A step that cannot be made, and one of
     `declined` (`build`, `verify`), is in what the evidence says was not checked. Runs code of the tree.
-    Raises discover.NotFound, write.Refused and verifier.BadCases.
+    Raises discovery.NotFound, writing.Refused and verifier.BadCases.
     """
     env = allowed(env, pass_on)
-    from hipport.evidence import Evidence
-    from hipport.machine import known_gpus
     from hipport.porting import Porting
-    from hipport_passes import BEFORE_EXECUTOR
-    from hipport_passes.nvcc_flags import translate
+    from hipport.reporting.evidence import Evidence
+    from hipport.toolchain.machine import known_gpus
 
     places = _listed(paths)
     options: dict[str, Any] = {
         "target": target, "accept": accept, "exclude": exclude, "exclude_base": exclude_base, "rules": rules,
     }  # fmt: skip
-    porting = Porting(
-        env, Path(python), options, scan, rewrite, BEFORE_EXECUTOR, _markers(), lambda flags: translate(flags).kept,
-        jobs, on_progress,
-    )  # fmt: skip
+    how = _execution(env, python, seconds, jobs, on_progress)
+    porting = Porting(how, options, scan, rewrite)
     scanned = scan(places, on_progress=on_progress, **options)
     root = scanned.ported.before.root
     assert root is not None
     _complete(scanned.ported)
     earlier, why_not_run = None, ""
-    if write.find_root(root) is not None:
+    if writing.find_root(root) is not None:
         why_not_run = "hipport has rewritten this tree before; take that back first: hipport undo"
         if out is None and not scanned.ported.changed:
             earlier, why_not_run = porting.originals(root, places)
@@ -365,7 +356,7 @@ def port(
         read = scanned.ported.before.root or root
         originals = [read / path.resolve().relative_to(root) for path in places]
         verifications += porting.verifications(
-            scanned, originals, arguments, why_not=why_not_run, cases=cases, recording=recording, seconds=seconds
+            scanned, originals, arguments, why_not=why_not_run, cases=cases, recording=recording
         )
     if earlier is None:
         save(ported, out, places)
@@ -392,7 +383,7 @@ def explain(name: str, *, target: Target | None = None, rules: Mapping[str, Any]
     spelled like it.
     """
     import hipport_passes
-    from hipport import explainer
+    from hipport.reporting import explainer
 
     tables = Path(hipport_passes.__file__).parent
     # In the wheel fixtures lie in the package, and in the repository beside it.
@@ -434,35 +425,17 @@ def verify_program(
     program_verifier.program for the parameters and what is raised.
     """
     env = allowed(env, pass_on)
-    from hipport import program_verifier as running
-    from hipport import verifier as verifying
-    from hipport_passes import BEFORE_EXECUTOR, nvcc_flags
+    from hipport.verifying import extension_verifier as verifying
+    from hipport.verifying import program_verifier as running
 
     places = _listed(paths)
-    discover.refuse_conflicts(discover.discover(places, exclude=exclude, vendored=_markers()))
+    discovery.refuse_conflicts(discovery.discover(places, exclude=exclude, vendored=_markers()))
     verifying.refuse_extension(places)
     sides = _sides(places, env, lambda places: rewrite(places, target=target, exclude=exclude))
-    return sides.run(
-        lambda: running.program(
-            sides.original,
-            arguments,
-            env=env,
-            port=sides.port if port else None,
-            waves=waves or verifying.WAVES,
-            orders=orders or verifying.ORDERS,
-            passes=BEFORE_EXECUTOR,
-            vendored=_markers(),
-            exclude=exclude,
-            flags=flags,
-            sanitize=sanitize,
-            folder=folder,
-            limits=verifying.Limits(seconds),
-            jobs=jobs or processors(),
-            gpu=_gpu(env, gpu),
-            translate=lambda flags: nvcc_flags.translate(flags).kept,
-            on_progress=on_progress,
-        )
-    )
+    how = _execution(env, sys.executable, seconds, jobs, on_progress)
+    what = running.Program(sides.original, arguments, folder, exclude, flags, sanitize)
+    matrix = _matrix(env, waves, orders, gpu)
+    return sides.run(lambda: running.program(what, how, port=sides.port if port else None, matrix=matrix))
 
 
 def verify(
@@ -490,68 +463,66 @@ def verify(
     or `python`. Runs code of the tree; see verifier.extension for the parameters and what is raised.
     """
     env = allowed(env, pass_on)
-    from hipport import verifier as verifying
+    from hipport.verifying import extension_verifier as verifying
 
-    discover.refuse_conflicts(discover.discover([Path(path)], exclude=exclude, vendored=_markers()))
+    discovery.refuse_conflicts(discovery.discover([Path(path)], exclude=exclude, vendored=_markers()))
     sides = _sides([Path(path)], env, lambda places: rewrite(_own(places), target=target, exclude=exclude))
+    how = _execution(env, python, seconds, jobs, on_progress)
+    matrix = _matrix(env, waves, orders, gpu, gpu_python)
+    made = sides.port if port else None
     return sides.run(
-        lambda: verifying.extension(
-            sides.original[0],
-            env=env,
-            python=Path(python),
-            port=sides.port if port else None,
-            cases=cases,
-            names=names,
-            on_progress=on_progress,
-            **_run_how(env, waves, orders, seconds, jobs, gpu, gpu_python),
-        )
+        lambda: verifying.extension(sides.original[0], how, port=made, cases=cases, names=names, matrix=matrix)
     )
 
 
-def _run_how(
+def _execution(
+    env: Mapping[str, str],
+    python: str | Path,
+    seconds: float,
+    jobs: int | None,
+    on_progress: Callable[[Progress], None] | None,
+) -> Execution:
+    """Return how both sides are compiled and run, with what stands for what was not given."""
+    from hipport.verifying.execution import Execution, Limits
+
+    return Execution(env, _knowledge(), Path(python), Limits(seconds), jobs or processors(), on_progress)
+
+
+def _matrix(
     env: Mapping[str, str],
     waves: Sequence[int] | None,
     orders: Sequence[str] | None,
-    seconds: float,
-    jobs: int | None,
     gpu: bool,
-    gpu_python: str | Path | None,
-) -> dict[str, Any]:
-    """Return how extensions are run, with what stands for what was not given."""
-    from hipport import verifier as verifying
-    from hipport_passes import BEFORE_EXECUTOR
+    gpu_python: str | Path | None = None,
+) -> Matrix:
+    """Return the configurations, with what stands for what was not given; asks what GPUs there are."""
+    from hipport.verifying.amd_gpus import hardware
+    from hipport.verifying.execution import ORDERS, WAVES, Matrix
 
-    return {
-        "waves": waves or verifying.WAVES,
-        "orders": orders or verifying.ORDERS,
-        "passes": BEFORE_EXECUTOR,
-        "limits": verifying.Limits(seconds),
-        "jobs": jobs or processors(),
-        "gpu": _gpu(env, gpu),
-        "gpu_python": Path(gpu_python) if gpu_python is not None else None,
-    }
+    there = hardware(env) if gpu else "it was not asked for"
+    own = Path(gpu_python) if gpu_python is not None else None
+    return Matrix(waves or WAVES, orders or ORDERS, there, own)
+
+
+def _knowledge() -> Knowledge:
+    from hipport_passes import knowledge
+
+    return knowledge()
 
 
 def _sides(places: Sequence[Path], env: Mapping[str, str], make: Callable[[list[Path]], Ported]) -> Sides:
     """Return the original and the port of what is at `places`; raises where the port is not complete."""
-    from hipport.restored import Sides
-    from hipport_passes.headers import is_of_hip
+    from hipport.verifying.restored import Sides
 
-    return Sides(places, env, lambda places: _complete(make(list(places))), is_of_hip)
+    return Sides(places, env, lambda places: _complete(make(list(places))), _knowledge().of_hip)
 
 
 def _own(places: Sequence[Path]) -> list[Path]:
     """Return an extension's folder, and those files around it that are no third-party library's."""
-    from hipport.included import own_files
+    from hipport.program.included import own_files
 
     folder, *around = places
     return [folder, *own_files(around, _markers())]
-
-
-def _gpu(env: Mapping[str, str], wanted: bool) -> Hardware | str:
-    from hipport.hardware import hardware
-
-    return hardware(env) if wanted else "it was not asked for"
 
 
 def replay(
@@ -578,21 +549,14 @@ def replay(
     Runs code of the tree; see verifier.replay for the parameters and what is raised.
     """
     env = allowed(env, pass_on)
-    from hipport import verifier as verifying
+    from hipport.verifying import extension_verifier as verifying
 
-    discover.refuse_conflicts(discover.discover([Path(path)], exclude=exclude, vendored=_markers()))
+    discovery.refuse_conflicts(discovery.discover([Path(path)], exclude=exclude, vendored=_markers()))
     sides = _sides([Path(path)], env, lambda places: rewrite(_own(places), target=target, exclude=exclude))
-    return sides.run(
-        lambda: verifying.replay(
-            sides.original[0],
-            Path(recording),
-            env=env,
-            python=Path(python),
-            port=sides.port if port else None,
-            on_progress=on_progress,
-            **_run_how(env, waves, orders, seconds, jobs, gpu, gpu_python),
-        )
-    )
+    how = _execution(env, python, seconds, jobs, on_progress)
+    matrix = _matrix(env, waves, orders, gpu, gpu_python)
+    made = sides.port if port else None
+    return sides.run(lambda: verifying.replay(sides.original[0], Path(recording), how, port=made, matrix=matrix))
 
 
 def record(
@@ -608,7 +572,7 @@ def record(
 
     See verifier.record.
     """
-    from hipport import verifier as verifying
+    from hipport.verifying import extension_verifier as verifying
 
     return verifying.record(command, Path(out), env=env, folder=Path(folder), modules=modules, calls=calls)
 
@@ -634,71 +598,24 @@ def verify_teeth(
     `paths` is an extension, or the sources of a program that is run with `arguments`. See verifier.teeth.
     """
     env = allowed(env, pass_on)
-    from hipport import program_verifier as running
-    from hipport import verifier as verifying
-    from hipport_passes import BEFORE_EXECUTOR
+    from hipport.verifying import extension_verifier as verifying
+    from hipport.verifying import program_verifier as running
 
     places = _listed(paths)
+    how = _execution(env, python, seconds, jobs, on_progress)
     if arguments or not has_cases(places, cases):
         verifying.refuse_extension(places)
         sides = _sides(places, env, lambda places: rewrite(places, target=target, exclude=exclude))
-        return sides.run(
-            lambda: running.teeth(
-                sides.original,
-                arguments,
-                env=env,
-                port=sides.port,
-                passes=BEFORE_EXECUTOR,
-                vendored=_markers(),
-                exclude=exclude,
-                limits=verifying.Limits(seconds),
-                on_progress=on_progress,
-            )
-        )
+        what = running.Program(sides.original, arguments, exclude=exclude)
+        return sides.run(lambda: running.teeth(what, how, port=sides.port))
     own = _sides(places, env, lambda places: rewrite(_own(places), target=target, exclude=exclude))
-    return own.run(
-        lambda: verifying.teeth(
-            own.original[0],
-            env=env,
-            python=Path(python),
-            port=own.port,
-            cases=cases,
-            names=names,
-            passes=BEFORE_EXECUTOR,
-            limits=verifying.Limits(seconds),
-            jobs=jobs or processors(),
-            on_progress=on_progress,
-        )
-    )
+    return own.run(lambda: verifying.teeth(own.original[0], how, port=own.port, cases=cases, names=names))
 
 
-def _rewritten(paths: Sequence[Path], target: Target) -> dict[Path, Source]:
-    """The files that hipport rewrote in place, by absolute path, with how they came to be.
-
-    The journal has what was there before; porting it again tells how that became what is there now.
-    """
-    found: dict[Path, Source] = {}
-    for root in {root for path in paths for root in write.find_roots(path.resolve())}:
-        try:
-            first = write.originals(root)
-        except OSError:
-            continue  # one of them is damaged: messages are at the lines that files have now
-        project = discover.discover([root], target, vendored=_markers())
-        before = tuple(
-            discover.source(source.path, first[source.path]) if source.path in first else source
-            for source in project.sources
-        )
-        ported = rewrite_project(replace(project, sources=before))
-        now = project.by_path
-        found |= {root / s.path: s for s in ported.changed if s.text == now[s.path].text}
-    return found
-
-
-def rewrite_project(project: Project) -> Ported:
-    """Run all passes over a project."""
-    from hipport_passes import PASSES
-
-    return run(project, PASSES)
+def _rewritten(paths: Sequence[Path]) -> dict[Path, Source]:
+    """The files that hipport rewrote in place, by absolute path, with how they came to be."""
+    roots = {root for path in paths for root in writing.find_roots(path.resolve())}
+    return {root / path: source for root in roots for path, source in writing.rewritten(root).items()}
 
 
 def deps(
@@ -713,14 +630,14 @@ def deps(
     """Return how what the repository at `paths` needs is installed on ROCm. Reads; runs and installs nothing.
 
     The plan is for the release `rocm`, or the one that suits the packages found. `install_plan` shows it, writes it as
-    a script and runs its checks. Raises discover.NotFound for a path that does not exist, and ValueError for rules that
-    cannot be used.
+    a script and runs its checks. Raises discovery.NotFound for a path that does not exist, and ValueError for rules
+    that cannot be used.
     """
     from hipport_passes.packages import planning
 
     _check_rules(rules)
-    project = discover.discover(_listed(paths), target, exclude=exclude, base=exclude_base, vendored=_markers())
-    discover.refuse_conflicts(project)
+    project = discovery.discover(_listed(paths), target, exclude=exclude, base=exclude_base, vendored=_markers())
+    discovery.refuse_conflicts(project)
     return planning.plan(replace(project, rules=rules or {}), rocm)
 
 
@@ -730,8 +647,8 @@ def read_rules(of_tree: Sequence[Path], given: Sequence[Path] = ()) -> dict[str,
     What a tree brings is data: it may not say what is executed, on this machine or in a script for another. Raises
     config.BadConfig.
     """
-    from hipport.config import BadConfig
-    from hipport.config import read_rules as read
+    from hipport.workspace.config import BadConfig
+    from hipport.workspace.config import read_rules as read
     from hipport_passes.packages import recipes
 
     own = {path.resolve() for path in given}
@@ -758,6 +675,4 @@ def _check_rules(rules: Mapping[str, Any] | None) -> None:
 
 
 def _markers() -> Mapping[str, tuple[str, ...]]:
-    from hipport_passes.vendored import markers
-
-    return markers()
+    return _knowledge().vendored

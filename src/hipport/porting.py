@@ -11,36 +11,28 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
-from hipport import reading, write
-from hipport.pipeline import Pass, Ported, Progress
-from hipport.processors import processors
-from hipport.restored import copied
+from hipport.core import reading
+from hipport.engine.outcomes import Ported, Scanned
+from hipport.verifying.execution import Execution, Matrix
+from hipport.verifying.restored import copied
+from hipport.workspace import writing
 
 if TYPE_CHECKING:
-    from hipport.api import Scanned
-    from hipport.builder import Built
-    from hipport.evidence import Verification
+    from hipport.building.builder import Built
+    from hipport.reporting.evidence import Verification
 
 
 @dataclass(frozen=True)
 class Porting:
     """How a tree is ported, compiled and run.
 
-    `options` are those that `scan` and `rewrite` are called with: the target, what is excluded and the like. `passes`
-    are run before the executor's own, `vendored` says what third-party code looks like, `translate` makes hipcc's
-    flags of nvcc's.
+    `options` are those that `scan` and `rewrite` are called with: the target, what is excluded and the like.
     """
 
-    env: Mapping[str, str]
-    python: Path
+    how: Execution
     options: Mapping[str, Any]
     scan: Callable[..., Scanned]
     rewrite: Callable[..., Ported]
-    passes: Sequence[Pass[Any]]
-    vendored: Mapping[str, tuple[str, ...]]
-    translate: Callable[[Sequence[str]], Sequence[str]]
-    jobs: int | None = None
-    on_progress: Callable[[Progress], None] | None = None
 
     def originals(self, root: Path, paths: Sequence[Path]) -> tuple[Scanned | None, str]:
         """What becomes of the tree that was there before hipport rewrote it in place, in a copy; or why not.
@@ -53,15 +45,15 @@ class Porting:
         if outside or not all(path.is_dir() for path in paths):
             return None, "hipport has rewritten this tree before; take that back first: hipport undo"
         back = []
-        for journal in {each for path in paths for each in write.find_roots(path.resolve())}:
-            for name, text in write.originals(journal).items():
+        for journal in {each for path in paths for each in writing.find_roots(path.resolve())}:
+            for name, text in writing.originals(journal).items():
                 place = journal / name
                 if place.is_relative_to(root):
                     now = _bytes(place)
-                    back.append(write.Change(PurePath(place.relative_to(root)), now, text))
+                    back.append(writing.Change(PurePath(place.relative_to(root)), now, text))
         inside = [PurePath(path.resolve().relative_to(root)) for path in paths]
         here = [each for each in back if any(each.path.is_relative_to(path) for path in inside)]
-        copy = copied(root, inside, [change for change in here if change.before is not None], self.env)
+        copy = copied(root, inside, [change for change in here if change.before is not None], self.how.env)
         moved = {**self.options, "exclude_base": copy / base.resolve().relative_to(root) if base is not None else None}
         scanned = self.scan([copy / path for path in inside], **moved)
         made = {source.path: source.text for source in scanned.ported.project.sources}
@@ -75,25 +67,23 @@ class Porting:
         self, paths: Sequence[Path], root: Path, ported: Ported, archs: Sequence[str]
     ) -> tuple[Built | None, str]:
         """Compile what was written for `archs`, or say why that could not be done."""
-        from hipport import builder
-        from hipport.recorder import NoPyTorch
-        from hipport.toolchain import NoToolchain
+        from hipport.building import builder
+        from hipport.building.recorder import NoPyTorch
+        from hipport.toolchain.toolchains import NoToolchain
 
+        options = builder.BuildOptions(
+            self.how.env,
+            self.how.knowledge,
+            python=self.how.python,
+            sources={root / source.path: source for source in ported.changed},
+            exclude=self.options["exclude"],
+            exclude_base=root,
+            jobs=self.how.jobs,
+            on_progress=self.how.on_progress,
+        )
         try:
-            built = builder.build(
-                paths,
-                archs,
-                env=self.env,
-                python=self.python,
-                sources={root / source.path: source for source in ported.changed},
-                vendored=self.vendored,
-                exclude=self.options["exclude"],
-                exclude_base=root,
-                translate=self.translate,
-                jobs=self.jobs,
-                on_progress=self.on_progress,
-            )
-        except (NoToolchain, NoPyTorch, write.Refused) as problem:
+            built = builder.build(paths, archs, options)
+        except (NoToolchain, NoPyTorch, writing.Refused) as problem:
             return None, str(problem)
         except OSError as problem:
             return None, f"{problem.filename or root}: {problem.strerror or problem}"
@@ -110,33 +100,25 @@ class Porting:
         why_not: str = "",
         cases: Path | None = None,
         recording: Path | None = None,
-        seconds: float = 120.0,
     ) -> Iterator[Verification]:
         """Run each extension and program beside its port, or say why not: for `why_not`, if there is such a reason.
 
-        Raises verifier.BadCases where `cases` or a `recording` are given and there is not one extension.
+        Raises extension_verifier.BadCases where `cases` or a `recording` are given and there is not one extension.
         """
-        from hipport import verifier
-        from hipport.evidence import Verification
-        from hipport.hardware import hardware
-        from hipport.recorder import setup_script
+        from hipport.building.recorder import setup_script
+        from hipport.reporting.evidence import Verification
+        from hipport.verifying import extension_verifier
+        from hipport.verifying.amd_gpus import hardware
 
         ported, root = scanned.ported, scanned.ported.before.root
         assert root is not None
-        common: dict[str, Any] = {
-            "env": self.env,
-            "passes": self.passes,
-            "limits": verifier.Limits(seconds),
-            "jobs": self.jobs or processors(),
-            "gpu": hardware(self.env),
-            "on_progress": self.on_progress,
-        }
+        matrix = Matrix(gpu=hardware(self.how.env))
         built = [e.path for e in scanned.extensions if e.path is not None]
         scripts = dict.fromkeys(path for path in built if setup_script(root / path.parent) == root / path)
         if (cases or recording) and len(scripts) != 1:
-            raise verifier.BadCases(f"cases and recordings are for one extension; here are {len(scripts)}")
+            raise extension_verifier.BadCases(f"cases and recordings are for one extension; here are {len(scripts)}")
         for script in scripts:
-            yield from self._of_extension(ported, script, common, why_not, cases, recording)
+            yield from self._of_extension(ported, script, matrix, why_not, cases, recording)
         programs = [extension for extension in scanned.extensions if extension.kind == "program"]
         asked = bool(arguments) or all(path.is_file() for path in paths)
         if programs and asked:
@@ -145,7 +127,7 @@ class Porting:
             yield (
                 replace(about, why_not=why_not)
                 if why_not
-                else self._of_program(about, ported, paths, arguments, common)
+                else self._of_program(about, ported, paths, arguments, matrix)
             )
         for extension in scanned.extensions:
             what = str(extension).partition(":")[0]
@@ -160,13 +142,13 @@ class Porting:
         self,
         ported: Ported,
         script: PurePath,
-        common: Mapping[str, Any],
+        matrix: Matrix,
         why_not: str,
         cases: Path | None,
         recording: Path | None,
     ) -> Iterator[Verification]:
-        from hipport import verifier
-        from hipport.evidence import Verification
+        from hipport.reporting.evidence import Verification
+        from hipport.verifying import extension_verifier
 
         assert ported.before.root is not None
         folder = ported.before.root / script.parent
@@ -182,10 +164,10 @@ class Porting:
             if isinstance(part, str):
                 yield replace(about, why_not=part)
             elif recording is not None:
-                for verified in verifier.replay(folder, recording, python=self.python, port=part, **common):
+                for verified in extension_verifier.replay(folder, recording, self.how, port=part, matrix=matrix):
                     yield replace(about, what=f"{name}, {verified.package}", verified=verified)
             else:
-                verified = verifier.extension(folder, python=self.python, port=part, cases=cases, **common)
+                verified = extension_verifier.extension(folder, self.how, port=part, cases=cases, matrix=matrix)
                 yield replace(about, verified=verified)
         except Exception as problem:
             yield replace(about, why_not=_not_run(problem))
@@ -196,13 +178,14 @@ class Porting:
         ported: Ported,
         paths: Sequence[Path],
         arguments: Sequence[str],
-        common: Mapping[str, Any],
+        matrix: Matrix,
     ) -> Verification:
-        from hipport import program_verifier
+        from hipport.verifying import program_verifier
 
-        more = {**common, "vendored": self.vendored, "exclude": self.options["exclude"]}
+        what = program_verifier.Program(paths, arguments, exclude=self.options["exclude"])
         try:
-            return replace(about, verified=program_verifier.program(paths, arguments, port=lambda _: ported, **more))
+            verified = program_verifier.program(what, self.how, port=lambda _: ported, matrix=matrix)
+            return replace(about, verified=verified)
         except Exception as problem:
             return replace(about, why_not=_not_run(problem))
 

@@ -30,25 +30,27 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from hipport.byte_order import MARK, moved
-from hipport.finding import Certainty
-from hipport.languages.cmake import CMake
-from hipport.languages.cpp import Cpp
-from hipport.languages.cuda import Cuda
-from hipport.languages.functions import function_at
-from hipport.languages.json import CMakePresets, Devcontainer
-from hipport.languages.make import Makefile
-from hipport.languages.notebook import Notebook
-from hipport.languages.other_builds import OtherBuild
-from hipport.languages.packaging import CondaEnvironment, Lock, Requirements, SetupCfg, ToxIni
-from hipport.languages.program_settings import ProgramSettings
-from hipport.languages.python import Python
-from hipport.languages.shell import Definition, Dockerfile, Markdown, Shell
-from hipport.languages.toml import Toml
-from hipport.languages.yaml import Compose, Manifest, Workflow
-from hipport.pipeline import Outcome, Pass, Ported, Reported, run
-from hipport.project import Project, Skipped, Target
-from hipport.source import Source, Span
+from hipport.analysis.functions import function_at
+from hipport.core.edits import Span
+from hipport.core.finding import Certainty
+from hipport.core.source import Source
+from hipport.engine.byte_order import MARK, moved
+from hipport.engine.outcomes import Outcome, Ported, Reported
+from hipport.engine.pipeline import Pass, run
+from hipport.program.project import Project, Skipped, Target
+from hipport.syntax.cmake_script import CMake
+from hipport.syntax.cpp import Cpp
+from hipport.syntax.cuda import Cuda
+from hipport.syntax.json import CMakePresets, Devcontainer
+from hipport.syntax.make import Makefile
+from hipport.syntax.notebook import Notebook
+from hipport.syntax.packaging import CondaEnvironment, Lock, Requirements, SetupCfg, ToxIni
+from hipport.syntax.program_settings import ProgramSettings
+from hipport.syntax.python import Python
+from hipport.syntax.shell import Definition, Dockerfile, Markdown, Shell
+from hipport.syntax.toml import Toml
+from hipport.syntax.unread_builds import OtherBuild
+from hipport.syntax.yaml import Compose, Manifest, Workflow
 
 _LANGUAGES: dict[str, type[Source]] = {
     ".cu": Cuda,

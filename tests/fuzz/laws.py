@@ -12,17 +12,18 @@ from pathlib import PurePath, PurePosixPath
 from typing import NamedTuple
 
 from hipport import Target, rewrite
-from hipport.byte_order import MARK
-from hipport.discover import source
-from hipport.languages import asked
-from hipport.languages.cmake import CMake
-from hipport.languages.cpp import Cpp
-from hipport.languages.json import Json
-from hipport.languages.notebook import Notebook
-from hipport.languages.python import Python
-from hipport.languages.shell import Markdown
-from hipport.pipeline import Outcome, Ported
-from hipport.source import Conflict, Source, Span
+from hipport.core.edits import Conflict, Span
+from hipport.core.source import Source
+from hipport.engine.byte_order import MARK
+from hipport.engine.outcomes import Outcome, Ported
+from hipport.syntax import own_guards
+from hipport.syntax.cmake_script import CMake
+from hipport.syntax.cpp import Cpp
+from hipport.syntax.file_languages import source
+from hipport.syntax.json import Json
+from hipport.syntax.notebook import Notebook
+from hipport.syntax.python import Python
+from hipport.syntax.shell import Markdown
 
 #: A tree: the bytes of its files by their paths.
 Tree = Mapping[str, bytes]
@@ -282,7 +283,7 @@ def _unmarked(each: Source) -> Source:
     """The text without the comments by which hipport knows what it has written."""
     if not isinstance(each, Cpp):
         return each
-    marks = [span for span in _remarks(each) if each[span] == asked.MARK.strip()]
+    marks = [span for span in _remarks(each) if each[span] == own_guards.MARK.strip()]
     blank = {Span(span.start - each.text.endswith(b" ", 0, span.start), span.end): b"" for span in marks}
     return replace(each, text=_replaced(each, blank))
 

@@ -28,7 +28,7 @@ import compiled
 
 HIP, TORCH = "hip/hip_runtime.h", "torch/torch.h"
 #: The executor's stand-ins for torch/extension.h and its like, which are found first, and tensors with few operators.
-_LIGHT = Path(__file__).resolve().parents[2] / "src/hipport/simt/include/torch_light"
+_LIGHT = Path(__file__).resolve().parents[2] / "src/hipport/executor/native/include/torch_light"
 _OPERATORS = Path(__file__).resolve().with_name("operators")
 _FRONT = (f"-I{_OPERATORS}", f"-I{_LIGHT}", "-DSIMT_TORCH_KERNELS=1", "-DAT_PER_OPERATOR_HEADERS=1")
 #: What a unit that is read with them includes. What a port brings, ATen/hip/ say, is not among them.

@@ -2,7 +2,7 @@
 """Makes the PyTorch that is here take itself for one built for ROCm, in every Python that has this folder on its path.
 
 For building extensions, not for running them: there is no code for a GPU in it. The headers that PyTorch for ROCm has
-are those in the folder HIPPORT_OVERLAY (`hipport.overlay`).
+are those in the folder HIPPORT_OVERLAY (`hipport.toolchain.overlay`).
 """
 
 import os

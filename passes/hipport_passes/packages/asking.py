@@ -7,9 +7,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 
-from hipport.finding import Finding
-from hipport.project import Project
-from hipport.source import Edit, Source, Span
+from hipport.core.edits import Edit, Span
+from hipport.core.finding import Finding
+from hipport.core.source import Source
+from hipport.program.project import Project
 from hipport_passes.packages import recipes as table
 from hipport_passes.packages.judge import Verdict, judge
 from hipport_passes.packages.recipes import Recipes, for_cuda

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import unquote
 
-from hipport.finding import Certainty
+from hipport.core.finding import Certainty
 from hipport_passes.packages.recipes import Family, Recipes, for_cuda, for_rocm, normalised
 
 _NAMED = re.compile(r"([A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?)\s*(\[[^\]]*\])?\s*")

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from hipport.source import Edit, Span
+from hipport.core.edits import Edit, Span
 
 _BLANK = re.compile(rb"[ \t]*")
 _COMMENT_OR_COMMA = re.compile(rb"#[^\r\n]*|,")

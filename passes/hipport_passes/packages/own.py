@@ -7,11 +7,11 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import PurePath
 
-from hipport.languages.packaging import SetupCfg
-from hipport.languages.python import Python
-from hipport.languages.toml import Toml
-from hipport.project import Project
-from hipport.source import Source
+from hipport.core.source import Source
+from hipport.program.project import Project
+from hipport.syntax.packaging import SetupCfg
+from hipport.syntax.python import Python
+from hipport.syntax.toml import Toml
 
 # Where a tree keeps the sources of others.
 _OF_OTHERS = re.compile(

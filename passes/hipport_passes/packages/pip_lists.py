@@ -7,12 +7,14 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from hipport.finding import Certainty, Finding
-from hipport.languages.packaging import CondaEnvironment, Line, Requirements, SetupCfg, ToxIni
-from hipport.languages.shell import Word
-from hipport.source import Edit, Source, Span
+from hipport.core.edits import Edit, Span
+from hipport.core.finding import Certainty, Finding
+from hipport.core.source import Source
+from hipport.syntax.packaging import CondaEnvironment, Line, Requirements, SetupCfg, ToxIni
+from hipport.syntax.shell import Word
 from hipport_passes.packages.asking import Asking, decoded, finding, note, part, says_cuda_index
-from hipport_passes.packages.commands import in_commands, indexes
+from hipport_passes.packages.commands import in_commands
+from hipport_passes.packages.image_environment import indexes
 from hipport_passes.packages.judge import Verdict
 from hipport_passes.packages.lists import commented
 

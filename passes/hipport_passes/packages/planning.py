@@ -4,47 +4,23 @@
 from __future__ import annotations
 
 import re
-import shlex
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from pathlib import PurePath, PurePosixPath
+from collections.abc import Iterator
+from dataclasses import replace
 
-from hipport.extensions import extensions
-from hipport.finding import Certainty
-from hipport.install_plan import Change, Check, LeftOut, Mention, Package, Plan, Step, in_work
-from hipport.languages.notebook import Notebook
-from hipport.languages.packaging import CondaEnvironment, Requirements, SetupCfg
-from hipport.languages.python import Python
-from hipport.languages.shell import Dockerfile, Markdown, Shell
-from hipport.languages.toml import Toml
-from hipport.pipeline import Ported, run
-from hipport.project import Project
-from hipport.source import Edit, Source, Span
-from hipport_passes import requirements
+from hipport.core.finding import Certainty
+from hipport.engine.pipeline import run
+from hipport.program.project import Project
+from hipport.toolchain.install_plan import Change, Check, LeftOut, Mention, Package, Plan
 from hipport_passes.packages import recipes as table
-from hipport_passes.packages.asking import Asking, decoded
-from hipport_passes.packages.commands import conda_install, filled, pip_install
-from hipport_passes.packages.judge import asked, family_of
-from hipport_passes.packages.pip_lists import in_conda, in_requirements
-from hipport_passes.packages.recipes import Family, Recipes, release
-from hipport_passes.packages.toml_lists import LISTS, POETRY, as_pip, joined
+from hipport_passes.packages import requirements
+from hipport_passes.packages.asking import Asking
+from hipport_passes.packages.family_mentions import found_families
+from hipport_passes.packages.install_steps import ByHand, Steps, conflict
+from hipport_passes.packages.recipes import Family, release
 
-_IMPORT = re.compile(rb"^([ \t]*)(?:import|from)[ \t]+(\w+)", re.MULTILINE)
-# What has a slash, and no scheme, is a folder to pip.
-_LOCAL = re.compile(
-    r"(?:-e\s+|--editable[ =])?(?:file:(?://)?)?(\.[/\\]?[\w./-]*|[\w.-]+(?:/[\w.-]+)+/?)(?:\[[^\]]*\])?\s*(?:#.*)?"
-)
-_BUILT_BY = ("setup.py", "pyproject.toml", "setup.cfg")
-_NOT_FOR_USE = re.compile(
-    r"(?i)(?:^|[-_/])(?:dev|tests?|docs?|lint|ci|benchmarks?|examples?|build|lock|rocm|cuda|cpu)(?:[-_./]|$)"
-)
-_BASE = re.compile(r"requirements/(?:requirements|base|runtime|core|main)\.(?:txt|in)")
 # Files whose packages are part of a plan.
 _LISTS = re.compile(r"(?i)\.(?:txt|in|toml|cfg|ya?ml|sh)$|Dockerfile|^setup\.py$")
-#: What an environment of conda's is called where it is installed from; conda goes by the end of it.
-_ENVIRONMENT = "environment.yml"
-#: A repository that git is told to clone: an address, no word that git could take for an option or a command.
-_CLONED = re.compile(r"git\+((?:https?|ssh|git|file)://\S+?)(?:@((?!-)[\w./-]+))?(?:#(\S*))?", re.ASCII)
+
 #: With the fastest attention and nothing that needs an older release.
 _FAST = "7.2"
 
@@ -52,7 +28,7 @@ _FAST = "7.2"
 def plan(project: Project, rocm: tuple[int, int] | None = None) -> Plan:
     """Return how the repository is installed on ROCm: on `rocm`, or the release that suits the packages found."""
     rules = table.of(project)
-    found = _found(project, rules)
+    found = found_families(project, rules)
     chosen, reason = (rocm, "as asked for") if rocm else _release(found, project)
     index, image = rules.index(chosen), rules.image(chosen)
     name = f"{chosen[0]}.{chosen[1]}"
@@ -63,14 +39,14 @@ def plan(project: Project, rocm: tuple[int, int] | None = None) -> Plan:
     with_torch = [
         family.distributions[0]
         for family in separate
-        if family.with_torch and _is_for(family, name) and not _conflict(found)
+        if family.with_torch and family.is_for(name) and not conflict(found)
     ]
     environment = {"PYTORCH_ROCM_ARCH": ";".join(project.target.archs), "GPU_ARCHS": ";".join(project.target.archs)}
     for family in families:
         environment |= family.environment
     notes = [note for family in families for note in _notes(family, name, found)]
-    by_hand = _ByHand(Asking(ported.project))
-    steps = tuple(_steps(project, ported, separate, found, index.url, name, by_hand))
+    by_hand = ByHand(Asking(ported.project))
+    steps = tuple(Steps(project, ported, found, by_hand).all(separate, index.url, name))
     if any(command.startswith("conda ") for step in steps for command in step.commands):
         notes.append(
             "packages of conda's may want conda's own PyTorch: the script keeps it out, and ends where one insists"
@@ -102,20 +78,11 @@ def plan(project: Project, rocm: tuple[int, int] | None = None) -> Plan:
         checks=tuple(
             Check(f.name, f.check.strip(), f.imports, f.optional)
             for f in (named["torch"], *(f for f in families if f.name != "torch"))
-            if f.check and _is_for(f, name)
+            if f.check and f.is_for(name)
         ),
         notes=tuple(notes),
         left_out=tuple(LeftOut(text, why) for text, why in by_hand.said.items()),
     )
-
-
-def _is_for(family: Family, rocm: str) -> bool:
-    return not family.releases or rocm in family.releases
-
-
-def _conflict(found: dict[str, list[Mention]]) -> bool:
-    """Say whether other wheels tie PyTorch to a version that the one with the newest xformers is not."""
-    return bool({"gsplat", "pytorch3d"} & found.keys())
 
 
 def _release(found: dict[str, list[Mention]], project: Project) -> tuple[tuple[int, int], str]:
@@ -141,455 +108,10 @@ def _release(found: dict[str, list[Mention]], project: Project) -> tuple[tuple[i
 def _notes(family: Family, rocm: str, found: dict[str, list[Mention]]) -> Iterator[str]:
     if family.action == "leave":
         yield f"{family.name}: {family.why}"
-    if family.releases and not _is_for(family, rocm):
+    if family.releases and not family.is_for(rocm):
         fallback = ", ".join(f"{name}={value}" for name, value in family.fallback.items())
         yield f"{family.name}: no build is known for ROCm {rocm}{'; without it: ' + fallback if fallback else ''}"
-    if family.name == "xformers" and _conflict(found):
+    if family.name == "xformers" and conflict(found):
         yield "xformers: its wheels need a newer PyTorch than those of gsplat and pytorch3d; PyTorch's takes its place"
     if family.name == "flash-attn" and release(rocm) >= (7, 0):
         yield "flash-attn: amd-aiter (not the package called aiter) is faster on MI300 with ROCm 7"
-
-
-# What is found
-
-
-def _found(project: Project, rules: Recipes) -> dict[str, list[Mention]]:
-    """Return the families that are asked for or imported, in the order of the table, and where."""
-    found: dict[str, list[Mention]] = {}
-    for source in project.sources:
-        for offset, text, family in _mentions(source, rules):
-            mention = Mention(source.path, source.position(offset)[0], text)
-            if mention not in found.setdefault(family.name, []):
-                found[family.name].append(mention)
-    modules = {family.imports: family for family in rules.families if family.imports and family.action != "keep"}
-    for source in project.sources:
-        if isinstance(source, Python):
-            for match in _IMPORT.finditer(source.text):
-                imported = modules.get(match[2].decode(errors="replace"))
-                if imported is not None and not _is_own(project, imported.imports):
-                    line = source.position(match.start(2))[0]
-                    mention = Mention(
-                        source.path, line, match.group().decode(errors="replace").strip(), True, not match[1]
-                    )
-                    found.setdefault(imported.name, []).append(mention)
-    order = [family.name for family in rules.families]
-    return {
-        name: found[name] for name in order if name in found and name not in ("nvidia-libraries", "triton", "numpy")
-    }
-
-
-def _is_own(project: Project, module: str) -> bool:
-    """Say whether a module is the repository's own."""
-    places = (module, f"src/{module}", f"{module}.py")
-    return project.root is not None and any((project.root / place).exists() for place in places)
-
-
-def _mentions(source: Source, rules: Recipes) -> Iterator[tuple[int, str, Family]]:
-    """Yield what a file asks for: where, what, and the family."""
-    if isinstance(source, Requirements):
-        for line in source.lines:
-            span = line.requirement if len(line.requirement) else line.options
-            text = re.sub(r"^(?:-e|--editable)[ =]+", "", decoded(source, span))
-            yield from _of_text(span.start, text, rules)
-    elif isinstance(source, SetupCfg):
-        for _, span in source.requirements:
-            yield from _of_text(span.start, decoded(source, span), rules)
-    elif isinstance(source, CondaEnvironment):
-        for kind, span, _ in source.items:
-            text = decoded(source, span)
-            if kind == "pip":
-                yield from _of_text(span.start, re.split(r"\s--?[A-Za-z]", text)[0], rules)
-            elif kind == "dependencies" and (family := rules.conda(re.split(r"[=<>! ]", text.rpartition("::")[2])[0])):
-                yield span.start, text, family
-    elif isinstance(source, Toml):
-        for entry in source.entries:
-            where = joined(entry.path)
-            poetry = POETRY.fullmatch(where)
-            if LISTS.fullmatch(where) and not where.startswith("build-system"):
-                yield from _of_text(entry.span.start, entry.value, rules)
-            elif poetry and (of := rules.distribution(poetry["name"])):
-                yield entry.span.start, f"{poetry['name']} {entry.value}", of
-    elif isinstance(source, Notebook):
-        inside = source.commands
-        for offset, text, found in _mentions(inside.source, rules):
-            yield inside.layout.span(Span(offset, offset)).start, text, found
-    elif isinstance(source, (Shell, Dockerfile, Markdown)):
-        for command in source.commands:
-            install = pip_install(command)
-            for word in (*install.asked, *install.editable) if install else ():
-                yield from _of_text(word.span.start, word.text, rules)
-            for word in conda_install(command) or ():
-                if family := rules.conda(re.split(r"[=<>!]", word.text.rpartition("::")[2])[0]):
-                    yield word.span.start, word.text, family
-    elif isinstance(source, Python) and source.path.name == "setup.py":
-        for offset, text in _of_setup(source):
-            yield from _of_text(offset, text, rules)
-
-
-def _of_text(offset: int, text: str, rules: Recipes) -> Iterator[tuple[int, str, Family]]:
-    each = asked(text)
-    family = family_of(each, rules) if each is not None else None
-    if family is not None:
-        yield offset, text, family
-
-
-def _of_setup(source: Python) -> Iterator[tuple[int, str]]:
-    if b"_require" not in source.text or source.module is None:
-        return
-    from hipport.languages.python import Misplaced
-    from hipport_passes.packages.python_lists import required
-
-    try:
-        yield from required(source)
-    except Misplaced:
-        return
-
-
-# What is done
-
-
-@dataclass
-class _ByHand:
-    """What a person decides about, which the script leaves out: each, and why, once a step asked."""
-
-    asking: Asking
-    said: dict[str, str] = field(default_factory=dict)
-
-    def takes(self, text: str) -> bool:
-        """Say whether a requirement is left to a person."""
-        verdict = self.asking.judge(re.sub(r"^(?:-e|--editable)[ =]+", "", re.split(r"\s#", text)[0]).strip())
-        return verdict is not None and verdict.what == "manual" and self.note(text, verdict.message)
-
-    def note(self, text: str, why: str) -> bool:
-        """Take note of what is left out; True."""
-        self.said.setdefault(" ".join(text.split()), _bare(text, why))
-        return True
-
-    def lines(self, source: Requirements | CondaEnvironment) -> dict[int, str]:
-        """Return, by where they start, why requirements of a list are left to a person."""
-        found = (
-            in_requirements(source, self.asking) if isinstance(source, Requirements) else in_conda(source, self.asking)
-        )
-        return {each.span.start: each.message for each in found if each.certainty is Certainty.MANUAL}
-
-
-def _bare(text: str, why: str) -> str:
-    """Return why something is left to a person without what that is, which is said in front."""
-    name, colon, rest = why.partition(": ")
-    return rest if colon and text.startswith(name) else why
-
-
-def _steps(
-    project: Project,
-    ported: Ported,
-    separate: Sequence[Family],
-    found: dict[str, list[Mention]],
-    index: str,
-    rocm: str,
-    by_hand: _ByHand,
-) -> Iterator[Step]:
-    if any(each.kind == "missing" for each in project.skipped):
-        yield Step("submodules that are missing", ("git submodule update --init --recursive",))
-    yield Step("what building extensions needs", ("pip install ninja packaging setuptools wheel",))
-    for family in separate:
-        if family.with_torch and _conflict(found):
-            continue
-        if not _is_for(family, rocm):
-            continue
-        names = _distributions(family, found[family.name])
-        renamed = list(dict.fromkeys(family.renamed.get(name, name) for name in names))
-        commands = tuple(filled(family, index, list(map(shlex.quote, renamed))))
-        if commands:
-            why = f"{family.name}: {family.note or family.why}"
-            optional = family.optional or not _is_required(found[family.name])
-            yield Step(why, commands, {}, family.environment, optional, family.fallback)
-    after = ported.project.by_path
-    rules = table.of(project)
-    built: dict[str, None] = {}
-    later: list[Step] = []
-    lists = list(_lists_to_install(project))
-    for path in lists:
-        source = after[path]
-        assert isinstance(source, Requirements)
-        lines = list(_flat(source, after, set(), by_hand))
-        text = "".join(line for line in lines if not _is_built(line, rules))
-        built |= dict.fromkeys(line.strip() for line in lines if _is_built(line, rules))
-        name = path.as_posix()
-        if text == project.by_path[path].text.decode("utf-8", "replace"):
-            later.append(Step(name, (f"pip install -r {shlex.quote(name)}",)))
-        else:
-            file = f"list-{len(later) + 1}.txt"
-            command = f"pip install -r {in_work(file)}"
-            later.append(Step(f"{name}, without what is for CUDA", (command,), {file: text}))
-    own = [text for text in map(_on_a_line, _own_requirements(ported)) if not by_hand.takes(text)]
-    built |= dict.fromkeys(text for text in own if _is_built(text, rules))
-    own = [text for text in own if not _is_built(text, rules)]
-    if own:
-        command = f"pip install -r {in_work('package.txt')}"
-        later.append(Step("what the package itself needs", (command,), {"package.txt": "\n".join(own)}))
-    elif not lists:
-        later += _of_conda(ported, rules, by_hand) or _of_scripts(project, rules, by_hand)
-    for mention in found.get("extensions", ()):
-        each = asked(mention.text)
-        if each is not None and each.address and mention.path.suffix != ".md":
-            built.setdefault(mention.text)
-    yield from later
-    for text in built:
-        yield _built(text)
-    folders = _folders(project)
-    for folder in folders:
-        if folder != ".":
-            command = f"pip install --no-build-isolation --no-deps ./{shlex.quote(folder)}"
-            yield Step(f"the extension in {folder}, once it is ported", (command,))
-    missing = [each.path for each in project.skipped if each.kind == "missing"]
-    for number, folder in enumerate(_local(project, lists), 1):
-        if any(PurePosixPath(folder).is_relative_to(each) for each in missing):
-            # What it has is seen once it is there.
-            rewrite = f"hipport rewrite ./{shlex.quote(folder)} || test $? = 1"
-            command = f"pip install --no-build-isolation --no-deps ./{shlex.quote(folder)}"
-            yield Step(f"the package in {folder}, once it is there and ported", (rewrite, command))
-        elif folder not in folders and _has_package(project, folder):
-            needs = list(map(_on_a_line, _own_requirements(ported, folder)))
-            kept = [text for text in needs if not by_hand.takes(text)]
-            if kept == needs:
-                command = f"pip install --no-build-isolation ./{shlex.quote(folder)}"
-                yield Step(f"the package in {folder}", (command,))
-                continue
-            # pip would bring all that the package asks for.
-            file = f"folder-{number}.txt"
-            commands = (f"pip install -r {in_work(file)}",) if kept else ()
-            commands += (f"pip install --no-build-isolation --no-deps ./{shlex.quote(folder)}",)
-            yield Step(f"the package in {folder}", commands, {file: "\n".join(kept)} if kept else {})
-    if _is_package(project):
-        yield Step("the package itself", ("pip install --no-build-isolation --no-deps -e .",))
-
-
-def _local(project: Project, lists: Sequence[PurePath]) -> list[str]:
-    """Return the folders of the repository that its lists, or conda's environment, ask for."""
-    asked_for: list[str] = []
-    for source in project.sources:
-        if isinstance(source, Requirements) and source.path in lists:
-            asked_for += [decoded(source, line.span) for line in source.lines]
-        elif isinstance(source, CondaEnvironment) and source.path.parent == PurePosixPath(".") and not lists:
-            asked_for += [decoded(source, span) for kind, span, _ in source.items if kind == "pip"]
-    found = [match[1] for text in asked_for if (match := _LOCAL.fullmatch(text.strip()))]
-    folders = dict.fromkeys(PurePosixPath(re.sub(r"^(?:\./)+", "", text)).as_posix() for text in found)
-    return [folder for folder in folders if folder != "." and ".." not in PurePosixPath(folder).parts]
-
-
-def _has_package(project: Project, folder: str) -> bool:
-    return any(each.path.parent.as_posix() == folder and each.path.name in _BUILT_BY for each in project.sources)
-
-
-def _is_required(mentions: Sequence[Mention]) -> bool:
-    """Say whether the program cannot do without a package: its root asks for it, or it is imported at once."""
-    return any(
-        mention.path.suffix != ".md"
-        and (mention.at_once if mention.imported else len(mention.path.parts) == 1)
-        and not {"third_party", "thirdparty", "external", "tests", "examples"} & set(mention.path.parts)
-        for mention in mentions
-    )
-
-
-def _of_conda(ported: Ported, rules: Recipes, by_hand: _ByHand) -> list[Step]:
-    """Return how an environment of conda's at the root is installed into the one that is active."""
-    for source in ported.project.sources:
-        if not isinstance(source, CondaEnvironment) or source.path.parent != PurePosixPath("."):
-            continue
-        left_out: list[Span] = []
-        gone = 0
-        manual = by_hand.lines(source)
-        for kind, span, line in source.items:
-            text = decoded(source, span)
-            why = manual.get(span.start, "") if kind != "channels" else ""
-            # The Python that has PyTorch stays, and what is in the repository has steps of its own.
-            if (
-                (why and by_hand.note(text, why))
-                or (kind == "dependencies" and re.match(r"python\b(?!-)", text))
-                or (kind == "pip" and (_LOCAL.fullmatch(text) or _is_built(text, rules)))
-            ):
-                left_out.append(_whole(source, span, line))
-                gone += kind == "pip"
-        if gone and gone == sum(kind == "pip" for kind, _, _ in source.items) and source.pip is not None:
-            left_out.append(_whole(source, Span(0, 0), source.pip))  # what has no items is no list to conda
-        text = source.apply(Edit(span, b"") for span in left_out).text.decode("utf-8", "replace")
-        name = source.path.as_posix()
-        command = f'conda env update --prefix "$CONDA_PREFIX" --file {in_work(_ENVIRONMENT)}'
-        why = f"{name}, without what is for CUDA, into the environment that is active"
-        return [Step(why, (command,), {_ENVIRONMENT: text})]
-    return []
-
-
-def _whole(source: CondaEnvironment, span: Span, line: Span) -> Span:
-    """Return what goes with an item: its line, or, in brackets, the comma behind it."""
-    more = re.compile(rb"[\"']?[ \t]*(?:,\s*)?" if line == span else rb"[^\r\n]*\r?\n?").match(source.text, line.end)
-    assert more is not None
-    quoted = line == span and source.text[span.start - 1 : span.start] in (b'"', b"'")
-    return Span(line.start - quoted, more.end())
-
-
-def _is_built(text: str, rules: Recipes) -> bool:
-    """Say whether a requirement is an extension that is built against the PyTorch that is there."""
-    each = asked(re.split(r"\s#", text.strip())[0].strip())
-    family = family_of(each, rules) if each is not None and each.name + each.address else None
-    return family is not None and family.name == "extensions"
-
-
-def _built(text: str) -> Step:
-    """Return how such an extension is installed: from a ported copy, where it comes from a repository."""
-    each = asked(text)
-    assert each is not None
-    match = _CLONED.fullmatch(each.address)
-    if match is None:
-        command = f"pip install --no-build-isolation {shlex.quote(text)}"
-        return Step(f"{each.name}, built against that PyTorch", (command,))
-    named = re.sub(r"\.git$", "", match[1].rstrip("/").rpartition("/")[2])
-    name = named if re.fullmatch(r"\w[\w.-]*", named, re.ASCII) else "repository"
-    inside = re.search(r"subdirectory=([\w./-]+)", match[3] or "")
-    # Beside no program of the script's: what is cloned could take the place of a module.
-    place = f"sources/{name}"
-    commands = [f"git clone --recursive -- {shlex.quote(match[1])} {in_work(place)}"]
-    if match[2]:
-        commands.append(f"git -C {in_work(place)} checkout --recurse-submodules {shlex.quote(match[2])}")
-    commands.append(f"hipport rewrite {in_work(place)} || test $? = 1")
-    below = PurePosixPath(inside[1]) if inside and ".." not in PurePosixPath(inside[1]).parts else PurePosixPath()
-    where = in_work(f"{place}/{below}" if below.parts and not below.is_absolute() else place)
-    commands.append(f"pip install --no-build-isolation --no-deps {where}")
-    return Step(f"{name}, from a ported copy of its sources", tuple(commands))
-
-
-def _of_scripts(project: Project, rules: Recipes, by_hand: _ByHand) -> Iterator[Step]:
-    """Yield what scripts at the root install that is right as it is, for want of a list."""
-    for source in project.sources:
-        if not isinstance(source, Shell) or source.path.parent != PurePosixPath("."):
-            continue
-        words: dict[str, None] = {}
-        for command in source.commands:
-            install = pip_install(command)
-            if install is None or install.indexes or "$" in "".join(word.text for word in install.asked):
-                continue
-            for word in install.asked:
-                each = asked(word.text)
-                if each is None or by_hand.takes(word.text):
-                    continue
-                if family_of(each, rules) is None:
-                    words[word.text] = None
-        if words:
-            command_line = "pip install " + " ".join(map(shlex.quote, words))
-            yield Step(f"what {source.path.as_posix()} installs that is right on ROCm", (command_line,))
-
-
-def _distributions(family: Family, mentions: Sequence[Mention]) -> list[str]:
-    """Return the distributions of a family that are asked for, or the one that is imported."""
-    names: list[str] = []
-    for mention in mentions:
-        each = asked(mention.text) if not mention.imported else None
-        name = table.normalised(each.name or "") if each else ""
-        if mention.imported:
-            name = family.imports.replace("_", "-")
-        name = name if name in family.renamed or not family.renamed else family.distributions[0]
-        if name and name not in names:
-            names.append(name)
-    return names
-
-
-def _lists_to_install(project: Project) -> Iterator[PurePath]:
-    lists = [source.path for source in project.sources if isinstance(source, Requirements)]
-    first = PurePosixPath("requirements.txt")
-    if first in lists:
-        yield first
-        return
-    top = [path for path in lists if path.parent == PurePosixPath(".") and not _NOT_FOR_USE.search(path.name)]
-    if top:
-        yield top[0]
-        return
-    yield from (path for path in lists if _BASE.fullmatch(path.as_posix()))
-
-
-def _flat(
-    source: Requirements, after: Mapping[PurePath, Source], seen: set[PurePath], by_hand: _ByHand
-) -> Iterator[str]:
-    """Yield the lines of a list with those of the lists that it reads in, without extensions of the repository.
-
-    What is left to a person becomes a comment.
-    """
-    seen.add(source.path)
-    lines = {line.span.start: line for line in source.lines}
-    manual = by_hand.lines(source)
-    at = 0
-    while at < len(source.text):
-        line = lines.get(at)
-        end = source.text.find(b"\n", line.span.end if line is not None else at) + 1 or len(source.text)
-        text = decoded(source, Span(at, end))
-        at = end
-        spans = (line.requirement, line.options) if line is not None else ()
-        for span in spans:
-            if len(span) and span.start in manual:
-                said = " ".join(decoded(source, span).split())
-                by_hand.note(said, manual[span.start])
-                text = f"# {said}: left to a person, {_bare(said, manual[span.start])}\n"
-        options = decoded(source, line.options) if line is not None else ""
-        include = re.match(r"(?:-r|-c|--requirement|--constraint)(?:\s*=\s*|\s*)(\S+)", options)
-        if line is not None and not len(line.requirement) and include:
-            path = PurePosixPath(
-                re.sub(r"(?:^|/)[^/]+/\.\./", "/", (source.path.parent / include[1]).as_posix()).lstrip("/")
-            )
-            other = after.get(path)
-            if isinstance(other, Requirements) and path not in seen:
-                if options.startswith(("-c", "--constraint")):
-                    yield f"# constraints of {path.as_posix()} are not used: PyTorch's own are\n"
-                else:
-                    yield from _flat(other, after, seen, by_hand)
-                continue
-        if _LOCAL.fullmatch(text.strip()):
-            continue  # installed by steps of their own
-        yield text if text.endswith("\n") else text + "\n"
-
-
-def _own_requirements(ported: Ported, folder: str = ".") -> Iterator[str]:
-    """Yield what the package in a folder requires, as ported."""
-    inside = PurePosixPath(folder)
-    pyproject = ported.project.by_path.get(inside / "pyproject.toml")
-    if isinstance(pyproject, Toml) and pyproject.document is not None:
-        document = pyproject.document
-        for text in document.get("project", {}).get("dependencies", ()):
-            yield str(text)
-        for name, value in document.get("tool", {}).get("poetry", {}).get("dependencies", {}).items():
-            version = value.get("version") if isinstance(value, dict) else value
-            extras = ",".join(map(str, value.get("extras", ()))) if isinstance(value, dict) else ""
-            if name != "python" and isinstance(version, str):
-                yield name + (f"[{extras}]" if extras else "") + as_pip(version)
-        if "dependencies" in document.get("project", {}):
-            return
-    configuration = ported.project.by_path.get(inside / "setup.cfg")
-    if isinstance(configuration, SetupCfg):
-        for option, span in configuration.requirements:
-            if option == "install_requires":
-                yield re.split(r"\s#", decoded(configuration, span))[0].rstrip()
-    setup = ported.project.by_path.get(inside / "setup.py")
-    if isinstance(setup, Python):
-        yield from (text for _, text in _of_setup(setup))
-
-
-def _on_a_line(text: str) -> str:
-    """Return a requirement as a line of a list: what is a line of its own there could be an option."""
-    return " ".join(text.split())
-
-
-def _is_package(project: Project) -> bool:
-    pyproject = project.by_path.get(PurePosixPath("pyproject.toml"))
-    document = pyproject.document if isinstance(pyproject, Toml) else None
-    if document is not None and ("project" in document or "poetry" in document.get("tool", {})):
-        return True
-    setup = project.by_path.get(PurePosixPath("setup.py"))
-    return setup is not None and re.search(rb"\bsetup\(", setup.text) is not None
-
-
-def _folders(project: Project) -> list[str]:
-    """Return the folders with extensions that are built by a setup.py."""
-    found = {
-        each.path.parent.as_posix()
-        for each in extensions(project)
-        if each.path is not None and each.path.name == "setup.py" and each.kind in ("CUDAExtension", "CppExtension")
-    }
-    return sorted(found)

@@ -4,15 +4,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import libcst as cst
 
-from hipport.finding import Certainty, Finding
-from hipport.languages.python import Misplaced, Python
-from hipport.source import Edit, Span
-from hipport_passes.build_scripts.script import Script
-from hipport_passes.nvcc_flags import HOLE
+from hipport.core.edits import Edit, Span
+from hipport.core.finding import Certainty, Finding
+from hipport.syntax.python import Misplaced, Python
+from hipport_passes.build_files.build_scripts.script import Script
+from hipport_passes.build_files.nvcc_flags import HOLE
 from hipport_passes.packages.asking import Asking, finding, note, part, says_cuda_index
 from hipport_passes.packages.judge import Verdict
 from hipport_passes.packages.lists import without
@@ -140,14 +140,7 @@ def _lists(script: Script, keywords: frozenset[str] = _KEYWORDS) -> Iterator[_Li
     """Yield the lists of strings that reach the keywords of a call, each once, and the calls that add one string."""
     seen: set[cst.CSTNode] = set()
     names: set[str] = set()
-    waiting: list[cst.CSTNode] = []
-    for node in script.nodes:
-        if isinstance(node, cst.Arg) and node.keyword is not None and node.keyword.value in keywords:
-            waiting.append(node.value)
-        elif isinstance(node, cst.DictElement):
-            key = node.key
-            if isinstance(key, cst.SimpleString) and key.raw_value in keywords:
-                waiting.append(node.value)
+    waiting = list(_given_for(script, keywords))
     while waiting:
         node = waiting.pop()
         if node in seen:
@@ -156,30 +149,51 @@ def _lists(script: Script, keywords: frozenset[str] = _KEYWORDS) -> Iterator[_Li
         match node:
             case cst.List() | cst.Tuple() | cst.Set():
                 yield node
-                waiting += [each.value for each in node.elements if not isinstance(each.value, cst.SimpleString)]
             case cst.Call(func=cst.Attribute(attr=cst.Name(value=("append" | "insert")))) if node.args:
                 yield node
+                continue
             case cst.Call() if _split(script, node):
                 yield node
-            case cst.Dict():
-                waiting += [each.value for each in node.elements]
-            case cst.BinaryOperation():
-                waiting += [node.left, node.right]
-            case cst.IfExp():
-                waiting += [node.body, node.orelse]
-            case cst.Call(func=cst.Name(value=("list" | "sorted" | "set" | "tuple" | "dict"))):
-                waiting += [each.value for each in node.args]
-            case cst.Call(func=cst.Name(value=name)) if name in script.functions:
-                waiting += [
-                    each.value
-                    for each in script.nodes
-                    if isinstance(each, cst.Return)
-                    and each.value is not None
-                    and script.function(each) is script.functions[name]
-                ]
-            case cst.Name(value=name) if name not in names:
+                continue
+            case cst.Name(value=name):
+                waiting += _assigned(script, name) if name not in names else ()
                 names.add(name)
-                waiting += _assigned(script, name)
+        waiting += _made_of(script, node)
+
+
+def _given_for(script: Script, keywords: frozenset[str]) -> Iterator[cst.CSTNode]:
+    """Yield what calls, and tables of arguments, have for keywords."""
+    for node in script.nodes:
+        if isinstance(node, cst.Arg) and node.keyword is not None and node.keyword.value in keywords:
+            yield node.value
+        elif isinstance(node, cst.DictElement):
+            key = node.key
+            if isinstance(key, cst.SimpleString) and key.raw_value in keywords:
+                yield node.value
+
+
+def _made_of(script: Script, node: cst.CSTNode) -> Iterable[cst.CSTNode]:
+    """Return the expressions that one is made of, or that a function of the file returns."""
+    match node:
+        case cst.List() | cst.Tuple() | cst.Set():
+            return [each.value for each in node.elements if not isinstance(each.value, cst.SimpleString)]
+        case cst.Dict():
+            return [each.value for each in node.elements]
+        case cst.BinaryOperation():
+            return node.left, node.right
+        case cst.IfExp():
+            return node.body, node.orelse
+        case cst.Call(func=cst.Name(value=("list" | "sorted" | "set" | "tuple" | "dict"))):
+            return [each.value for each in node.args]
+        case cst.Call(func=cst.Name(value=name)) if name in script.functions:
+            return [
+                each.value
+                for each in script.nodes
+                if isinstance(each, cst.Return)
+                and each.value is not None
+                and script.function(each) is script.functions[name]
+            ]
+    return ()
 
 
 def _assigned(script: Script, name: str) -> Iterator[cst.CSTNode]:

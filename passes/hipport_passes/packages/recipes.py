@@ -11,11 +11,11 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
-from hipport.project import Project
-from hipport.tables import load
+from hipport.core.tables import load
+from hipport.program.project import Project
 from hipport_passes.packages import own
 
-_TABLE = Path(__file__).parent.parent / "requirements.toml"
+_TABLE = Path(__file__).parent / "requirements.toml"
 _ACTIONS = ("keep", "remove", "separate", "least", "relax", "manual", "leave")
 #: What of a row becomes part of a command, or of what a command is run in. Rules that a tree brings may not have it.
 EXECUTED = ("install", "check", "environment", "fallback", "renamed", "with_torch")
@@ -60,6 +60,9 @@ class Family:
     date: str = ""
     rocm: str = ""
     source: str = ""
+
+    def is_for(self, rocm: str) -> bool:
+        return not self.releases or rocm in self.releases
 
 
 @dataclass(frozen=True)
@@ -245,19 +248,27 @@ def _row(kind: Any, row: Mapping[str, Any], where: str) -> Any:
     for key, value in row.items():
         if key not in known:
             raise BadRules(f"requirements.{where}: there is no `{key}`; there are: {', '.join(known)}")
-        wanted = str(known[key].type)
-        if key == "date":
-            value = str(value)
-        if wanted.startswith("tuple"):
-            if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
-                raise BadRules(f"requirements.{where}: `{key}` must be a list of strings")
-            value = tuple(value)
-        elif not isinstance(value, {"str": str, "bool": bool}.get(wanted, Mapping)):
-            raise BadRules(f"requirements.{where}: `{key}` has a value of the wrong kind")
-        values[key] = value
+        values[key] = _typed(key, str(value) if key == "date" else value, str(known[key].type), where)
     missing = [name for name in ("action", "why", "url", "name") if name in known and not values.get(name)]
     if missing:
         raise BadRules(f"requirements.{where}: `{missing[0]}` is missing")
+    _check(kind, values, where)
+    return kind(**values)
+
+
+def _typed(key: str, value: Any, wanted: str, where: str) -> Any:
+    """Return a value of a row as its field has it. Raises BadRules for one of another type."""
+    if wanted.startswith("tuple"):
+        if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+            raise BadRules(f"requirements.{where}: `{key}` must be a list of strings")
+        return tuple(value)
+    if not isinstance(value, {"str": str, "bool": bool}.get(wanted, Mapping)):
+        raise BadRules(f"requirements.{where}: `{key}` has a value of the wrong kind")
+    return value
+
+
+def _check(kind: Any, values: Mapping[str, Any], where: str) -> None:
+    """Raise BadRules for values that a row may not have."""
     if "action" in values and values["action"] not in _ACTIONS:
         raise BadRules(f"requirements.{where}: {values['action']!r} is no action; there are: {', '.join(_ACTIONS)}")
     if "action" in values and values["action"] == "least" and not values.get("least"):
@@ -274,7 +285,6 @@ def _row(kind: Any, row: Mapping[str, Any], where: str) -> Any:
         for name, value in values.get(key, {}).items():
             if not _VARIABLE.fullmatch(name) or not isinstance(value, str):
                 raise BadRules(f"requirements.{where}: `{key}` must have names of variables, and texts")
-    return kind(**values)
 
 
 def importing(project: Project, module: str) -> Iterable[str]:

@@ -7,10 +7,10 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator
 
-from hipport.finding import Certainty, Finding
-from hipport.languages.tasks import tasks
-from hipport.languages.toml import Entry, Path, Toml
-from hipport.source import Edit, Span
+from hipport.core.edits import Edit, Span
+from hipport.core.finding import Certainty, Finding
+from hipport.syntax.tasks import tasks
+from hipport.syntax.toml import Entry, Path, Toml
 from hipport_passes.packages.asking import Asking, finding, note, part, says_cuda_index, unless_both
 from hipport_passes.packages.commands import BRINGS, in_commands
 from hipport_passes.packages.judge import Verdict, asked, on_linux

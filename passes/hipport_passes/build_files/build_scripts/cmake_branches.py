@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is said of commands in a CMake script, and the branches that a command gets: one for HIP, one for CUDA.
+
+Several things may be said of one command. Those that edit words in it stand by themselves; those that write lines
+around it (`if(USE_HIP)`, a copy for HIP, `else()`, the command, `endif()`) are joined into one finding, as their edits
+would be in each other's way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from hipport.core.edits import Edit, Span
+from hipport.core.finding import Certainty, Finding
+from hipport.syntax.cmake_script import CMake, Command
+from hipport_passes.build_files.build_scripts.cmake_flags import Copy
+
+
+@dataclass
+class Said:
+    """A finding about a command, before those that write lines around it are joined.
+
+    `copy` is what is put in the command for HIP, where it gets one of its own; `instead` are the lines that it gets
+    instead (none: it gets nothing); `after` are lines behind the command.
+    """
+
+    span: Span
+    kind: str
+    message: str
+    certainty: Certainty = Certainty.SAFE
+    edits: tuple[Edit, ...] = ()
+    instead: tuple[bytes, ...] | None = None
+    after: tuple[bytes, ...] = ()
+    copy: tuple[tuple[Span, bytes], ...] | None = None
+
+
+def findings(source: CMake, command: Command, all_said: Sequence[Said]) -> Iterator[Finding]:
+    """Turn what is said about a command into findings; what writes lines around it becomes one."""
+    said_all = [said for said in all_said if said.certainty is not Certainty.MANUAL]
+    for said in all_said:
+        if said.certainty is Certainty.MANUAL:
+            yield Finding(said.span, said.kind, said.message, (), Certainty.MANUAL)
+    # Where HIP has a command of its own, what would be edited in the other is put there.
+    copies = [said for said in said_all if said.copy is not None]
+    several = [said for said in said_all if copies or said.instead is not None or said.after]
+    for said in said_all:
+        if said not in several:
+            yield Finding(said.span, said.kind, said.message, said.edits, said.certainty)
+    if not several:
+        return
+    first, *others = several
+    for other in others:
+        first.message += f"; {other.message}"
+        first.certainty = max(first.certainty, other.certainty)
+        first.after += other.after
+        first.edits += other.edits
+        first.instead = other.instead if first.instead is None else first.instead
+    if copies:
+        puts = [*(put for said in copies for put in said.copy or ()), *((edit.span, edit.new) for edit in first.edits)]
+        first.instead = tuple(split(source, command, Copy(puts=dict(puts)).text(source, command.span)))
+        first.edits = ()
+    edits = (*first.edits, *_lines(source, command, first))
+    yield Finding(first.span, first.kind, first.message, edits, first.certainty)
+
+
+def _lines(source: CMake, command: Command, said: Said) -> Iterator[Edit]:
+    start = command.span.start
+    line = source.line_start(start)
+    before = source.text[line:start]
+    indent = before if not before.strip() else b""
+    inner = indent + (b"\t" if indent.startswith(b"\t") else b"  ")
+    newline = source.newline
+    end = source.text.find(b"\n", command.span.end)
+    end = len(source.text) if end < 0 else end
+    if source.text[:end].endswith(b"\r"):
+        end -= 1
+    step = inner[len(indent) :]
+    behind = [indent + (step + each[2:] if each.startswith(b"  ") else each) for each in said.after]
+    if said.instead is not None:
+        opening = [b"if(USE_HIP)", *(inner + each for each in said.instead), indent + b"else()"]
+        if not said.instead:
+            opening = [b"if(NOT USE_HIP)"]
+        yield Edit(Span(start, start), newline.join([*opening, inner]))
+        behind = [indent + b"endif()", *behind]
+        # What goes on over lines stays as far in as it was.
+        for token in source.tokens_in(command.inner):
+            if token.kind == "space" and (breaks := source[token.span].rfind(b"\n")) >= 0:
+                at = token.span.start + breaks + 1
+                yield Edit(Span(at, at), step)
+    yield Edit(Span(end, end), b"".join(newline + each for each in behind))
+
+
+def split(source: CMake, command: Command, line: bytes) -> Iterator[bytes]:
+    """Yield the lines of a copied command, without what it stands in from the margin."""
+    begin = source.line_start(command.span.start)
+    indent = source.text[begin : command.span.start]
+    for i, each in enumerate(line.split(b"\n")):
+        bare = each.removesuffix(b"\r")
+        yield bare.removeprefix(indent) if i else bare

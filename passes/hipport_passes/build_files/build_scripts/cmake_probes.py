@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a CMake script asks the machine for that ROCm does not have: programs, files, folders, compilations."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from hipport.core.edits import Edit
+from hipport.core.finding import Certainty
+from hipport.syntax.cmake_script import Command
+from hipport_passes.build_files import nvidia_tools
+from hipport_passes.build_files.build_scripts.cmake_branches import Said
+from hipport_passes.build_files.build_scripts.cmake_libraries import row_of
+from hipport_passes.build_files.build_scripts.cmake_properties import CMakeProperties
+from hipport_passes.build_files.build_scripts.cmake_trees import (
+    searched,
+    text,
+)
+
+_CUDA_FOLDER = re.compile(rb"(?:/usr/local|/opt)/cuda(?:[-/0-9]|$)")
+_RUNS_NVCC = re.compile(
+    r"(?:.*/)?nvcc|\$\{(?:CMAKE_CUDA_COMPILER|CUDA_NVCC_EXECUTABLE|CUDAToolkit_NVCC_EXECUTABLE|NVCC\w*)\}"
+)
+
+_PROBE = re.compile(rb"\bnvcc\b|nvidia-smi|deviceQuery")
+_PROBED = re.compile(
+    rb"\b(?:nvcc|nvidia-smi|cuda|cudart|cublas|cufft|curand|cusparse|cusolver|nvrtc|nvToolsExt|cudnn|nccl|cupti|nvJitLink|nvjpeg|npp\w+|nvidia-ml|cutensor|nvvm"
+    rb"|(?:cuda|cuda_runtime|cuda_runtime_api|cublas_v2|cudnn|nccl|nvToolsExt)\.h)\b"
+)
+
+
+class CMakeProbes(CMakeProperties):
+    """What is to be said of questions to the machine."""
+
+    def _run(self, command: Command) -> Iterator[Said]:
+        """A tool of NVIDIA's behind COMMAND: of a target, of a test, when CMake runs."""
+        if command.name not in ("add_custom_target", "add_custom_command", "add_test", "execute_process"):
+            return
+        words = [(self.source[each.content].decode("utf-8", "replace"), each.span) for each in command.arguments]
+        for (word, _), *rest in (words[i:] for i in range(len(words) - 1)):
+            found = nvidia_tools.run_by([said for said, _ in rest]) if word == "COMMAND" else None
+            # By its own name, `_probe` says it of what CMake runs.
+            probed = command.name == "execute_process" and "${" not in rest[0][0]
+            if word == "COMMAND" and _RUNS_NVCC.fullmatch(rest[0][0]) and not probed:
+                message = (
+                    "runs nvcc, which ROCm does not have: put if(NOT USE_HIP) around it, and what hipcc does beside"
+                )
+                yield Said(rest[0][1], "nvcc", message, Certainty.MANUAL)
+            if found is not None:
+                message = nvidia_tools.told(found[1])
+                yield Said(rest[found[0]][1], "tool", f"{message}; put if(NOT USE_HIP) around it", Certainty.MANUAL)
+
+    def _tried(self, command: Command, following: Command | None) -> Iterator[Said]:
+        """try_compile and try_run of a .cu file, which CMake takes for CUDA's by its name."""
+        for argument in command.arguments[1:]:
+            if self.source[argument.content].endswith(b".cu"):
+                message = (
+                    f"{command.name} takes a .cu file for CUDA, which is not enabled where USE_HIP is ON: give it a "
+                    "copy named .hip there"
+                )
+                if command.name == "try_run":
+                    message += ", or ask ROCm's tools; it runs only where there is a GPU"
+                yield Said(argument.span, "try", message, Certainty.MANUAL)
+
+    def _checked(self, command: Command, following: Command | None) -> Iterator[Said]:
+        """check_source_compiles(CUDA …) and the like."""
+        first = command.arguments[0] if command.arguments else None
+        if first is not None and self.source[first.content] == b"CUDA":
+            message = "asked of HIP where USE_HIP is ON; assumes that what is tried is not about CUDA's compiler alone"
+            edit = Edit(first.content, b"${HIP_OR_CUDA}")
+            yield Said(first.span, "check", message, Certainty.REVIEW, (edit,))
+
+    def _probe(self, command: Command, following: Command | None) -> Iterator[Said]:
+        source = self.source
+        variable = text(source, command, 0)
+        if command.name == "find_program" and searched(source, command) == ["nvcc"] and self._only_asked(variable):
+            message = f"hipcc with HIP: {variable} only tells whether there is a compiler"
+            line = f'find_program({variable} hipcc HINTS "$ENV{{ROCM_PATH}}/bin" /opt/rocm/bin)'
+            yield Said(command.written, "probe", message, instead=(line.encode(),))
+            return
+        if command.name.startswith("exec") and b"version.cuda" in source[command.inner]:
+            message = "torch.version.cuda is None on ROCm, where torch.version.hip is the release: ask for either"
+            yield Said(command.written, "probe", message, Certainty.MANUAL)
+            return
+        pattern = _PROBE if command.name.startswith("exec") else _PROBED
+        for argument in command.arguments[0 if command.name.startswith("exec") else 1 :]:
+            said = source[argument.content]
+            if argument.kind in ("unquoted", "quoted") and pattern.search(said) and b"${" not in said:
+                what = said.decode("utf-8", "replace")
+                message = f"{what} is not there on ROCm: put if(NOT USE_HIP) around it, or ask for ROCm's"
+                yield Said(command.written, "probe", message, Certainty.MANUAL)
+                return
+
+    def _only_asked(self, variable: str) -> bool:
+        """Say whether a variable's value is nowhere used but in conditions and messages."""
+        scripts = [each for each in self.tree.scripts if variable.encode() in each.text]
+        return all(
+            command.name in ("if", "elseif", "message", "find_program", "mark_as_advanced")
+            for script in scripts
+            for command in script.commands
+            if variable.encode() in script[command.inner]
+        )
+
+    def _find_file(self, command: Command, following: Command | None) -> Iterator[Said]:
+        """find_library(CUDA_LIB cuda …), find_path(DIR cuda.h): what ROCm has, where it is linked anyway."""
+        source = self.source
+        variable, names = text(source, command, 0), searched(source, command)
+        value = ""
+        if command.name == "find_library" and names:
+            rows = [row_of(f"CUDA::{name.removeprefix('lib').partition('.')[0]}") or {} for name in names]
+            if len({row.get("target") for row in rows}) == 1 and "target" in rows[0] and self.libraries.finds(rows[0]):
+                value = rows[0]["target"]
+        elif names and all(name in ("cuda.h", "cuda_runtime.h", "cuda_runtime_api.h") for name in names):
+            value = "${hip_INCLUDE_DIRS}"
+        if not value:
+            yield from self._probe(command, following)
+            return
+        message = f"{value} with HIP; assumes that {variable} is used for nothing else than building"
+        lines: tuple[bytes, ...] = (f'set({variable} "{value}")'.encode(),)
+        if command.name == "find_path":
+            looked = any(
+                each.name == "find_package" and text(source, each, 0) in ("CUDA", "CUDAToolkit")
+                for each in source.commands
+            )
+            packages = [] if looked else self.libraries.packages()
+            lines = (*(f"find_package({package} REQUIRED)".encode() for package in packages or ["hip"]), *lines)
+        yield Said(command.written, "probe", message, Certainty.REVIEW, instead=lines)
+
+    def _folders(self, command: Command, following: Command | None) -> Iterator[Said]:
+        for argument in command.arguments:
+            if _CUDA_FOLDER.match(self.source[argument.content]):
+                message = (
+                    "CUDA's folder is not there on ROCm: targets whose C++ files include HIP's headers link hip::host"
+                )
+                yield Said(argument.span, "cuda_path", message, Certainty.MANUAL)

@@ -1,0 +1,418 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the CMake scripts of a tree have in common: where its top is, whether it knows HIP, which libraries it uses."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import PurePath
+from typing import NamedTuple
+
+from hipport.program.project import Project
+from hipport.syntax.cmake_script import CMake, Command
+from hipport.syntax.cpp import Cpp
+from hipport.syntax.enclosing import Block, answered
+
+#: What a script says that has to do with CUDA.
+MENTIONS = re.compile(
+    rb"cuda|nvcc|\bcub\b|thrust|cccl|nccl|cudnn|nvidia-smi|nvtx|_GLIBCXX_USE_CXX11_ABI=0", re.IGNORECASE
+)
+#: Variables that hipport's own scripts set say nothing of what the tree knew before.
+_OWN = re.compile(rb"\$\{HIP_OR_CUDA\}")
+# What a first run has made of a library: `$<IF:$<BOOL:${USE_HIP}>,roc::hipblas,cublas>`.
+_EITHER = re.compile(r"\$<IF:\$<BOOL:\$\{USE_HIP\}>,[^,<>]*,(?P<cuda>[^,<>]*)>")
+_HIP = re.compile(rb"(?<![A-Za-z0-9])(?:HIP|ROCM|HIPCC|AMDGPU|hip|rocm)(?![A-Za-z0-9])")
+_PROJECT = re.compile(rb"^[ \t]*project[ \t]*\(", re.IGNORECASE | re.MULTILINE)
+_TARGET = re.compile(rb"\b(?:CUDA|CCCL|CUB|Thrust|libcudacxx|NCCL)::\w+")
+_HIP_PACKAGE = re.compile(r"hip\w*|HIP|roc[a-z]+|ROCM|ROCm|rocm\w*|rccl|hipSYCL")
+_LIBRARY = re.compile(r"(?:-l)?(?:cuda|cudart|cudart_static|cublas|cublasLt|cufft|curand|cusparse|cusolver|nvrtc)")
+
+_LIBRARIES = re.compile(r"LIB|DEPS|DEPENDENCIES", re.IGNORECASE)
+
+HELPER = "hipport.cmake"
+#: How hipport's own scripts begin.
+PUT_HERE = b"# SPDX-License-Identifier: Apache-2.0\n# Put here by hipport."
+FIND_CUDA = "find_cuda.cmake"
+TORCH = "torch.cmake"
+#: Headers that a PyTorch for ROCm has by other names.
+_OF_PYTORCH = re.compile(r"(?:ATen|ATen/native|c10|torch/csrc)/cuda/")
+
+
+def text(source: CMake, command: Command, i: int) -> str:
+    """Return what an argument says, without quotes; empty where there is none."""
+    arguments = command.arguments
+    return source[arguments[i].content].decode("utf-8", "replace") if -len(arguments) <= i < len(arguments) else ""
+
+
+def links(source: CMake, command: Command) -> int:
+    """Return where libraries begin among a command's arguments; 0 if it has none."""
+    if command.name in ("target_link_libraries", "link_libraries"):
+        return 1
+    if command.name in ("set", "list"):
+        at = 1 if command.name == "set" else 2
+        return at if _LIBRARIES.search(text(source, command, at - 1)) else 0
+    return 0
+
+
+def searched(source: CMake, command: Command) -> list[str]:
+    """Return the names that find_library or find_path looks for."""
+    names: list[str] = []
+    for i in range(1, len(command.arguments)):
+        said = text(source, command, i)
+        if said in ("HINTS", "PATHS", "PATH_SUFFIXES", "DOC", "REQUIRED", "NO_DEFAULT_PATH", "NO_CACHE"):
+            break
+        if said.startswith(("/", "$")):
+            break
+        if said not in ("NAMES", "NAMES_PER_DIR"):
+            names.append(said)
+    return names
+
+
+def language_variables(source: CMake) -> frozenset[str]:
+    """Return the variables whose items a script makes languages: `project(ops ${languages})`."""
+    return frozenset(
+        reference.name
+        for command in source.commands
+        if command.name in ("project", "enable_language")
+        for argument in command.arguments[1 if command.name == "project" else 0 :]
+        for reference in source.references(argument.span)
+        if source[argument.span] == source[reference.span] and reference.name != "HIP_OR_CUDA"
+    )
+
+
+def knows_hip(source: CMake, command: Command) -> bool:
+    """Say whether what a command asks has to do with HIP."""
+    return _HIP.search(_OWN.sub(b"", source[command.inner])) is not None
+
+
+def is_helper(source: CMake, command: Command) -> bool:
+    """Say whether the command is hipport's include, which gives a script the choice."""
+    return command.name == "include" and text(source, command, 0).endswith("hipport/" + HELPER)
+
+
+def decided(source: CMake, command: Command) -> bool:
+    """Say whether the command stands where it is known which of HIP and CUDA is built for."""
+
+    def of(block: Block[Command]) -> bool | None:
+        asks = block.part.name != "else" and block.first.name in ("if", "while")
+        return True if asks and knows_hip(source, block.part) else None
+
+    return bool(answered(source.block(command), source.fact(_answers).decided, of, by_part=True))
+
+
+def elsewhere(source: CMake, command: Command) -> bool:
+    """Say whether the command is for another system or compiler than HIP is for: `if(MSVC)`."""
+    return bool(answered(source.block(command), source.fact(_answers).elsewhere, partial(_elsewhere, source)))
+
+
+def _elsewhere(source: CMake, block: Block[Command]) -> bool | None:
+    part = block.part
+    if part.name == "else" or block.first.name != "if":
+        return None
+    inner = source[part.inner]
+    said = inner.split()
+    if b"CMAKE_CUDA_COMPILER_ID" in inner and re.search(rb"\bClang\b", inner):
+        return b"NVIDIA" not in inner and b"NOT" not in said
+    by_name = b"NOT" not in said and b"MSVC" in (word.strip(b'"') for word in said)
+    if said and (said[0] in (b"MSVC", b"WIN32", b"APPLE") or by_name) and b"OR" not in said:
+        return True
+    return None
+
+
+class _Answers(NamedTuple):
+    """What has been found of blocks of a script."""
+
+    decided: dict[Block[Command], bool | None]
+    elsewhere: dict[Block[Command], bool | None]
+
+
+def _answers(source: CMake) -> _Answers:
+    return _Answers({}, {})
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What one script says."""
+
+    projects: bool = False
+    mentions: bool = False
+    includes_helper: bool = False
+    #: It has what hipport writes, or is hipport's own.
+    written: bool = False
+    #: It does something for HIP, or has the choice.
+    aware: bool = False
+    #: It makes CUDA a language.
+    language: bool = False
+    find_cuda: bool = False
+    find_toolkit: bool = False
+    #: The libraries it links: `CUDA::cublas`, also where it is written `cublas`.
+    targets: frozenset[str] = frozenset()
+    defines: frozenset[str] = frozenset()
+    #: Variables it asks for, and those it sets.
+    variables: frozenset[str] = frozenset()
+    sets: frozenset[str] = frozenset()
+    torch: bool = False
+
+    @property
+    def links(self) -> frozenset[str]:
+        """The libraries of CUDA's that it links, but for its own targets by such a name."""
+        return _others(self.targets, self.defines)
+
+
+def _others(targets: frozenset[str], defines: frozenset[str]) -> frozenset[str]:
+    return targets - defines - {"CUDA::" + name for name in defines}
+
+
+def facts(source: CMake) -> Facts:
+    """Read one script."""
+    projects = _PROJECT.search(source.text) is not None
+    if source.text.startswith(PUT_HERE):
+        return Facts(written=True)
+    if not MENTIONS.search(source.text) and not _HIP.search(source.text):
+        helped = f"hipport/{HELPER}".encode() in source.text
+        return Facts(projects, includes_helper=helped, torch=b"Torch" in source.text)
+    said = _Said(source)
+    for command in source.commands:
+        said.does(command)
+        said.names(command)
+    return Facts(
+        projects,
+        True,
+        said.includes_helper,
+        _OWN.search(source.text) is not None,
+        said.aware,
+        said.language,
+        said.find_cuda,
+        said.find_toolkit,
+        frozenset(said.targets),
+        frozenset(said.defines),
+        frozenset(said.variables),
+        frozenset(said.sets),
+        said.torch or b"TORCH_LIBRARIES" in source.text,
+    )
+
+
+class _Said:
+    """What the commands of a script have said so far."""
+
+    def __init__(self, source: CMake) -> None:
+        self.source = source
+        self.of_languages = source.fact(language_variables)
+        self.targets: set[str] = set()
+        self.defines: set[str] = set()
+        self.variables: set[str] = set()
+        self.sets: set[str] = set()
+        self.includes_helper = self.language = self.find_cuda = self.find_toolkit = self.torch = self.aware = False
+
+    def does(self, command: Command) -> None:
+        """Take note of what a command does: languages, packages, targets and libraries."""
+        source, name, first = self.source, command.name, text(self.source, command, 0)
+        if name in ("project", "enable_language", "check_language"):
+            said = _words(source, command)
+            self.aware |= "HIP" in said
+            self.language |= name != "check_language" and bool(said & {"CUDA", "${HIP_OR_CUDA}"})
+        elif name == "include":
+            self.includes_helper |= is_helper(source, command)
+        elif name == "find_package":
+            self.aware |= _HIP_PACKAGE.fullmatch(first) is not None
+            self.find_cuda |= first == "CUDA" and not any(
+                block[0].name == "function" for block in source.around(command)
+            )
+            self.find_toolkit |= first == "CUDAToolkit"
+            self.torch |= first == "Torch"
+        elif name.startswith(("hip_add_", "rocm_")):
+            self.aware = True
+        elif name in ("if", "elseif"):
+            self.aware |= knows_hip(source, command)
+        elif name in ("add_library", "cuda_add_library", "add_executable"):
+            self.defines.add(first)
+        elif name == "find_library":
+            names = {each.removeprefix("lib") for each in searched(source, command)}
+            self.targets |= {"CUDA::" + each for each in names if _LIBRARY.fullmatch(each)}
+        elif links(source, command):
+            named = {_EITHER.sub(r"\g<cuda>", each) for each in _words(source, command)}
+            self.targets |= {"CUDA::" + each.removeprefix("-l") for each in named if _LIBRARY.fullmatch(each)}
+        elif name in ("cuda_add_cublas_to_target", "cuda_add_cufft_to_target"):
+            self.targets.add("CUDA::" + name.split("_")[2])
+
+    def names(self, command: Command) -> None:
+        """Take note of the variables that a command sets and asks for, and of the targets that it names."""
+        source, name = self.source, command.name
+        if name == "set":
+            self.sets.add(text(source, command, 0))
+        elif name in ("list", "string"):
+            self.sets.add(text(source, command, 1))
+        if name in ("set", "list") and text(source, command, name == "list") in self.of_languages:
+            said = _words(source, command)
+            self.aware |= "HIP" in said
+            self.language |= bool(said & {"CUDA", "${HIP_OR_CUDA}"})
+        if name in ("if", "elseif", "while"):
+            self.variables |= _words(source, command)
+        if name not in ("message", "option"):
+            inner = source.code[command.inner.start : command.inner.end]
+            self.targets |= {match.decode() for match in _TARGET.findall(inner)}
+        self.variables |= {reference.name for reference in source.references(command.inner)}
+
+
+def _words(source: CMake, command: Command) -> set[str]:
+    return {text(source, command, i) for i in range(len(command.arguments))}
+
+
+class Tree:
+    """The scripts that are configured together with one of them, as far as their folders tell."""
+
+    def __init__(self, source: CMake, project: Project) -> None:
+        self.source = source
+        self.scripts = [each for each in project.sources if isinstance(each, CMake)]
+        self.sources = [each for each in project.sources if isinstance(each, Cpp)]
+        if source not in self.scripts:
+            self.scripts.append(source)
+
+    @cached_property
+    def _tops(self) -> Sequence[PurePath]:
+        """The folders of projects that this script is in, the nearest first."""
+        lists = {each.path.parent: each for each in self.scripts if each.path.name == "CMakeLists.txt"}
+        # A fixture, or a script given by itself, need not have that name.
+        if self.source.fact(facts).projects:
+            lists.setdefault(self.source.path.parent, self.source)
+        above = [folder for folder in (self.source.path.parent, *self.source.path.parent.parents) if folder in lists]
+        tops = [folder for folder in above if lists[folder].fact(facts).projects]
+        return tops or above[-1:] or [self.source.path.parent]
+
+    @property
+    def home(self) -> PurePath:
+        """The topmost folder: where hipport's scripts go."""
+        return self._tops[-1]
+
+    @cached_property
+    def _all(self) -> list[tuple[PurePath, Facts]]:
+        """The scripts below the topmost folder."""
+        return [(each.path, each.fact(facts)) for each in self.scripts if each.path.is_relative_to(self.home)]
+
+    @cached_property
+    def aware(self) -> bool:
+        """Whether scripts of this project, or of one it is in, do something for HIP already, by themselves."""
+        if self.ported:
+            return False
+        return any(said.aware for said in self._of_projects)
+
+    @cached_property
+    def _of_projects(self) -> list[Facts]:
+        """What the scripts say of this project, or of one that it is in: one below decides for itself."""
+        roots = {path.parent for path, said in self._all if said.projects}
+        return [
+            said
+            for path, said in self._all
+            if next((folder for folder in path.parents if folder in roots), self.home) in self._tops
+        ]
+
+    @cached_property
+    def ported(self) -> bool:
+        """Whether hipport was here.
+
+        In a merge that a person resolves, its include may get lost, and what it is for stays.
+        """
+        return any(said.includes_helper or said.written for said in self._of_projects)
+
+    @cached_property
+    def below(self) -> list[Facts]:
+        """What the scripts in and below this one's folder say."""
+        return [said for path, said in self._all if path.is_relative_to(self.source.path.parent)]
+
+    @cached_property
+    def said(self) -> list[Facts]:
+        """What the scripts say that this one is configured with.
+
+        What a folder's script finds and links is no matter of a folder beside it; a module may be included anywhere.
+        """
+        folder = self.source.path.parent
+        return [
+            said
+            for path, said in self._all
+            if path.name != "CMakeLists.txt"
+            or self.source.path.name != "CMakeLists.txt"
+            or path.is_relative_to(folder)
+            or folder.is_relative_to(path.parent)
+        ]
+
+    @cached_property
+    def torch(self) -> bool:
+        """Whether PyTorch is linked."""
+        return any(said.torch for said in self.said)
+
+    @cached_property
+    def torch_names(self) -> list[str]:
+        """The files below the topmost folder that include PyTorch's headers for CUDA, as paths from there."""
+        return [
+            each.path.relative_to(self.home).as_posix()
+            for each in self.sources
+            if each.path.is_relative_to(self.home) and any(_OF_PYTORCH.match(include.path) for include in each.includes)
+        ]
+
+    @cached_property
+    def language(self) -> bool:
+        """Whether CUDA is made a language."""
+        return any(said.language for said in self.said)
+
+    @cached_property
+    def finds(self) -> bool:
+        """Whether CUDA's libraries are looked for."""
+        return any(said.find_cuda or said.find_toolkit for said in self.said)
+
+    @cached_property
+    def find_cuda(self) -> bool:
+        """Whether FindCUDA is used."""
+        return any(said.find_cuda for said in self.said)
+
+    @cached_property
+    def targets(self) -> frozenset[str]:
+        """The libraries of CUDA's that are linked, but for targets of the tree's own by such a name."""
+        return _others(frozenset().union(*(said.targets for said in self.said)), self.defines)
+
+    @cached_property
+    def functions(self) -> dict[str, tuple[CMake, Command]]:
+        """The functions and macros that the scripts define, as they are called in any case, and where.
+
+        Those that hipport has put there, FindCUDA's for HIP, are CUDA's still.
+        """
+        return {
+            text(script, command, 0).lower(): (script, command)
+            for script in self.scripts
+            if not script.text.startswith(PUT_HERE)
+            for command in script.commands
+            if command.name in ("function", "macro")
+        }
+
+    def parameter(self, name: str, place: int) -> bytes | None:
+        """Return what parts the words of one argument of a function, or None where it may as well be several.
+
+        A blank where the function puts it into a text, a semicolon where it stands by itself.
+        """
+        script, definition = self.functions[name]
+        if place + 1 >= len(definition.arguments):
+            return None
+        wanted = text(script, definition, place + 1)
+        for command in script.commands:
+            if any(block[0] is definition for block in script.around(command)):
+                for argument in command.arguments:
+                    if any(each.name == wanted for each in script.references(argument.span)):
+                        quoted = argument.kind == "quoted" or b" " in script[argument.content]
+                        return b" " if quoted else b";"
+        return b" "
+
+    @cached_property
+    def defines(self) -> frozenset[str]:
+        """The targets that the scripts define."""
+        return frozenset().union(*(said.defines for _, said in self._all))
+
+    @cached_property
+    def variables(self) -> frozenset[str]:
+        """The variables that the scripts ask for."""
+        return frozenset().union(*(said.variables for said in self.said))
+
+    @cached_property
+    def sets(self) -> frozenset[str]:
+        """The variables that the scripts set."""
+        return frozenset().union(*(said.sets for said in self.said))

@@ -1,0 +1,458 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Flags, macros, folders and libraries in a build script."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import libcst as cst
+
+from hipport.core.edits import Span
+from hipport.core.finding import Certainty
+from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp
+from hipport_passes.build_files.build_scripts import options
+from hipport_passes.build_files.build_scripts.flag_groups import Group, groups
+from hipport_passes.build_files.build_scripts.flag_sinks import of_build_ext
+from hipport_passes.build_files.build_scripts.gates import left_out
+from hipport_passes.build_files.build_scripts.script import NVCC, Script
+from hipport_passes.build_files.build_scripts.script_edits import NOBODY_SAYS, Becomes, Said, with_parentheses
+from hipport_passes.build_files.build_scripts.script_names import called
+from hipport_passes.build_files.build_scripts.stray_flags import OF_TORCH
+from hipport_passes.build_files.nvcc_flags import CUDA_FOLDER, HOLE, Change, library, translate, worded
+
+_BRACED = re.compile(r"\{[^{}\"']*\}")
+_WORD = re.compile(rb"(?:\{[^{}\"']*\}|\S)+")
+_ABI = re.compile(r"-D_GLIBCXX_USE_CXX11_ABI=(.+)")
+_OF_TORCH = (
+    "it is PyTorch that says which ABI of the C++ library: its build passes the one it is built with, or that is the "
+    "compiler's own"
+)
+_RENAMED = re.compile(r"-D((?:(?!CUDA)[A-Za-z0-9_])*CUDA[A-Za-z0-9_]*)(=.*)?")
+
+
+class _Token(NamedTuple):
+    """One argument: the whole of an item, or a word of one that has several. `span` is None where bytes and text
+    differ."""
+
+    text: str
+    item: int
+    span: Span | None
+    whole: bool
+
+
+def flags(script: Script, project: Project, torch: bool) -> Iterator[Said]:
+    """Yield what is to be said of the strings that compilers and linkers get; `torch`: PyTorch's build has them."""
+    handed_on = groups(script)
+    found = _of_groups(script, handed_on, project, torch)
+    if torch:
+        yield from found
+        yield from _stray_abi(script, handed_on)
+        yield from _options(script)
+        return
+    # Nothing asks whether this is for ROCm, and nothing but the script itself calls hipcc or nvcc.
+    for first in found:
+        becomes = worded((first.message, *(said.message for said in found)))
+        message = (
+            f"this builds without PyTorch's BuildExtension, which would call hipcc: give the extension to that, or let "
+            f"the script call hipcc where it calls nvcc now. For hipcc: {becomes}"
+        )
+        yield Said(first.span, "own_build", message, Certainty.MANUAL)
+
+
+def _of_groups(script: Script, groups: Sequence[Group], project: Project, torch: bool) -> Iterator[Said]:
+    for group in groups:
+        if ("maybe" in group.uses and _compared(script, group)) or left_out(script, group.node):
+            continue
+        tokens = _tokens(script, group)
+        texts = [token.text for token in tokens]
+        if group.shape == "comprehension" and (said := _made_in_loop(script, group, project, torch)) is not None:
+            yield said
+            continue
+        if "library" in group.uses:
+            changes = _libraries(texts)
+        elif "folder" in group.uses:
+            changes = [*_folders(texts), *_folders_by_variable(script, group)]
+        else:
+            of = "nvcc" if group.uses & {"nvcc", "jit", "maybe"} else "link" if "link" in group.uses else "host"
+            if of == "host" and not torch:
+                continue
+            changes = list(translate(texts, torch=torch, of=of, rocm=project.target.rocm).changes)
+            if script.decided:
+                # hipcc takes them as they are, and the CUDA side of the script needs them.
+                changes = [change for change in changes if change.kind != "half"]
+            elif torch and group.uses & {"nvcc", "jit"} == {"nvcc"}:
+                changes += _macros(texts, project)
+            if torch:
+                changes += _abi(script, group, tokens)
+            known = {i for change in changes for i in range(change.start, change.stop)}
+            changes += [change for change in _flags_by_variable(script, tokens, group) if change.start not in known]
+        yield from _applied(script, group, tokens, sorted(changes, key=lambda change: change.start))
+
+
+def _made_in_loop(script: Script, group: Group, project: Project, torch: bool) -> Said | None:
+    """Say what becomes of `f"-l{name}" for name in ("cublas", "cufft")`, which is only known with what is put there."""
+    changes = []
+    for text in script.made_in_loop(group.node):
+        if "library" in group.uses:
+            changes += _libraries([text])
+        elif group.uses & {"link", "nvcc", "jit"}:
+            of = "link" if "link" in group.uses else "nvcc"
+            changes += translate([text], torch=torch, of=of, rocm=project.target.rocm).changes
+    if not changes or all(change.kind == "arch" and not change.hip for change in changes):
+        return None  # what is dropped whole needs no names
+    said = Said(script.source.span(group.items[0]), changes[0].kind, worded(changes), Certainty.MANUAL)
+    said.manual()
+    return said
+
+
+def _compared(script: Script, group: Group) -> bool:
+    """Say whether strings of unknown use are something that flags are compared with, or given to another program."""
+    above = script.parent[group.node]
+    if any(NVCC.fullmatch(script.text(item)) for item in group.items):
+        return True
+    if isinstance(above, cst.Arg):
+        return above.keyword is not None and above.keyword.value == "options"
+    if isinstance(above, cst.Assign) and isinstance(above.targets[0].target, cst.Name):
+        uses = script.named(above.targets[0].target.value)
+        return any(isinstance(script.parent[use], (cst.ComparisonTarget, cst.CompFor, cst.For)) for use in uses)
+    return False
+
+
+def _tokens(script: Script, group: Group) -> list[_Token]:
+    tokens: list[_Token] = []
+    for i, item in enumerate(group.items):
+        if isinstance(item, cst.Tuple) and "macro" in group.uses:
+            name = script.text(item.elements[0].value)
+            value = [script.constant(element.value) for element in item.elements[1:]]
+            tokens.append(_Token(f"-D{name}={value[0]}" if value else f"-D{name}", i, None, True))
+            continue
+        text = script.text(item)
+        if len(text.split()) <= 1 and group.shape != "split":
+            tokens.append(_Token(text.strip(), i, _content(script, item), True))
+            continue
+        content = _content(script, item)
+        matches = list(_WORD.finditer(script.source[content])) if content else []
+        words = [match.group().decode("utf-8", "replace") for match in matches]
+        if isinstance(item, cst.FormattedString):
+            words = [_BRACED.sub(HOLE, word) for word in words]
+            if len(words) == len(text.split()):
+                words = [put if HOLE in word else word for word, put in zip(words, text.split(), strict=True)]
+            else:
+                # What is put there are several words, or none.
+                text = " ".join(words)
+        if content is not None and words == text.split():
+            for word, match in zip(words, matches, strict=True):
+                span = Span(content.start + match.start(), content.start + match.end())
+                tokens.append(_Token(word, i, span, False))
+        else:
+            tokens += [_Token(word, i, None, False) for word in text.split()]
+    return tokens
+
+
+def _content(script: Script, item: cst.BaseExpression) -> Span | None:
+    """Return what is between the quotes of a literal whose bytes are its text, apart from what is in braces."""
+    source = script.source
+    if isinstance(item, cst.SimpleString) and "b" not in item.prefix:
+        start, end = len(item.prefix) + len(item.quote), len(item.quote)
+        escaped = "\\" in item.raw_value and "r" not in item.prefix
+    elif isinstance(item, cst.FormattedString):
+        start, end = len(item.start), len(item.end)
+        escaped = "\\" in script.code(item) or "{{" in script.code(item)
+    else:
+        return None
+    span = source.span(item)
+    return None if escaped else Span(span.start + start, span.end - end)
+
+
+def _libraries(names: Sequence[str]) -> list[Change]:
+    changes = []
+    kept: tuple[str, ...]
+    given = set(names)
+    for i, name in enumerate(names):
+        found = library(name)
+        if found is None:
+            continue
+        hip, why = found
+        if why:
+            changes.append(Change(i, i + 1, "library", (name,), (name,), why, Certainty.MANUAL))
+            continue
+        kept, why = (hip,), "the library of ROCm"
+        if not hip or hip in given:
+            kept, why = (), f"{hip} is there" if hip else "there is no need of it"
+        given.add(hip)
+        changes.append(Change(i, i + 1, "library", (name,), kept, why, Certainty.SAFE))
+    return changes
+
+
+def _folders(paths: Sequence[str]) -> list[Change]:
+    why = "ROCm's compiler knows its own folders; with CUDA's before them it might read those"
+    return [
+        Change(i, i + 1, "cuda_path", (path,), (), why, Certainty.SAFE)
+        for i, path in enumerate(paths)
+        if CUDA_FOLDER.match(path)
+    ]
+
+
+def _folders_by_variable(script: Script, group: Group) -> Iterator[Change]:
+    """Drop what begins with a variable of CUDA's that is one of its folders where it is not set."""
+    for i, item in enumerate(group.items):
+        start = _start(script, item)
+        if start is not None:
+            given = (script.code(item),)
+            why = (
+                f"where {start[0]} is not set, this is {start[1]}, and with CUDA's headers or libraries before ROCm's "
+                "the build might read those; assumes that on ROCm it is not set, or not needed"
+            )
+            yield Change(i, i + 1, "cuda_path", given, (), why, Certainty.REVIEW)
+
+
+def _flags_by_variable(script: Script, tokens: Sequence[_Token], group: Group) -> Iterator[Change]:
+    """Drop `"-L" + CUDA + "/lib64"` and the like, by the same."""
+    for i, token in enumerate(tokens):
+        item = group.items[token.item]
+        if not token.whole or not re.match(r"-[LI]", token.text):
+            continue
+        of: cst.CSTNode | None = None
+        match item:
+            case cst.FormattedString(
+                parts=[cst.FormattedStringText("-L" | "-I"), cst.FormattedStringExpression(of), *_]
+            ):
+                pass
+            case cst.BinaryOperation(operator=cst.Modulo(), left=left, right=right) if re.match(
+                r"-[LI]%s", script.text(left).replace(HOLE, "%s")
+            ):
+                of = right.elements[0].value if isinstance(right, cst.Tuple) and right.elements else right
+            case cst.BinaryOperation(operator=cst.Add()):
+                first: cst.BaseExpression = item
+                while isinstance(first, cst.BinaryOperation) and script.text(first.left) not in ("-L", "-I"):
+                    first = first.left
+                of = first.right if isinstance(first, cst.BinaryOperation) else None
+        start = _start(script, of)
+        if start is not None:
+            given = (script.code(item),)
+            why = (
+                f"where {start[0]} is not set, this is in {start[1]}, and with CUDA's headers or libraries before "
+                "ROCm's the build might read those; assumes that on ROCm it is not set, or not needed"
+            )
+            yield Change(i, i + 1, "cuda_path", given, (), why, Certainty.REVIEW)
+
+
+def _start(script: Script, node: cst.CSTNode | None, depth: int = 0) -> tuple[str, str] | None:
+    """Return the variable that a path begins with, and the folder of CUDA's that it is otherwise."""
+    match node:
+        case cst.BinaryOperation(left=first) if depth < 5:
+            return _start(script, first, depth + 1)
+        case cst.FormattedString(parts=[cst.FormattedStringExpression(expression=first), *_]) if depth < 5:
+            return _start(script, first, depth + 1)
+        case cst.Name() if depth < 5:
+            values = script.values(node)
+            return _start(script, values[0], depth + 1) if len(values) == 1 else None
+        # `os.environ.get("CUDA_PATH") or "/usr/local/cuda"`, `CUDA_HOME or "/usr/local/cuda"`
+        case cst.BooleanOperation(left=first, operator=cst.Or(), right=second) if depth < 5:
+            folder = script.text(second)
+            asked = re.search(r"(?:getenv|environ\.get)\(\s*[\"'](\w*CUDA\w*)|\b(CUDA_HOME)\b", script.code(first))
+            return (asked[1] or asked[2], folder) if asked and CUDA_FOLDER.match(folder) else None
+        case cst.Call(func=function, args=[cst.Arg(first), *more]) if depth < 5:
+            code = script.code(function)
+            if re.search(r"path\.join$|^join$|Path$|^str$", code):
+                return _start(script, first, depth + 1)
+            if more and re.search(r"(?:^|\.)getenv$|environ\.get$", code):
+                variable, folder = script.text(first), script.text(more[0].value)
+                if "CUDA" in variable and CUDA_FOLDER.match(folder):
+                    return variable, folder
+    return None
+
+
+def _options(script: Script) -> Iterator[Said]:
+    """Yield the options of build_ext, `setup(options=…)`, that are strings with something of CUDA's."""
+    for node in script.nodes:
+        if isinstance(node, cst.DictElement) and of_build_ext(script, script.parent[node]):
+            key = script.text(node.key)
+            # Libraries, and a folder by itself, are followed as those of an extension are.
+            items = [node.value]
+            if key == "define" and isinstance(node.value, (cst.List, cst.Tuple)):
+                items = [each.value for each in node.value.elements]
+            said = [
+                each
+                for item in items
+                if isinstance(item, cst.SimpleString)
+                and (key == "define" or (":" in script.text(item) and not CUDA_FOLDER.match(script.text(item))))
+                for each in options.changed(key, script.text(item))
+            ]
+            if said and script.runs(node).both:
+                message = f"what it is on ROCm is for torch.version.hip to decide: {'; '.join(said)}"
+                yield Said(script.source.span(node.value), "option", message, Certainty.MANUAL)
+
+
+def _stray_abi(script: Script, groups: Sequence[Group]) -> Iterator[Said]:
+    """Yield macros of the old ABI in pairs and tables that are made into a list of macros elsewhere."""
+    reached = {id(item) for group in groups if "macro" in group.uses for item in group.items}
+    for node in script.nodes:
+        if not isinstance(node, cst.SimpleString) or script.text(node) != "_GLIBCXX_USE_CXX11_ABI":
+            continue
+        value: cst.BaseExpression | None = None
+        match script.parent[node]:
+            case cst.DictElement(key=key, value=value) if key is node:
+                pass
+            case cst.Element() as first if (
+                isinstance(pair := script.parent[first], cst.Tuple) and id(pair) not in reached
+            ):
+                value = pair.elements[1].value if len(pair.elements) == 2 and pair.elements[0] is first else None
+        if value is not None and script.constant(value) == "0" and script.runs(node).both:
+            message = f"the old ABI of the C++ library; {_OF_TORCH}: leave it out on ROCm"
+            yield Said(script.source.span(node), "abi", message, Certainty.MANUAL)
+
+
+def _abi(script: Script, group: Group, tokens: Sequence[_Token]) -> Iterator[Change]:
+    """Drop what says which ABI of the C++ library, where it is not 0 or 1 and not asked of PyTorch."""
+    for i, token in enumerate(tokens):
+        match = _ABI.fullmatch(token.text)
+        if i and not match and tokens[i - 1].text == "-D" and (match := _ABI.fullmatch(f"-D{token.text}")):
+            given = ("-D", token.text)
+            if not script.mentions(group.items[token.item], OF_TORCH):
+                yield Change(i - 1, i + 1, "abi", given, (), _OF_TORCH, Certainty.SAFE)
+            continue
+        if match is None or match[1] in ("0", "1"):
+            continue
+        if HOLE not in match[1]:
+            yield Change(i, i + 1, "abi", (token.text,), (), _OF_TORCH, Certainty.SAFE)
+        elif not script.mentions(group.items[token.item], OF_TORCH):
+            why = f"{_OF_TORCH}; assumes that this is not worked out to be the same"
+            yield Change(i, i + 1, "abi", (token.text,), (), why, Certainty.REVIEW)
+
+
+def _macros(flags: Sequence[str], project: Project) -> Iterator[Change]:
+    """Keep macros that the code asks for from being renamed.
+
+    BuildExtension puts HIP for the first CUDA in each `-D…` of `extra_compile_args["nvcc"]`, not in the code that
+    asks for the macro. It does not look at the second of two arguments.
+    """
+    for i, flag in enumerate(flags):
+        match = _RENAMED.fullmatch(flag)
+        if match is None or HOLE in flag:
+            continue
+        name = match[1].encode()
+        asked = re.compile(rb"\b" + name + rb"\b")
+        renamed = re.compile(rb"\b" + name.replace(b"CUDA", b"HIP", 1) + rb"\b")
+        code = [other.text for other in project.sources if isinstance(other, Cpp)]
+        if any(map(asked.search, code)) and not any(map(renamed.search, code)):
+            why = "PyTorch's build would rename the macro to HIP, which the code does not ask for"
+            yield Change(i, i + 1, "renamed_macro", (flag,), ("-D", flag[2:]), why, Certainty.SAFE)
+
+
+def _applied(script: Script, group: Group, tokens: Sequence[_Token], changes: Sequence[Change]) -> Iterator[Said]:
+    least = Certainty.REVIEW if group.uses == {"maybe"} else Certainty.SAFE
+    of_item: dict[int, list[Change]] = defaultdict(list)
+    for change in changes:
+        part = tokens[change.start : change.stop]
+        if change.certainty is Certainty.MANUAL:
+            yield _said(script, group, tokens, [change], least)
+        elif not part[0].whole and {token.item for token in part} == {part[0].item}:
+            of_item[part[0].item].append(change)
+        else:
+            said = _said(script, group, tokens, [change], least)
+            literals = [_literal(script, group, token, part) for token in change.hip]
+            written = [literal for literal in literals if literal is not None]
+            if len(written) < len(literals) or not all(token.whole for token in part) or group.shape == "split":
+                said.manual()
+            else:
+                said.becomes.append(Becomes(group, part[0].item, part[-1].item, tuple(written)))
+            yield said
+    for item, parts in of_item.items():
+        said = _said(script, group, tokens, parts, least)
+        words = _words(script, group, item, tokens, parts)
+        if words is None:
+            said.manual(*(() if script.asked(group.node) else (NOBODY_SAYS,)))
+        else:
+            said.becomes.append(Becomes(group, item, item, words))
+        yield said
+
+
+def _said(script: Script, group: Group, tokens: Sequence[_Token], changes: Sequence[Change], least: Certainty) -> Said:
+    """Say what becomes of some tokens, of which all or none are kept."""
+    first = tokens[changes[0].start]
+    span = first.span or script.source.span(group.items[first.item])
+    worst = max(changes, key=lambda change: change.certainty)
+    message = worded(changes)
+    if group.uses == {"maybe"}:
+        message += "; assumes that hipcc gets it"
+    return Said(span, worst.kind, message, max(worst.certainty, least))
+
+
+def _literal(script: Script, group: Group, flag: str, part: Sequence[_Token]) -> bytes | None:
+    """Return the code of a flag: as it is written already, or as a literal like the first one that it is put for."""
+    for token in part:
+        if token.text == flag and token.whole and "macro" not in group.uses:
+            node = group.items[token.item]
+            return script.source[with_parentheses(script.source, node)]
+    if HOLE in flag or re.search(r"[\\\"'{}\n]", flag):
+        return None
+    node = group.items[part[0].item]
+    quote = node.quote if isinstance(node, cst.SimpleString) and len(node.quote) == 1 else '"'
+    return f"{quote}{flag}{quote}".encode()
+
+
+def _words(
+    script: Script, group: Group, item: int, tokens: Sequence[_Token], changes: Sequence[Change]
+) -> tuple[bytes, ...] | None:
+    """Return the literal of a string of several words with some of them changed; none if no word is left."""
+    words = [token for token in tokens if token.item == item]
+    node = group.items[item]
+    left = sum(len(change.hip) - (change.stop - change.start) for change in changes) + len(words)
+    if not left and group.shape != "split":
+        return None if group.shape == "alone" and not isinstance(group.node, cst.Call) else ()
+    if not left and not _at_blanks(script, node):
+        return None
+    content = _content(script, node)
+    if content is None:
+        return None
+    code, whole = script.source[content], script.source.span(node)
+    for change in reversed(changes):
+        first, last = tokens[change.start].span, tokens[change.stop - 1].span
+        if first is None or last is None or any(HOLE in flag or re.search(r"[\\\"'{}\n]", flag) for flag in change.hip):
+            return None
+        start, end = first.start - content.start, last.end - content.start
+        before, hip, after = code[:start], " ".join(change.hip).encode(), code[end:]
+        if not hip:
+            # The blanks on one side of what goes.
+            after, before = (after.lstrip(), before) if after.strip() else (after, before.rstrip())
+        code = before + hip + after
+    return (script.source.text[whole.start : content.start] + code + script.source.text[content.end : whole.end],)
+
+
+def _at_blanks(script: Script, node: cst.CSTNode, depth: int = 0) -> bool:
+    """Say whether a string is split at any blanks, which leaves nothing of an empty one.
+
+    `os.getenv("FLAGS", "-lineinfo").split(" ")` makes an empty string of an empty one, and of that an argument.
+    """
+    above = script.parent[node]
+    while isinstance(above, (cst.BooleanOperation, cst.BinaryOperation, cst.IfExp, cst.NamedExpr)):
+        node, above = above, script.parent[above]
+    if depth > 6:
+        return False
+    match above:
+        case cst.Attribute():
+            call = script.parent[above]
+            if not isinstance(call, cst.Call):
+                return True
+            return not call.args if above.attr.value == "split" else _at_blanks(script, call, depth + 1)
+        case cst.Arg():
+            call = script.parent[above]
+            if not isinstance(call, cst.Call):
+                return True
+            uses: list[cst.Name] = script.given(call, node)
+            if not uses and called(call) in ("get", "getenv", "pop", "setdefault"):
+                return _at_blanks(script, call, depth + 1)
+            return all(_at_blanks(script, use, depth + 1) for use in uses)
+        case cst.Assign(targets=[cst.AssignTarget(cst.Name(name) as target)]):
+            uses = [
+                use
+                for use in script.named(name)
+                if use is not target and script.scope(use, name) is script.scope(target, name)
+            ]
+            return all(_at_blanks(script, use, depth + 1) for use in uses)
+    return True

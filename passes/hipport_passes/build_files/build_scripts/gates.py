@@ -1,0 +1,459 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Gates that let nothing be built on ROCm, in a build script."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from hipport.core.edits import Edit, Span
+from hipport.core.finding import Certainty
+from hipport_passes.build_files.build_scripts.no_gpu import unseen
+from hipport_passes.build_files.build_scripts.nvcc_probes import SEARCHES, insisted
+from hipport_passes.build_files.build_scripts.script import NVCC, Script
+from hipport_passes.build_files.build_scripts.script_edits import Said
+from hipport_passes.build_files.build_scripts.script_names import called
+from hipport_passes.build_files.nvcc_flags import HOLE
+
+_HOME = re.compile(r"(?:\w+\.)*CUDA_HOME(?: (?:is not|!=) None)?")
+
+
+def gates(script: Script, kernels: bool) -> Iterator[Said]:
+    """Yield the conditions that keep an extension from being built on ROCm; `kernels`: whether there may be any."""
+    yield from _homes(script)
+    if kernels:
+        yield from _not_hipified(script)
+    yield from unseen(script, lambda asked: _answered(script, asked) or _insists(script, asked))
+
+
+_OWN_CHOICE = re.compile(rb"\((\w[\w.]*)\.CUDAExtension if \1\.IS_HIP_EXTENSION else \1\.CppExtension\)")
+
+
+def _insists(script: Script, asked: cst.BaseExpression) -> bool:
+    """Say whether a search for nvcc ends the build, which is reported as a probe."""
+    return isinstance(asked, cst.Call) and called(asked) in SEARCHES and insisted(script, asked)
+
+
+def _not_hipified(script: Script) -> Iterator[Said]:
+    """CppExtension compiles .cu files, but has PyTorch's hipify convert none, so they include what ROCm lacks."""
+    # What a first run has written is no choice of the script's.
+    text = _OWN_CHOICE.sub(b"", script.source.text)
+    if b"CUDAExtension" in text or not re.search(rb"\.cu[\"']", text):
+        return
+    for call in script.calls("CppExtension"):
+        if not script.runs(call).both or _for_host(script, call):
+            continue
+        span = script.source.span(call.func)
+        message = "CppExtension has PyTorch's hipify convert no source, CUDAExtension does: that is it on ROCm"
+        said = Said(span, "cpp_extension", message, Certainty.SAFE)
+        if isinstance(call.func, cst.Attribute):
+            module = script.code(call.func.value)
+            new = f"({module}.CUDAExtension if {module}.IS_HIP_EXTENSION else {module}.CppExtension)"
+            said.edits = [Edit(span, new.encode())]
+        else:
+            said.message = "CppExtension has PyTorch's hipify convert no source: build with CUDAExtension"
+            said.certainty = Certainty.MANUAL
+        yield said
+
+
+def _for_host(script: Script, call: cst.Call) -> bool:
+    """Say whether all sources of an extension are written out, and none has kernels."""
+    sources = next((arg.value for arg in call.args if arg.keyword and arg.keyword.value == "sources"), None)
+    if sources is None and len(call.args) > 1 and call.args[1].keyword is None:
+        sources = call.args[1].value
+    if not isinstance(sources, (cst.List, cst.Tuple)):
+        return False
+    names = [script.text(each.value) for each in sources.elements]
+    return all(name and HOLE not in name and not re.search(r"\.cuh?$|cuda", name) for name in names)
+
+
+def _homes(script: Script) -> Iterator[Said]:
+    """CUDA_HOME is None in a PyTorch for ROCm, where ROCM_HOME takes its place."""
+    if not re.search(rb"CUDAExtension|\bload(?:_inline)?\(|extra_cuda_cflags", script.source.text):
+        return
+    for name in (name for each in _home_names(script) for name in script.named(each)):
+        above = script.parent[name]
+        home: cst.BaseExpression = name
+        if isinstance(above, cst.Attribute) and above.attr is name:
+            home = above
+        elif isinstance(above, (cst.Attribute, cst.ImportAlias, cst.AsName, cst.AssignTarget)):
+            continue
+        rocm, imported = _rocm_home(script, home)
+        if not script.runs(home).both:
+            continue
+        use = script.parent[home]
+        if not rocm:
+            if isinstance(home, cst.Name) and _import_of_home(script, home) and not script.aware:
+                yield from _rebound(script, home)
+            continue
+        span = script.source.span(home)
+        if (
+            isinstance(use, cst.Comparison)
+            and use.left is home
+            and script.code(use.comparisons[0].comparator) == "None"
+        ):
+            negated = isinstance(use.comparisons[0].operator, (cst.Is, cst.Equal))
+            yield from _gate(script, use, home, rocm, imported, negated)
+        elif _asked(script, home):
+            yield from _gate(script, home, home, rocm, imported, None)
+        elif (kept := _kept(script, home)) is not None:
+            yield from _by_other_name(script, home, kept, rocm, imported)
+        elif _path(script, home) and not _skipped(script, home):
+            bare = isinstance(use, (cst.Arg, cst.FormattedStringExpression))
+            either = f"{script.code(home)} or {rocm}"
+            message = "CUDA_HOME is None on ROCm: ROCM_HOME instead; assumes that ROCm has the same folders below it"
+            edits = [*imported, Edit(span, (either if bare else f"({either})").encode())]
+            yield Said(span, "cuda_home", message, Certainty.REVIEW, edits)
+
+
+def _kept(script: Script, home: cst.BaseExpression) -> cst.Name | None:
+    """Return the variable that CUDA_HOME is put into, if that is never anything else."""
+    match script.parent[home]:
+        case cst.Assign(targets=[cst.AssignTarget(cst.Name() as target)], value=value) if value is home:
+            pass
+        case cst.NamedExpr(target=cst.Name() as target, value=value) if value is home:
+            pass
+        case _:
+            return None
+    return target if len(script.bound(target)) == 1 else None
+
+
+def _by_other_name(
+    script: Script, home: cst.BaseExpression, kept: cst.Name, rocm: str, imported: list[Edit]
+) -> Iterator[Said]:
+    """CUDA_HOME in a variable that conditions and paths are made of: on ROCm it is where ROCm is."""
+    above = script.parent[home]
+    # A walrus stands for what it gives its name to.
+    places: list[cst.BaseExpression] = [above] if isinstance(above, cst.NamedExpr) else []
+    places += [
+        use
+        for use in script.named(kept.value)
+        if use is not kept and script.scope(use, kept.value) is script.scope(kept, kept.value)
+    ]
+    tests: list[cst.BaseExpression] = []
+    for place in places:
+        use = script.parent[place]
+        if (
+            isinstance(use, cst.Comparison)
+            and use.left is place
+            and script.code(use.comparisons[0].comparator) == "None"
+        ):
+            tests.append(use)
+        elif _asked(script, place):
+            tests.append(place)
+    paths = [place for place in places if _path(script, place)]
+    for_nvcc = [place for place in places if not _path(script, place) and NVCC.search(_joined(script, place))]
+    if not (tests or paths or for_nvcc) or any(_answered(script, test) for test in tests):
+        return
+    span = script.source.span(home)
+    message = f"CUDA_HOME is None on ROCm, and so is {kept.value}: ROCM_HOME instead"
+    if for_nvcc or any(_asks_nvcc(script, each) for test in tests for each in _guarded_by(script, test)[0]):
+        named = re.compile(rf"\b{re.escape(kept.value)}\b")
+        unasked = [
+            each for each in for_nvcc if not any(named.search(script.code(t)) for t, _ in script.conditions(each))
+        ]
+        if unasked or any(_stops(script, test) for test in tests):
+            yield Said(span, "cuda_home", f"{message}, if not for what looks for nvcc there", Certainty.MANUAL)
+        return
+    message += "; assumes that what is made of it is there for ROCm, too"
+    edits = [*imported, Edit(span, f"{script.code(home)} or {rocm}".encode())]
+    yield Said(span, "cuda_home", message, Certainty.REVIEW, edits)
+
+
+def _stops(script: Script, test: cst.BaseExpression) -> bool:
+    """Say whether the script stops by a condition."""
+    above = script.parent[test]
+    while isinstance(above, (cst.BooleanOperation, cst.UnaryOperation)):
+        above = script.parent[above]
+    return isinstance(above, cst.Assert) or (isinstance(above, cst.If) and script.stops(above.body))
+
+
+def _joined(script: Script, place: cst.BaseExpression) -> str:
+    """Return the last part of a path that begins with `place`."""
+    match script.parent[place]:
+        case cst.BinaryOperation(right=last):
+            return script.text(last)
+        case cst.Arg() as argument if isinstance(call := script.parent[argument], cst.Call):
+            return script.text(call.args[-1].value)
+    return ""
+
+
+def _rocm_home(script: Script, home: cst.BaseExpression) -> tuple[str, list[Edit]]:
+    """Return how ROCM_HOME is spelled where this CUDA_HOME is, and the edits that import it; or "" if it is not
+    PyTorch's."""
+    if isinstance(home, cst.Attribute):
+        module = script.code(home.value)
+        return (f"{module}.ROCM_HOME", []) if _is_cpp_extension(script, home.value) else ("", [])
+    assert isinstance(home, cst.Name)
+    mine = _import_of_home(script, home)
+    if mine is None:
+        return "", []
+    # `except ImportError: CUDA_HOME = None`, where the other is None then, too.
+    others = [each for each in script.bound(home) if not isinstance(each.node, cst.ImportFrom)]
+    lines = [script.statement(each.node) for each in others]
+    if not all(isinstance(each.value, cst.Name) and each.value.value == "None" for each in others) or None in lines:
+        return "", []
+    if any(isinstance(script.parent[other], cst.ImportAlias) for other in script.named("ROCM_HOME")):
+        return "ROCM_HOME", []
+    text, span = script.source.text, script.source.span(mine.asname.name if mine.asname is not None else mine.name)
+    # As the names around it are laid out: one to a line, or after a blank.
+    indent = text[script.source.line_start(span.start) : span.start]
+    gap = b" " if indent.strip() else script.source.newline + indent
+    edits = [Edit(Span(span.end, span.end), b"," + gap + b"ROCM_HOME")]
+    for line in lines:
+        assert line is not None
+        start, end = script.source.span(line.body[0]).start, script.source.span(line.body[-1]).end
+        indent = text[script.source.line_start(start) : start]
+        edits.append(Edit(Span(end, end), script.source.newline + indent + b"ROCM_HOME = None"))
+    return "ROCM_HOME", edits
+
+
+def _home_names(script: Script) -> list[str]:
+    """Return what PyTorch's CUDA_HOME is called in the script."""
+    names = {"CUDA_HOME": None}
+    for name in script.named("CUDA_HOME"):
+        alias = script.parent[name]
+        if isinstance(alias, cst.ImportAlias) and alias.asname is not None and isinstance(alias.asname.name, cst.Name):
+            names[alias.asname.name.value] = None
+    return list(names)
+
+
+def _import_of_home(script: Script, home: cst.Name) -> cst.ImportAlias | None:
+    """Return where a name is imported as PyTorch's CUDA_HOME, whatever else it is set to."""
+    for binding in script.bound(home):
+        statement = binding.node
+        if (
+            isinstance(statement, cst.ImportFrom)
+            and not isinstance(statement.names, cst.ImportStar)
+            and statement.module is not None
+            and script.code(statement.module).endswith("cpp_extension")
+        ):
+            for alias in statement.names:
+                name = alias.asname.name if alias.asname is not None else alias.name
+                if alias.name.value == "CUDA_HOME" and isinstance(name, cst.Name) and name.value == home.value:
+                    return alias
+    return None
+
+
+def _is_cpp_extension(script: Script, module: cst.BaseExpression) -> bool:
+    """Say whether an expression is PyTorch's module for building extensions, by its name or by an import."""
+    if re.search(r"cpp_extension$|^(?:cpp_ext|ext|jit)$", script.code(module)):
+        return True
+    if not isinstance(module, cst.Name):
+        return False
+    statements = [each.node for each in script.bound(module)]
+    return len(statements) == 1 and any(
+        script.code(alias.name).endswith("cpp_extension")
+        for statement in statements
+        if isinstance(statement, (cst.Import, cst.ImportFrom)) and not isinstance(statement.names, cst.ImportStar)
+        for alias in statement.names
+        if alias.asname is not None and script.code(alias.asname.name) == module.value
+    )
+
+
+def _rebound(script: Script, home: cst.Name) -> Iterator[Said]:
+    """A gate on a CUDA_HOME that is PyTorch's at first, and then something else."""
+    use = script.parent[home]
+    test = use if isinstance(use, cst.Comparison) and use.left is home else home
+    if not _asked(script, home) and (test is home or script.code(use.comparisons[0].comparator) != "None"):  # type: ignore[attr-defined]
+        return
+    decided = next((above for above, _ in script.ancestors(test) if isinstance(above, (cst.If, cst.IfExp))), None)
+    if decided is not None and not _answered(script, test) and _building(script, decided):
+        message = "CUDA_HOME is None on ROCm, so what is built behind this is not: ask for ROCM_HOME, too"
+        yield Said(script.source.span(test), "cuda_home", message, Certainty.MANUAL)
+
+
+def _asked(script: Script, home: cst.BaseExpression) -> bool:
+    """Say whether the expression stands where only its truth matters."""
+    above = script.parent[home]
+    if isinstance(above, (cst.If, cst.IfExp, cst.While, cst.Assert)):
+        return above.test is home
+    if isinstance(above, cst.BooleanOperation):
+        return _asked(script, above)
+    return isinstance(above, cst.UnaryOperation) or (
+        isinstance(above, cst.Arg) and script.code(script.parent[above]).startswith("bool(")
+    )
+
+
+def _path(script: Script, home: cst.BaseExpression) -> bool:
+    """Say whether the expression is the beginning of a path."""
+    above = script.parent[home]
+    if isinstance(above, cst.Arg):
+        call = script.parent[above]
+        assert isinstance(call, (cst.Call, cst.ClassDef))
+        if isinstance(call, cst.Call) and call.args[0] is above and re.search(r"join$|Path$", script.code(call.func)):
+            return not any(NVCC.fullmatch(script.text(argument.value)) for argument in call.args)
+        return False
+    if isinstance(above, cst.BinaryOperation):
+        if above.right is home:
+            # `"-L" + CUDA_HOME + "/lib64"`
+            return isinstance(above.operator, cst.Add) and script.text(above.left).startswith("-")
+        return not NVCC.fullmatch(script.text(above.right))
+    return isinstance(above, cst.FormattedStringExpression)
+
+
+def _gate(
+    script: Script,
+    test: cst.BaseExpression,
+    home: cst.BaseExpression,
+    rocm: str,
+    imported: list[Edit],
+    negated: bool | None,
+) -> Iterator[Said]:
+    """Let a gate that asks for CUDA_HOME ask for ROCM_HOME as well, unless what it guards is about CUDA's files."""
+    span = script.source.span(test)
+    if _answered(script, test):
+        return
+    guarded, about_cuda = _guarded_by(script, test)
+    if about_cuda or _names_unset(script, guarded):
+        # Better shut on ROCm, unless the extension is behind it too.
+        if any(_building(script, each) for each in guarded):
+            message = (
+                "CUDA_HOME is None on ROCm, so what is built behind this is not; nor would what asks nvcc there work"
+            )
+            yield Said(span, "cuda_home", message, Certainty.MANUAL)
+        return
+    code, either = script.code(home), "and" if negated else "or"
+    if negated is None:
+        text = f"{code} or {rocm}"
+    else:
+        text = f"{code} {(verb := 'is' if negated else 'is not')} None {either} {rocm} {verb} None"
+    above = script.parent[test]
+    plain = isinstance(above, (cst.If, cst.Assign, cst.Return, cst.While, cst.Arg)) or (
+        isinstance(above, cst.BooleanOperation) and isinstance(above.operator, cst.And if negated else cst.Or)
+    )
+    edit = Edit(span, (text if plain or test.lpar else f"({text})").encode())
+    message = "CUDA_HOME is None on ROCm, where ROCM_HOME is set"
+    yield Said(span, "cuda_home", message, Certainty.SAFE, [*imported, edit])
+
+
+def _answered(script: Script, test: cst.BaseExpression) -> bool:
+    """Say whether the script has an answer for ROCm beside this test: `… or is_rocm`, `elif is_rocm:`."""
+    node: cst.CSTNode = test
+    for above, child in script.ancestors(test):
+        if isinstance(above, cst.BooleanOperation):
+            other = above.right if child is above.left else above.left
+            decisive = isinstance(above.operator, cst.Or)
+            if script.truth(other, True) is decisive and script.truth(other, False) is not decisive:
+                return True
+        elif not isinstance(above, (cst.UnaryOperation, cst.Comparison)):
+            node = above
+            break
+    return isinstance(node, cst.If) and script.turns_to_rocm(node)
+
+
+def _guarded_by(script: Script, test: cst.BaseExpression) -> tuple[list[cst.CSTNode], bool]:
+    """Return what a gate on CUDA_HOME guards, and whether that is about CUDA's own files or its compiler.
+
+    Paths below CUDA_HOME do not count where an extension is built with them: there they get their counterparts.
+    """
+    guarded: list[cst.CSTNode] = []
+    for above, child in script.ancestors(test):
+        if isinstance(above, cst.BooleanOperation):
+            if child is above.left and isinstance(above.operator, cst.And):
+                guarded.append(above.right)
+        elif isinstance(above, (cst.If, cst.IfExp)):
+            if child is above.test:
+                guarded.append(above.body)
+            break
+        elif not isinstance(above, (cst.UnaryOperation, cst.Comparison)):
+            break
+    names = [name for name in script.named("CUDA_HOME") if any(script.is_inside(name, each) for each in guarded)]
+    homes = [above if isinstance(above := script.parent[name], cst.Attribute) else name for name in names]
+    uses = [home for home in homes if not isinstance(script.parent[home], cst.Comparison) and not _asked(script, home)]
+    builds = any(_building(script, each) for each in guarded)
+    paths = builds and all(_path(script, home) for home in uses)
+    return guarded, (bool(uses) and not paths) or any(_asks_nvcc(script, each) for each in guarded)
+
+
+def _stays_shut(script: Script, test: cst.BaseExpression) -> bool:
+    """Say whether a condition on CUDA_HOME is left as it is, as what it guards is about CUDA's files: false on ROCm."""
+    return not _answered(script, test) and _guarded_by(script, test)[1]
+
+
+def left_out(script: Script, node: cst.CSTNode) -> bool:
+    """Say whether ROCm does not come to `node` for a gate on CUDA_HOME that stays shut, and nothing is built there."""
+    for test, wanted in script.conditions(node):
+        for home in _homes_of(script, test) if wanted else ():
+            guarded, about_cuda = _guarded_by(script, home)
+            if (
+                (about_cuda or _names_unset(script, guarded))
+                and not _answered(script, home)
+                and not any(_building(script, each) for each in guarded)
+            ):
+                return True
+    return False
+
+
+def _homes_of(script: Script, test: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+    """Yield the conditions on CUDA_HOME without which `test` is false."""
+    if isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.And):
+        yield from _homes_of(script, test.left)
+        yield from _homes_of(script, test.right)
+    elif _HOME.fullmatch(script.code(test)):
+        yield test
+
+
+def set_for_cuda(script: Script) -> dict[tuple[cst.CSTNode | None, str], str]:
+    """Return the names that are set only behind gates that stay shut on ROCm, by where they are known, and the gate."""
+    found = {}
+    elsewhere = script.bound_elsewhere
+    for (scope, name), bindings in script.bindings.items():
+        if elsewhere is None or name in elsewhere:
+            continue
+        gates = {_gate_of(script, each.node) for each in bindings if each.how in ("is", "parameter")}
+        gate = gates.pop() if len(gates) == 1 else None
+        if gate is not None and name.isidentifier():
+            found[scope, name] = gate
+    return found
+
+
+def _gate_of(script: Script, node: cst.CSTNode) -> str | None:
+    """Return the condition on CUDA_HOME alone that a statement stands behind, if that stays shut on ROCm."""
+    for test, wanted in script.conditions(node):
+        code = script.code(test)
+        if wanted and _HOME.fullmatch(code) and _stays_shut(script, test):
+            return code
+    return None
+
+
+def _names_unset(script: Script, guarded: list[cst.CSTNode]) -> bool:
+    """Say whether what a gate guards needs what has no value on ROCm."""
+    return any(
+        script.scope(use, name) is scope and any(script.is_inside(use, each) for each in guarded)
+        for scope, name in set_for_cuda(script)
+        for use in script.named(name)
+    )
+
+
+def _asks_nvcc(script: Script, node: cst.CSTNode, depth: int = 0) -> bool:
+    """Say whether the code, or a function of the script that it calls, asks nvcc or for CUDA's version."""
+    code = script.code(node)
+    if re.search(r"\bnvcc[\"' ]+,? *[\"']?(?:-V|--version)|\bversion\.cuda\b|/nvcc\b", code):
+        return True
+    functions = {script.functions[word] for word in re.findall(r"\b(\w+)\(", code) if word in script.functions}
+    return depth < 4 and any(_asks_nvcc(script, each, depth + 1) for each in functions if each is not node)
+
+
+def _skipped(script: Script, home: cst.BaseExpression) -> bool:
+    """Say whether a gate on CUDA_HOME that stays shut on ROCm keeps the build from coming here."""
+    return any(
+        _guarded_by(script, each)[1]
+        for test, wanted in script.conditions(home)
+        if wanted
+        for name in script.named("CUDA_HOME")
+        if script.is_inside(name, test)
+        for each in (name, _whole(script, name))
+    )
+
+
+def _whole(script: Script, name: cst.Name) -> cst.BaseExpression:
+    above = script.parent[name]
+    return above if isinstance(above, (cst.Comparison, cst.Attribute)) else name
+
+
+def _building(script: Script, node: cst.CSTNode) -> bool:
+    """Say whether the code is about building for a GPU."""
+    return bool(re.search(r"CUDAExtension|[\"']nvcc[\"']|WITH_CUDA|\.cu\b|extra_cuda_cflags", script.code(node)))

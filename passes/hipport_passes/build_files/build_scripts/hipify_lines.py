@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where a build script gets lines that change what PyTorch's hipify is told, when an extension is built for ROCm."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from hipport.core.edits import Edit, Span
+from hipport.syntax.python import Misplaced, Python, children
+
+if TYPE_CHECKING:
+    import libcst as cst
+
+#: What builds with PyTorch, and so runs hipify.
+BUILDS = re.compile(rb"\bCUDAExtension\b|\bcpp_extension\b[^#]*?\bload(?:_inline)?\b", re.DOTALL)
+
+
+def edit(source: Python, lines: str) -> tuple[Span, Edit] | None:
+    """Return what brings PyTorch's build in, and the edit that puts `lines` behind the imports that follow it.
+
+    None if nothing is seen to bring it in, or the script cannot be read.
+    """
+    try:
+        place = _place(source)
+    except Misplaced:
+        return None
+    if place is None:
+        return None
+    span, offset, indent = place
+    if indent:
+        lines = lines.replace("\n\n\n", "\n\n")
+    text = "\n" + "".join(f"\n{line and indent + line}" for line in lines.splitlines())
+    if re.match(rb"\r?\n" + indent.encode() + rb"\S", source.text[offset:]):
+        text += "\n"
+    return span, Edit(Span(offset, offset), text.encode().replace(b"\n", source.newline))
+
+
+def _place(source: Python) -> tuple[Span, int, str] | None:
+    """Return what brings PyTorch's build in, where that and the imports after it end, and their indentation."""
+    import libcst as cst
+
+    from hipport_passes.build_files.build_scripts.script import Script
+
+    script = source.fact(Script)
+    brings = [node for node in script.nodes if isinstance(node, (cst.Import, cst.ImportFrom))]
+    brings = [node for node in brings if re.search(r"\btorch\b", script.code(node))]
+    if not brings:
+        return None
+    first = min(brings, key=lambda node: "cpp_extension" not in script.code(node))
+    block, last = next(
+        (above, child) for above, child in script.ancestors(first) if isinstance(above, (cst.Module, cst.IndentedBlock))
+    )
+    body: list[cst.CSTNode] = list(block.body)
+    for following in body[body.index(last) + 1 :]:
+        if not isinstance(following, cst.SimpleStatementLine):
+            break
+        if not isinstance(following.body[0], (cst.Import, cst.ImportFrom)):
+            break
+        last = following
+    indents = [
+        each.indent if each.indent is not None else script.module.default_indent
+        for each, _ in script.ancestors(last)
+        if isinstance(each, cst.IndentedBlock)
+    ]
+    return source.span(first), _end(source, last), "".join(reversed(indents))
+
+
+def _end(source: Python, statement: cst.CSTNode) -> int:
+    """Return the end of the line on which a statement ends."""
+    import libcst as cst
+
+    node = statement
+    while not isinstance(node, cst.BaseSmallStatement):
+        parts = (cst.BaseSmallStatement, cst.BaseStatement, cst.BaseSuite, cst.ExceptHandler, cst.Else, cst.Finally)
+        node = [child for child in children(node) if isinstance(child, parts)][-1]
+    newline = re.compile(rb"\r?\n|\Z").search(source.text, source.span(node).end)
+    assert newline is not None
+    return newline.start()

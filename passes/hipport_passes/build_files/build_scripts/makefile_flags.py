@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What hipcc gets for the words of a makefile's commands and variables."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from hipport.core.edits import Span
+from hipport.core.finding import Certainty
+from hipport.syntax.make import Line
+from hipport_passes.build_files.build_scripts.makefile_commands import COMPILER, NVCC, RELOCATABLE, MakefileCommands
+from hipport_passes.build_files.build_scripts.standards import settled
+from hipport_passes.build_files.nvcc_flags import HOLE, Change, library, translate
+
+_REFERENCE = re.compile(r"\$(?:\((?:[^()]|\([^()]*\))*\)|\{[^{}]*\}|[@<^?*+%|])")
+
+_FOLDER = r"(?:\$[({]\w*CUDA\w*[)}]|/(?:usr/local|opt)/cuda(?:-[\d.]+)?)"
+_HEADERS = re.compile(rf"-(?:I|isystem)(?:{_FOLDER}/include/?|\$[({{]\w*CUDA\w*INC\w*[)}}])")
+_LIBRARIES = re.compile(rf"-L(?:{_FOLDER}/(?:lib(?:64|32)?|targets)(?:/[\w/-]*)?|\$[({{]\w*CUDA\w*LIB\w*[)}}])")
+ARCHS = "$(HIP_ARCHS:%=--offload-arch=%)"
+
+_STANDARD = re.compile(r"-(?:-)?std=(?:c|gnu)\+\+")
+
+# What nvcc, and hipcc, is told to do instead of linking.
+_NOT_LINKED = re.compile(
+    r"-d?c|-dw|--(?:device-)?c(?:ompile)?|-dlink|-(?:ptx|cubin|fatbin|lib|E|M+D?)|-{1,2}version|-V|--help|-h"
+)
+
+_LANGUAGE = ("-x", "--x", "--language")
+_SOURCE = re.compile(r"[^\s=]*\.(c|cu|cpp|cc|cxx|C)")
+
+# `$(addprefix -Xcompiler ,$(CCFLAGS))`
+_ADDED = re.compile(r"\$\(addprefix[ \t]+(?:-Xcompiler|--compiler-options)[ \t]*,[ \t]*(\S.*)\)")
+
+_WITH_PREFIX = re.compile(r"(\$\(addprefix[ \t]+-l[ \t]*,[ \t]*)([^()$]*)\)")
+_FLAG = re.compile(r"(?<![\w-])-{1,2}[A-Za-z][\w-]*")
+
+
+class MakefileFlags(MakefileCommands):
+    """What is put for the flags of compilers and linkers."""
+
+    def _ported(
+        self, line: Line, words: Sequence[tuple[str, Span]]
+    ) -> tuple[dict[Span, bytes], list[Change], list[str]] | None:
+        """Return what is put for the words of a command, or of an assignment, what changed, and what to say."""
+        puts: dict[Span, bytes] = {}
+        messages: list[str] = []
+        calls, nvcc = self._called(line, words), self._nvcc(line, words)
+        if calls and not nvcc and COMPILER.fullmatch(words[0][0]) and self._text(words[0][1]) != words[0][0]:
+            puts[words[0][1]] = words[0][0].encode()
+            messages.append("the compiler has no quotes around it, as it has options with it")
+        if nvcc:
+            puts[words[0][1]] = f"hipcc {ARCHS}".encode()
+            messages.append("nvcc → hipcc" if NVCC.fullmatch(words[0][0]) else "nvc++ → hipcc")
+        flags = words[1:] if nvcc or line.kind == "recipe" else words
+        of = "nvcc" if calls or self._meant(line) or self._tells(words) else "link"
+        before = len(self.reported)
+        more = [*self._c(line, words, puts), *self._links(line, words, puts)] if calls and line.kind == "recipe" else []
+        changes = self._changes([(word, span) for word, span in flags if span not in puts], of, puts) + more
+        if nvcc and any(each.kind != "library" for each in self.reported[before:]):
+            return None
+        return puts, changes, messages
+
+    def _c(self, line: Line, words: Sequence[tuple[str, Span]], puts: dict[Span, bytes]) -> list[Change]:
+        """Put what hipcc gets where nvcc gives C to the C compiler of the host, and return what changed.
+
+        nvcc keeps the standard of C++ from it. clang takes it for an error, and hipcc says only for C++ for which
+        platform HIP's headers are.
+        """
+        given = [word for word, _ in words[1:]]
+        kinds = {match[1] for name in self._inputs(line, given) if (match := _SOURCE.fullmatch(name))}
+        expanded = {word: self._expanded(word) for word in given}
+        if "c" not in kinds or any(part.startswith(_LANGUAGE) for text in expanded.values() for part in text.split()):
+            return []
+        standards = [(word, span) for word, span in words[1:] if _STANDARD.search(expanded[word])]
+        if kinds != {"c"}:
+            if standards:
+                self._report(
+                    line.value, "c", "hipcc takes -std=c++… for C as well: compile what is C by a command of its own"
+                )
+            return []
+        first, place = words[0]
+        platform = "-D__HIP_PLATFORM_AMD__=1"
+        puts[place] = puts.get(place, first.encode()) + f" {platform}".encode()
+        why = "hipcc says for C++ alone for which platform HIP's headers are"
+        found = [Change(0, 0, "c", ("*.c",), ("*.c", platform), why, Certainty.SAFE)]
+        for word, span in standards:
+            hip = () if _STANDARD.match(word) else (f"$(filter-out -std=c++% -std=gnu++%,{word})",)
+            puts[span] = " ".join(hip).encode()
+            why = "nvcc does not pass the standard of C++ on for C, for clang it is an error"
+            found.append(Change(0, 0, "c", (word,), hip, why, Certainty.SAFE))
+        return found
+
+    def _links(self, line: Line, words: Sequence[tuple[str, Span]], puts: dict[Span, bytes]) -> list[Change]:
+        """Put what makes hipcc link kernels of several files, as nvcc does unasked, and return what changed."""
+        inputs = self._inputs(line, [word for word, _ in words[1:]])
+        given = " ".join(inputs)
+        if not self.relocatable or any(_NOT_LINKED.fullmatch(part) for part in inputs):
+            return []
+        if any(map(_SOURCE.fullmatch, inputs)) and not any(".o" in part for part in inputs):
+            # clang links what it compiled.
+            return []
+        first, place = words[0]
+        hip = ("--hip-link",) if RELOCATABLE.search(given) else ("-fgpu-rdc", "--hip-link")
+        puts[place] = puts.get(place, first.encode()) + f" {' '.join(hip)}".encode()
+        return [Change(0, 0, "rdc", ("linking",), ("linking", *hip), "nvcc does so unasked", Certainty.SAFE)]
+
+    def _changes(self, flags: Sequence[tuple[str, Span]], of: str, puts: dict[Span, bytes]) -> list[Change]:
+        """Put what hipcc gets for flags, and return what changed."""
+        rest: list[tuple[str, Span]] = []
+        found: list[Change] = []
+        new: tuple[str, ...]
+        for word, span in flags:
+            if _HEADERS.fullmatch(word):
+                new = ("-I$(ROCM_PATH)/include", "-D__HIP_PLATFORM_AMD__=1")
+            elif _LIBRARIES.fullmatch(word):
+                new = ("-L$(ROCM_PATH)/lib",)
+            elif word.startswith("$") and set(_FLAG.findall(word)) in ({"-gencode"}, {"--generate-code"}):
+                # `$(foreach sm,70 80,-gencode arch=compute_$(sm),code=sm_$(sm))`
+                puts[span] = b""
+                why = "hipcc compiles for what --offload-arch says"
+                found.append(Change(0, 0, "arch", ("-gencode",), (), why, Certainty.SAFE))
+                continue
+            elif of == "nvcc" and (added := _ADDED.fullmatch(word)):
+                puts[span] = added[1].encode()
+                why = "hipcc is the host's compiler as well"
+                found.append(Change(0, 0, "compiler_options", (word,), (added[1],), why, Certainty.SAFE))
+                continue
+            elif (ours := prefixed(word)) is not None:
+                puts[span] = ours.encode()
+                found.append(Change(0, 0, "library", (word,), (ours,), "the libraries of ROCm", Certainty.SAFE))
+                continue
+            elif of == "nvcc" and (inside := _inside(word, self.rocm)):
+                self._report(span, inside[0].kind, f"chosen by make, change them there: {'; '.join(map(str, inside))}")
+                continue
+            else:
+                rest.append((word, span))
+                continue
+            puts[span] = " ".join(new).encode()
+            found.append(Change(0, 0, "cuda_path", (word,), new, "ROCm's folder", Certainty.SAFE))
+        texts = [_REFERENCE.sub(HOLE, word) for word, _ in rest]
+        changes = translate(texts, of=of, rocm=self.rocm, shell=True).changes
+        for change in settled(changes, self.project.sources):
+            words = rest[change.start : change.stop]
+            hip = self._filled(change, [word for word, _ in words])
+            if change.certainty is Certainty.MANUAL or hip is None:
+                self._report(Span(words[0][1].start, words[-1][1].end), change.kind, str(change))
+                continue
+            found.append(change)
+            puts[Span(words[0][1].start, words[-1][1].end)] = " ".join(hip).encode()
+        return found
+
+    def _filled(self, change: Change, words: Sequence[str]) -> list[str] | None:
+        parts = [part for word in words for part in _REFERENCE.findall(word)]
+        holes = sum(flag.count(HOLE) for flag in change.hip)
+        if holes and holes != len(parts):
+            return None
+        rest = iter(parts)
+        return [re.sub(HOLE, lambda _: next(rest), flag) for flag in change.hip]
+
+
+def prefixed(word: str) -> str | None:
+    """Return `$(addprefix -l,cublas m)` with ROCm's libraries; None where it has none of CUDA's, or one without."""
+    match = _WITH_PREFIX.fullmatch(word)
+    names = match[2].split() if match else []
+    found = [library(name) for name in names]
+    if match is None or not any(found) or any(each is not None and each[1] for each in found):
+        return None
+    kept = [name if each is None else each[0] for name, each in zip(names, found, strict=True)]
+    return f"{match[1]}{' '.join(name for name in kept if name)})"
+
+
+def _inside(word: str, rocm: tuple[int, int]) -> list[Change]:
+    """Return what becomes of the flags in a function of make's: `$(if $(DEBUG),-G -g,-O3)`."""
+    if not re.match(r"\$[({](?:if|or|and|filter|subst|foreach)[ \t]", word):
+        return []
+    flags = [each for each in re.split(r"[\s,(){}]+", word) if each.startswith("-")]
+    return list(translate(flags, of="nvcc", rocm=rocm, shell=True).changes)

@@ -1,0 +1,590 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a build script leaves out where it sees no GPU, or nothing of CUDA's: on most machines that build for ROCm.
+
+A question (`torch.cuda.is_available()`, `shutil.which("nvcc")`) is followed through conditions, variables, loops,
+parameters and functions of the script to see whether it decides that kernels are built. What it decides otherwise, a
+flag or a message, is left alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+import libcst as cst
+
+from hipport.core.edits import Edit
+from hipport.core.finding import Certainty
+from hipport.syntax.python import children
+from hipport_passes.build_files.build_scripts.script import NVCC, RUNS, Script
+from hipport_passes.build_files.build_scripts.script_edits import Said
+from hipport_passes.build_files.build_scripts.script_names import called
+
+_FOR_CMAKE = r"-D(?!CMAKE_)\w*CUDA\w*="
+#: What is built, or not: an extension for GPUs, a source of CUDA, the macro by which sources know, CMake's option.
+_BUILDS = re.compile(rf"\bCUDAExtension\b|\.cu[\"']|[\"'](?:-D)?WITH_CUDA\b|{_FOR_CMAKE}")
+#: What raises where there is no GPU.
+_NEEDING = ("get_device_capability", "get_device_properties", "get_device_name", "current_device", "mem_get_info")
+_NEEDS_GPU = re.compile(rf"\b(?:{'|'.join(_NEEDING)})\(")
+_STOPS = re.compile(r"\braise\b|\bexit\(")
+#: Calls that return what they are given, as far as it matters here.
+_THROUGH = {
+    "bool",
+    "int",
+    "list",
+    "tuple",
+    "set",
+    "sorted",
+    "product",
+    "zip",
+    "enumerate",
+    "any",
+    "all",
+    "len",
+    "str",
+    "range",
+}
+# What hipport writes behind a question for a GPU.
+_OWN_ANSWER = re.compile(r"(?:torch\.)?version\.hip is (?:not )?None|(?:not )?(?:[\w.]+\.)?IS_HIP_EXTENSION")
+_LOOKS = ("exists", "isdir", "isfile", "is_dir", "is_file", "lexists")
+_CUDA_PATH = re.compile(r"(?:^|/)(?:cuda(?:-[\d.]+)?|nvcc)(?:/|$)|NVIDIA GPU Computing Toolkit")
+_CUDA_VARIABLES = ("CUDA_HOME", "CUDA_PATH", "CUDA_ROOT", "CUDADIR")
+#: How a number of GPUs is compared, as text, and what it is where there are some.
+_COUNTED = {">0": True, ">=1": True, "!=0": True, "==0": False, "<1": False, "<=0": False}
+
+
+def unseen(script: Script, answered: Callable[[cst.BaseExpression], bool]) -> Iterator[Said]:
+    """Yield the questions for a GPU or for CUDA's files that decide whether kernels are built.
+
+    `answered` says of a question whether the script has an answer for ROCm beside it.
+    """
+    # CppExtension takes sources of CUDA, too.
+    cpp = script.calls("CppExtension") and re.search(rb"\.cu[\"']", script.source.text)
+    if not cpp and not re.search(rb"\bCUDAExtension\b|%b" % _FOR_CMAKE.encode(), script.source.text):
+        return
+    settled: set[cst.CSTNode] = set()
+    forced = re.search(rb"force_?(?:only_?)?cuda", script.source.text, re.IGNORECASE)
+    # What PyTorch itself counts them by has no other name on ROCm either.
+    for question_of in ("torch.cuda.is_available", "torch.cuda.device_count", "torch._C._cuda_getDeviceCount"):
+        for called_name in script.named(question_of.rpartition(".")[2]):
+            call = _call_of(script, called_name, question_of)
+            if call is None or not script.runs(call).both:
+                continue
+            if answered(call):
+                yield from _opened_before(script, call)
+                continue
+            trail = _Trail(script)
+            if not trail.decides(call):
+                continue
+            said = _asked_gpu(script, call, trail.needs_gpu, forced is not None)
+            if said.edits:
+                settled.add(_whole(script, call))
+            yield said
+    for question, what in _of_cuda(script):
+        if _whole(script, question) in settled:
+            continue  # `… or torch.version.hip is not None`, in the same condition
+        trail = _Trail(script)
+        if script.runs(question).both and not answered(question) and trail.decides(question):
+            asking = _asking(script, question)
+            by_variable = _by_variable(script, question, trail) if what.startswith("the variable") else None
+            if by_variable is not None:
+                yield from by_variable
+                continue
+            yield from (_by_nvcc(script, call) for call in asking if not answered(call))
+            if not asking:
+                message = (
+                    f"decides whether kernels are built by {what}, which ROCm does not have: ask torch.version.hip too"
+                )
+                yield Said(script.source.span(question), "cuda_only", message, Certainty.MANUAL)
+
+
+def openings(script: Script) -> Iterator[Said]:
+    """Let ROCm through where kernels are built if `torch.version.cuda` is something, and nobody has thought of ROCm.
+
+    What stands behind such a condition is then for both, and ported.
+    """
+    if script.aware:
+        return
+    for name in script.named("cuda"):
+        release = script.parent[name]
+        if not isinstance(release, cst.Attribute) or full_name(script, release) != "torch.version.cuda":
+            continue
+        question: cst.BaseExpression = release
+        there = True
+        match script.parent[release]:
+            case (
+                cst.Comparison(
+                    left=left,
+                    comparisons=[cst.ComparisonTarget(operator=operator, comparator=cst.Name("None"))],
+                ) as question
+            ) if left is release:
+                there = isinstance(operator, (cst.IsNot, cst.NotEqual))
+            case cst.If() | cst.IfExp() | cst.BooleanOperation() | cst.UnaryOperation():
+                pass
+            case _:
+                continue
+        trail = _Trail(script)
+        said = Said(script.source.span(question), "cuda_only", "", Certainty.REVIEW)
+        if not trail.decides(question) or trail.needs_gpu or not _or_rocm(script, said, question, there):
+            continue
+        script.opened[question] = there
+        said.message = (
+            "decides whether kernels are built by the release of CUDA that PyTorch is for: one for ROCm is reason "
+            "enough; assumes that PYTORCH_ROCM_ARCH is set where there is no GPU"
+        )
+        yield said
+
+
+# What binds more than `or` does, or the same.
+_BINDING = (
+    cst.BooleanOperation,
+    cst.UnaryOperation,
+    cst.BinaryOperation,
+    cst.Comparison,
+    cst.ComparisonTarget,
+    cst.Call,
+    cst.Attribute,
+    cst.Subscript,
+    cst.Await,
+    cst.StarredElement,
+)
+
+
+def _whole(script: Script, question: cst.BaseExpression) -> cst.CSTNode:
+    """Return the alternatives that a question is one of: `a or b or c`."""
+    node: cst.CSTNode = question
+    while isinstance(above := script.parent[node], cst.BooleanOperation) and isinstance(above.operator, cst.Or):
+        node = above
+    return node
+
+
+def _is_guard(script: Script, node: cst.CSTNode) -> bool:
+    """Say whether what is in a statement is only reached with a GPU, or copes."""
+    match node:
+        case cst.If(test=test) | cst.IfExp(test=test) | cst.While(test=test) | cst.For(iter=test):
+            return re.search(r"is_available|device_count|getDeviceCount", script.code(test)) is not None
+    return isinstance(node, cst.Try)
+
+
+def _asks_unguarded(script: Script, function: cst.FunctionDef) -> bool:
+    """Say whether a function asks the GPU without a look whether there is one."""
+    for call in (call for name in _NEEDING for call in script.calls(name)):
+        for above, _ in script.ancestors(call):
+            if above is function:
+                return True
+            if _is_guard(script, above):
+                break
+    return False
+
+
+def _asked_gpu(script: Script, call: cst.Call, needs_gpu: bool, forced: bool) -> Said:
+    whole, there = _question(script, call)
+    message = (
+        "there may be no GPU where the extension is built: a PyTorch for ROCm is reason enough; assumes that "
+        "PYTORCH_ROCM_ARCH is set there"
+    )
+    if forced:
+        message += "; without this, FORCE_CUDA=1 has to be set"
+    said = Said(script.source.span(whole), "is_available", message, Certainty.REVIEW)
+    if needs_gpu or there is None or not _or_rocm(script, said, whole, there):
+        said.message = (
+            "builds no kernels where there is no GPU, and more behind it asks the GPU: let torch.version.hip be "
+            "reason enough to build, and PYTORCH_ROCM_ARCH say what for"
+            if needs_gpu
+            else "builds no kernels where there is no GPU: let torch.version.hip be reason enough to build"
+        )
+        said.certainty = Certainty.MANUAL
+    return said
+
+
+def _opened_before(script: Script, call: cst.Call) -> Iterator[Said]:
+    """Yield what is to be said where an earlier run has let ROCm through, and upstream asks the GPU behind it since."""
+    whole, _ = _question(script, call)
+    above = script.parent[whole]
+    if not isinstance(above, cst.BooleanOperation) or above.left is not whole:
+        return
+    if not _OWN_ANSWER.fullmatch(script.code(above.right)):
+        return
+    trail = _Trail(script)
+    if trail.decides(call) and trail.needs_gpu:
+        message = (
+            "builds kernels for ROCm where there is no GPU, too, and what is behind it asks the GPU: ask only where "
+            "there is one, and let PYTORCH_ROCM_ARCH say what to build for"
+        )
+        yield Said(script.source.span(whole), "is_available", message, Certainty.MANUAL)
+
+
+def _or_rocm(script: Script, said: Said, whole: cst.BaseExpression, there: bool) -> bool:
+    """Have `said` ask for ROCm beside a question, which is `there` where it is answered by yes; False if it cannot."""
+    asked = script.asked(whole)
+    if asked is None:
+        return False
+    name, imported, assumed = asked
+    said.assume(assumed)
+    code = script.source[said.span].decode("utf-8", "replace")
+    if there:
+        text = f"{code} or {name}{' is not None' if name.endswith('.hip') else ''}"
+    else:
+        text = f"{code} and {name + ' is None' if name.endswith('.hip') else f'not {name}'}"
+    above = script.parent[whole]
+    plain = not isinstance(above, _BINDING) or (
+        isinstance(above, cst.BooleanOperation) and isinstance(above.operator, cst.Or if there else cst.And)
+    )
+    said.edits = [*imported, Edit(said.span, (text if plain or whole.lpar else f"({text})").encode())]
+    return True
+
+
+def _asking(script: Script, question: cst.BaseExpression) -> list[cst.Call]:
+    """Return what calls a function that tries to run nvcc, and says nothing else than whether it could."""
+    function = script.function(question)
+    if function is None or not (isinstance(question, cst.Call) and called(question) in RUNS):
+        return []
+    if {script.code(each.value) for each in script.returns(function) if each.value is not None} != {"True", "False"}:
+        return []
+    calls = [call for call in script.calls(function.name.value) if script.runs(call).both]
+    trails = {call: _Trail(script) for call in calls}
+    deciding = [call for call, trail in trails.items() if trail.decides(call)]
+    fit = all(not trails[call].needs_gpu and script.asked(call) is not None for call in deciding)
+    return deciding if fit else []
+
+
+def _by_variable(script: Script, question: cst.BaseExpression, trail: _Trail) -> list[Said] | None:
+    """Let ROCm be reason enough where a variable of CUDA's is asked for; None where a person must say."""
+    there: bool | None = None
+    if isinstance(question, cst.Comparison):
+        there = isinstance(question.comparisons[0].operator, cst.In)
+        name = script.text(question.left)
+    else:
+        assert isinstance(question, cst.Call)
+        name = script.text(question.args[0].value)
+        asked = (cst.If, cst.IfExp, cst.BooleanOperation, cst.UnaryOperation)
+        there = True if len(question.args) == 1 and isinstance(script.parent[question], asked) else None
+    behind = [
+        above.body
+        for above, child in script.ancestors(question)
+        if isinstance(above, (cst.If, cst.IfExp)) and child is above.test
+    ]
+    uses = any(re.search(rf"\b{name}\b|\bnvcc[\"']*,", script.code(each)) for each in behind)
+    if uses and not any(re.search(r"Extension\(|\.cu\b|WITH_CUDA", script.code(each)) for each in behind):
+        return []  # Where CUDA is, is handed on, and that is all.
+    said = Said(script.source.span(question), "cuda_only", "", Certainty.REVIEW)
+    if uses or trail.needs_gpu or there is None or not _or_rocm(script, said, question, there):
+        return None
+    said.message = (
+        f"decides whether kernels are built by the variable {name}, which ROCm does not have: a PyTorch for ROCm is "
+        "reason enough; assumes that PYTORCH_ROCM_ARCH is set where there is no GPU"
+    )
+    return [said]
+
+
+def _by_nvcc(script: Script, call: cst.Call) -> Said:
+    message = "decides by running nvcc whether kernels are built: a PyTorch for ROCm, which has none, is reason enough"
+    said = Said(script.source.span(call), "cuda_only", message, Certainty.REVIEW)
+    _or_rocm(script, said, call, True)
+    return said
+
+
+def _question(script: Script, call: cst.Call) -> tuple[cst.BaseExpression, bool | None]:
+    """Return the whole of a question, and what it is where there is a GPU: None if that is not clear."""
+    above = script.parent[call]
+    if isinstance(above, cst.Comparison):
+        if above.left is not call or len(above.comparisons) != 1:
+            return call, None
+        compared = re.sub(r"\s", "", script.code(above.comparisons[0]))
+        if called(call) == "is_available":
+            there = {"==True": True, "isTrue": True, "==False": False, "isFalse": False}.get(compared)
+        else:
+            there = _COUNTED.get(compared)
+        return above, there
+    # A number is passed on as such, unless it is only asked whether it is one.
+    asked = isinstance(above, (cst.If, cst.IfExp, cst.BooleanOperation, cst.UnaryOperation, cst.Assert))
+    if isinstance(above, cst.Arg):
+        asked = called(outer) == "bool" if isinstance(outer := script.parent[above], cst.Call) else False
+    return call, True if asked or called(call) == "is_available" else None
+
+
+def _of_cuda(script: Script) -> Iterator[tuple[cst.BaseExpression, str]]:
+    """Yield what asks for CUDA's files, its compiler, its driver or its variables, with a word for it."""
+    for node in script.nodes:
+        match node:
+            case cst.Call():
+                if word := _called_of_cuda(script, node):
+                    yield node, word
+            case cst.Attribute(attr=cst.Name("cuda")) if full_name(script, node) == "torch.version.cuda":
+                # Others are opened for ROCm; here it is None, and that is coped with.
+                if _tried(script, node):
+                    yield node, "the release of CUDA that PyTorch is for"
+            case cst.Comparison(
+                left=word, comparisons=[cst.ComparisonTarget(operator=cst.In() | cst.NotIn(), comparator=release)]
+            ) if full_name(script, release) == "torch.__version__":
+                if re.fullmatch(r"\+?cu(?:da)?\d*", script.text(word)):
+                    yield node, "the name of PyTorch's release for CUDA"
+            case cst.Comparison(comparisons=[cst.ComparisonTarget(operator=cst.In() | cst.NotIn())]):
+                if script.text(node.left) in _CUDA_VARIABLES and "environ" in script.code(node):
+                    yield node, f"the variable {script.text(node.left)}"
+
+
+def _called_of_cuda(script: Script, call: cst.Call) -> str:
+    """Return a word for what a call asks for, if that is CUDA's; "" if it is not."""
+    function = called(call)
+    first = script.text(call.args[0].value) if call.args else ""
+    if function in ("which", "find_executable") and call.args:
+        return first if NVCC.fullmatch(first) or first == "nvidia-smi" else ""
+    if function == "_find_cuda_home":
+        return "a search for CUDA's toolkit"
+    match call:
+        case cst.Call(func=cst.Name("getattr"), args=[_, cst.Arg(name), *_]) if script.text(name) == "CUDA_HOME":
+            return "CUDA_HOME"
+    if function in RUNS and _tried(script, call) and script.runs_nvcc(call):
+        return "running nvcc"
+    if function in _LOOKS:
+        code = _path(script, call.args[0].value) if call.args else _receiver(script, call)
+        return f"a folder or file of CUDA ({code})" if _CUDA_PATH.search(code) else ""
+    if re.search(r"\bgetenv$|\benviron\.get$", script.code(call.func)) and first in _CUDA_VARIABLES:
+        return f"the variable {first}"
+    return ""
+
+
+def _tried(script: Script, call: cst.BaseExpression) -> cst.Try | None:
+    """Return the `try` whose handlers, which go on, say that what is called is not there."""
+    for above, child in script.ancestors(call):
+        if isinstance(above, cst.Try):
+            goes_on = child is above.body and not any(script.stops(each.body) for each in above.handlers)
+            return above if goes_on else None
+        if isinstance(above, cst.FunctionDef):
+            return None
+    return None
+
+
+def _receiver(script: Script, call: cst.Call) -> str:
+    """Return the path in `Path("…").exists()`."""
+    match call.func:
+        case cst.Attribute(value=cst.Call(args=[argument]) as path) if called(path) == "Path":
+            return _path(script, argument.value)
+        case cst.Attribute(value=path):
+            return _path(script, path)
+    return ""
+
+
+def _path(script: Script, node: cst.BaseExpression, depth: int = 0) -> str:
+    """Return a path that is put together, as far as it is known; what a variable of the environment is otherwise."""
+    match node:
+        case cst.Call(args=[*arguments]) if called(node) in ("join", "joinpath", "Path") and arguments and depth < 6:
+            return "/".join(_path(script, each.value, depth + 1) for each in arguments)
+        case cst.Call(args=[_, cst.Arg(otherwise)]) if called(node) in ("get", "getenv") and depth < 6:
+            return _path(script, otherwise, depth + 1)
+        case cst.BinaryOperation(left=left, operator=cst.Add() | cst.Divide() as operator, right=right) if depth < 6:
+            between = "/" if isinstance(operator, cst.Divide) else ""
+            return _path(script, left, depth + 1) + between + _path(script, right, depth + 1)
+        case cst.Name() if depth < 6:
+            values = script.values(node)
+            if len(values) == 1 and values[0] is not None:
+                return _path(script, values[0], depth + 1)
+    return script.text(node)
+
+
+def _call_of(script: Script, name: cst.Name, function: str) -> cst.Call | None:
+    """Return the call of a function of PyTorch by this name, however it was imported."""
+    above = script.parent[name]
+    func: cst.BaseExpression = above if isinstance(above, cst.Attribute) and above.attr is name else name
+    call = script.parent[func]
+    return call if isinstance(call, cst.Call) and call.func is func and full_name(script, func) == function else None
+
+
+def full_name(script: Script, node: cst.BaseExpression) -> str:
+    """Return a dotted name as it is without the script's imports: `is_available` may be `torch.cuda.is_available`."""
+    if isinstance(node, cst.Attribute):
+        return f"{full_name(script, node.value)}.{node.attr.value}"
+    if not isinstance(node, cst.Name):
+        return ""
+    found = script.bound(node)
+    if len(found) == 1 and isinstance(found[0].node, (cst.ImportFrom, cst.Import)):
+        statement = found[0].node
+        for alias in () if isinstance(statement.names, cst.ImportStar) else statement.names:
+            known = alias.asname.name if alias.asname else alias.name
+            if script.code(known) == node.value:
+                module = (
+                    f"{script.code(statement.module)}."
+                    if isinstance(statement, cst.ImportFrom) and statement.module
+                    else ""
+                )
+                return module + script.code(alias.name)
+    return node.value
+
+
+class _Trail:
+    """Where the answer to a question leads in a script."""
+
+    def __init__(self, script: Script) -> None:
+        self.script = script
+        #: Whether a branch that builds also asks the GPU.
+        self.needs_gpu = False
+        self._left: list[cst.CSTNode] = []
+        self._seen: set[cst.CSTNode] = set()
+        self._found = False
+
+    def decides(self, question: cst.BaseExpression) -> bool:
+        """Say whether it decides that kernels are built, or that the build goes on."""
+        self._left.append(question)
+        runs = isinstance(question, cst.Call) and called(question) in RUNS
+        if (runs or isinstance(question, cst.Attribute)) and (tried := _tried(self.script, question)):
+            # The answer is where the program goes on.
+            after = [tried.orelse] if tried.orelse is not None else []
+            self._branches([tried.body, *(handler.body for handler in tried.handlers), *after])
+        while self._left:
+            node = self._left.pop()
+            if node not in self._seen:
+                self._seen.add(node)
+                self._go(node)
+        return self._found
+
+    def _go(self, node: cst.CSTNode) -> None:
+        """Go from an expression that depends on the answer to what depends on it."""
+        for above, child in self.script.ancestors(node):
+            self._leads_on(above, child)
+            if self._ends(above):
+                return
+
+    def _leads_on(self, above: cst.CSTNode, child: cst.CSTNode) -> None:
+        """Take note of what depends on an answer that `child` has a part in."""
+        script = self.script
+        match above:
+            case cst.If() | cst.While() if child is above.test:
+                if above.orelse is None and script.stops(above.body):
+                    self._goes_on(above)
+                self._branches([above.body, *([above.orelse] if above.orelse is not None else [])])
+            case cst.IfExp():
+                self._found |= child is above.test and _BUILDS.search(script.code(above)) is not None
+            case cst.FormattedString() | cst.BinaryOperation():
+                # `f"-DUSE_CUDA={there}"`
+                self._found |= re.search(_FOR_CMAKE, script.code(above)) is not None
+            case cst.Assert():
+                self._found |= bool(script.calls("setup"))
+                self._goes_on(script.parent[above])
+            case cst.Return():
+                self._function(above)
+            case cst.Assign():
+                for target in above.targets:
+                    self._variables(target.target)
+            case cst.AnnAssign() | cst.AugAssign() | cst.NamedExpr():
+                self._variables(above.target)
+            case cst.For() | cst.CompFor() if child is above.iter:
+                self._variables(above.target)
+            case cst.Arg() if isinstance(call := script.parent[above], cst.Call):
+                self._argument(call, above)
+
+    def _ends(self, above: cst.CSTNode) -> bool:
+        """Say whether what is around `above` no longer has the answer."""
+        if not isinstance(above, cst.Arg):
+            return isinstance(above, (cst.BaseCompoundStatement, cst.Lambda, cst.BaseSmallStatement))
+        call = self.script.parent[above]
+        if not isinstance(call, cst.Call):
+            return True
+        # What a variable of the environment is without being set.
+        otherwise = called(call) in ("getenv", "get") and call.args[0] is not above
+        return called(call) not in _THROUGH and not otherwise
+
+    def _goes_on(self, guard: cst.CSTNode) -> None:
+        """Look at what comes after a statement that stops the build where there is no GPU: it may count on one."""
+        script = self.script
+        while isinstance(above := script.parent[guard], cst.If) and above.orelse is guard:
+            guard = above  # what comes after an `elif` comes after all of them
+        block = script.parent[guard]
+        beside: list[cst.CSTNode] = list(block.body) if isinstance(block, (cst.Module, cst.IndentedBlock)) else []
+        after = set(beside[beside.index(guard) + 1 :]) if guard in beside else set()
+        if not after:
+            return
+        called_there = {
+            word
+            for name, function in script.functions.items()
+            for word in script.calls(name)
+            if _asks_unguarded(script, function) and after & {above for above, _ in script.ancestors(word)}
+        }
+        asked = [call for name in _NEEDING for call in script.calls(name)]
+        for call in (*asked, *called_there):
+            for above, child in script.ancestors(call):
+                if child in after:
+                    self.needs_gpu = True
+                if _is_guard(script, above) or isinstance(above, cst.FunctionDef):
+                    break
+
+    def _branches(self, branches: list[cst.BaseSuite | cst.If | cst.Else]) -> None:
+        script = self.script
+        asks = False
+        for branch in branches:
+            code = script.code(branch)
+            for word in set(re.findall(r"\b(\w+)\(", code)) & script.functions.keys():
+                code += script.code(script.functions[word])
+            needs = _NEEDS_GPU.search(code) is not None
+            # What is too old a GPU stops the build as well, and is no matter of whether there is one.
+            if _BUILDS.search(code) or (_STOPS.search(code) and script.calls("setup") and not needs):
+                self._found = True
+            asks = asks or needs
+        self.needs_gpu = self.needs_gpu or asks
+        for branch in branches:
+            inside: list[cst.CSTNode] = [branch]
+            while inside:
+                node = inside.pop()
+                inside += children(node)
+                match node:
+                    # What is worked out from the GPU's own numbers is which one it is, not whether to build.
+                    case cst.Assign() if not asks or isinstance(node.value, cst.Name):
+                        for target in node.targets:
+                            self._variables(target.target)
+                    case cst.AnnAssign() | cst.AugAssign() if not asks:
+                        self._variables(node.target)
+                    case cst.Return():
+                        self._function(node)
+                    case cst.Call(
+                        func=cst.Attribute(value=receiver, attr=cst.Name("append" | "extend" | "insert"))
+                    ) if not asks:
+                        self._variables(receiver)
+
+    def _variables(self, target: cst.BaseExpression) -> None:
+        """Go on from all places where what is assigned to is read."""
+        script = self.script
+        match target:
+            case cst.Tuple() | cst.List():
+                for element in target.elements:
+                    self._variables(element.value)
+            case cst.Subscript():
+                self._variables(target.value)
+            case cst.Name():
+                scope = script.scope(target, target.value)
+                self._left += [
+                    each
+                    for each in script.named(target.value)
+                    if script.scope(each, target.value) is scope
+                    and not (isinstance(above := script.parent[each], cst.Attribute) and above.attr is each)
+                    and not (isinstance(above, cst.Arg) and above.keyword is each)
+                ]
+            case cst.Attribute():
+                self._left += [
+                    above
+                    for each in script.named(target.attr.value)
+                    if isinstance(above := script.parent[each], cst.Attribute) and above.attr is each
+                ]
+
+    def _function(self, node: cst.CSTNode) -> None:
+        function = self.script.function(node)
+        if function is not None:
+            self._left += self.script.calls(function.name.value)
+
+    def _argument(self, call: cst.Call, argument: cst.Arg) -> None:
+        """Go on in a function of the script that is handed the answer."""
+        script = self.script
+        keyword = argument.keyword.value if argument.keyword is not None else ""
+        plain = [each for each in call.args if each.keyword is None and not each.star]
+        sources = keyword == "sources" or plain[1:2] == [argument]
+        if keyword == "ext_modules" or (sources and called(call).endswith("Extension")):
+            self._found = True
+        function = script.functions.get(called(call))
+        if function is None:
+            return
+        names = [parameter.name for parameter in script.parameters(function)]
+        if keyword:
+            names = [name for name in names if name.value == keyword]
+        else:
+            names = names[plain.index(argument) :][:1] if argument in plain else []
+        for name in names:
+            self._left += [each for each in script.named(name.value) if script.function(each) is function]

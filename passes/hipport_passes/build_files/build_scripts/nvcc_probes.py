@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Probes of nvcc and of what it builds for, in a build script: questions that have no answer on ROCm."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from hipport.core.finding import Certainty
+from hipport_passes.build_files.build_scripts.script import NVCC, RUNS, Script
+from hipport_passes.build_files.build_scripts.script_edits import Said, either
+from hipport_passes.build_files.build_scripts.script_names import called
+from hipport_passes.build_files.nvcc_flags import HOLE
+from hipport_passes.python.runtime.versions import ASSUMED, NVCC_SAID
+
+#: Functions that look for a command.
+SEARCHES = ("which", "find_executable")
+
+
+def probes(script: Script) -> Iterator[Said]:
+    """Yield the questions about CUDA's compiler that have no answer on ROCm."""
+    yield from _asked_for_flags(script)
+    yield from _runs_of_nvcc(script)
+    yield from _searches_for_nvcc(script)
+    yield from _device_links(script)
+    yield from _arch_lists(script)
+
+
+def _asked_for_flags(script: Script) -> Iterator[Said]:
+    """Yield the questions for the flags that PyTorch gives nvcc for architectures: there are none on ROCm."""
+    for call in (*script.calls("get_gencode_flags"), *script.calls("_get_cuda_arch_flags")):
+        if not script.runs(call).both or called(call) in script.functions:
+            continue
+        chain: cst.CSTNode = call
+        text = b'""'
+        # The whole of `cuda.get_gencode_flags().replace(…).split()`
+        while isinstance(method := script.parent[chain], cst.Attribute) and isinstance(
+            outer := script.parent[method], cst.Call
+        ):
+            chain = outer
+            if method.attr.value == "split":
+                text = b"[]"
+                break
+        if called(call) == "_get_cuda_arch_flags":
+            text = b"[]"
+            message = "_get_cuda_arch_flags() returns -gencode, or raises; PyTorch passes --offload-arch itself"
+        else:
+            message = "get_gencode_flags() raises on ROCm; PyTorch passes --offload-arch itself"
+        span = script.source.span(chain)
+        said = Said(span, "gencode_flags", message, Certainty.SAFE)
+        if (asked := script.asked(chain)) is None:
+            said.manual()
+        else:
+            said.assume(asked[2])
+            said.edits = [*asked[1], *either(script, chain, asked[0].encode(), text)]
+        yield said
+
+
+def _runs_of_nvcc(script: Script) -> Iterator[Said]:
+    """Yield the runs of nvcc that are no compilation: what is asked of it."""
+    for name in RUNS:
+        for call in script.calls(name):
+            if script.runs_nvcc(call) and script.runs(call).both and not _expected(script, call):
+                if (answer := _answer(script, call)) is not None:
+                    yield answer
+                    continue
+                message = (
+                    "runs nvcc, which ROCm does not have; torch.version.hip is the version PyTorch is built for, "
+                    "hipcc --version that of the compiler"
+                )
+                yield Said(script.source.span(call), "nvcc_probe", message, Certainty.MANUAL)
+
+
+def _searches_for_nvcc(script: Script) -> Iterator[Said]:
+    """Yield where the script stops if nvcc is not on the path."""
+    for name in SEARCHES:
+        for call in script.calls(name):
+            argument = script.text(call.args[0].value) if call.args else ""
+            if NVCC.fullmatch(argument) and script.runs(call).both and insisted(script, call):
+                message = "stops where there is no nvcc, as on ROCm; hipcc is the compiler there"
+                yield Said(script.source.span(call), "nvcc_probe", message, Certainty.MANUAL)
+
+
+def _arch_lists(script: Script) -> Iterator[Said]:
+    """Yield where the script first sets TORCH_CUDA_ARCH_LIST: what is said of one is true of all."""
+    for node in script.nodes:
+        match node:
+            case cst.Assign(targets=[cst.AssignTarget(cst.Subscript() as target)], value=value) if (
+                script.key(target) == "TORCH_CUDA_ARCH_LIST"
+            ):
+                pass
+            case cst.Call(
+                func=cst.Attribute(value=environ, attr=cst.Name("setdefault")), args=[cst.Arg(target), cst.Arg(value)]
+            ) if script.text(target) == "TORCH_CUDA_ARCH_LIST" and script.code(environ).endswith("environ"):
+                pass
+            case _:
+                continue
+        if HOLE not in (script.text(value) or HOLE) and not _guarded(script, node):
+            message = "has no effect on ROCm: PYTORCH_ROCM_ARCH says what to build for, or the GPUs that are there"
+            yield Said(script.source.span(target), "arch_list", message, Certainty.MANUAL)
+            return
+
+
+def _answer(script: Script, call: cst.Call) -> Said | None:
+    """Answer for nvcc where only its release is asked, as `torch.version.cuda` is elsewhere; None where that is not."""
+    name = called(call)
+    command = call.args[0].value
+    listed = command.elements if isinstance(command, (cst.List, cst.Tuple)) else ()
+    words = [script.text(each.value) for each in listed] or script.text(command).split()
+    hip = script.asked(call)
+    if hip is None or len(words) != 2 or words[1] not in ("-V", "--version"):
+        return None
+    node: cst.BaseExpression = call
+    text = name in ("getoutput", "popen")
+    if name in ("run", "popen"):
+        # `.stdout` of what was run, `.read()` of a pipe; what else is asked of these has no answer here.
+        above = script.parent[call]
+        if not isinstance(above, cst.Attribute) or above.attr.value != ("stdout" if name == "run" else "read"):
+            return None
+        node = above
+        if name == "popen":
+            read = script.parent[above]
+            if not isinstance(read, cst.Call) or read.args:
+                return None
+            node = read
+    elif name not in ("check_output", "getoutput"):
+        return None
+    for argument in call.args[1:]:
+        keyword = argument.keyword.value if argument.keyword else ""
+        if keyword in ("text", "universal_newlines", "encoding"):
+            value = script.code(argument.value)
+            if value not in ("True", "False") and keyword != "encoding":
+                return None
+            text = text or value != "False"
+    if any(isinstance(above, cst.FormattedString) for above, _ in script.ancestors(call)):
+        return None  # where no backslash may stand
+    version = f'{"" if text else "b"}"{NVCC_SAID}\\n"'
+    message = (
+        f"asks nvcc for its release, which ROCm does not have: HIP is taken for CUDA {ASSUMED} here; assumes that what "
+        "is chosen by it is right for HIP"
+    )
+    edits = [*hip[1], *either(script, node, hip[0].encode(), version.encode())]
+    said = Said(script.source.span(call), "nvcc_probe", message, Certainty.REVIEW, edits)
+    said.assume(hip[2])
+    return said
+
+
+def _device_links(script: Script) -> Iterator[Said]:
+    """Yield the extensions whose device code nvcc links in a step of its own, which there is for CUDA alone."""
+    for node in script.nodes:
+        match node:
+            case cst.Arg(keyword=cst.Name("dlink"), value=cst.Name("True")):
+                place = node.value
+            case cst.DictElement(key=cst.SimpleString() as place) if script.text(place) == "nvcc_dlink":
+                pass
+            case _:
+                continue
+        if script.runs(place).both:
+            message = (
+                "the step that links device code runs nvcc: put what kernels of several files share into headers, or "
+                "into one file"
+            )
+            yield Said(script.source.span(place), "device_link", message, Certainty.MANUAL)
+
+
+def _expected(script: Script, call: cst.Call) -> bool:
+    """Say whether the script copes with there being no nvcc: it is tried, compared, or behind a shut gate."""
+    for above, child in script.ancestors(call):
+        if isinstance(above, (cst.Try, cst.TryStar)) and child is above.body:
+            return not all(_ends(handler.body) for handler in above.handlers)
+        # Its exit status, not what it says.
+        if isinstance(above, cst.Comparison) and (child is call or script.code(child).endswith(".returncode")):
+            return not script.insists_on(call)
+        if isinstance(above, cst.FunctionDef):
+            places = [name for name in script.named(above.name.value) if name is not above.name]
+            return bool(places) and all(_guarded(script, place) for place in places)
+    return _guarded(script, call)
+
+
+def _ends(body: cst.BaseSuite) -> bool:
+    """Say whether a handler of errors ends in raising one."""
+    last = body.body[-1] if body.body else None
+    if isinstance(last, cst.SimpleStatementLine):
+        last = last.body[-1]
+    return isinstance(last, cst.Raise)
+
+
+def _guarded(script: Script, node: cst.CSTNode) -> bool:
+    if not script.runs(node).both:
+        return True
+    if any(
+        isinstance(above, (cst.Try, cst.TryStar)) and child is above.body for above, child in script.ancestors(node)
+    ):
+        return True
+    return any(
+        wanted and re.search(r"\bCUDA_HOME\b|\bnvcc", script.code(test)) for test, wanted in script.conditions(node)
+    )
+
+
+def insisted(script: Script, call: cst.Call) -> bool:
+    """Say whether the script raises or exits because of what the call returned."""
+    above = script.parent[call]
+    asked = [call] if not isinstance(above, cst.Assign) else script.named(script.code(above.targets[0].target))
+    for node in script.nodes:
+        if isinstance(node, cst.If) and any(
+            script.is_inside(name, node.test) and script.code(node.test) in (f"{code} is None", f"not {code}")
+            for name in asked
+            for code in (script.code(name),)
+        ):
+            return re.search(r"\braise\b|\bexit\(", script.code(node.body)) is not None
+    return False

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a build's own options have that is CUDA's: `[build_ext]` in setup.cfg, `options={"build_ext": …}` in setup()."""
+
+from __future__ import annotations
+
+import re
+
+from hipport_passes.build_files.nvcc_flags import CUDA_FOLDER, library
+
+# How setuptools takes each apart (build_ext.finalize_options, setuptools 80).
+_PARTS = {
+    "define": re.compile(r"[^,]+"),
+    "include_dirs": re.compile(r"[^:;\s]+"),
+    "library_dirs": re.compile(r"[^:;\s]+"),
+    "rpath": re.compile(r"[^:;\s]+"),
+    "libraries": re.compile(r"[^,\s]+"),
+}
+_OLD_ABI = re.compile(r"_GLIBCXX_USE_CXX11_ABI=0")
+
+
+def changed(option: str, value: str) -> list[str]:
+    """Return what becomes of the parts of an option of build_ext on ROCm, for those that do not stay."""
+    said = []
+    for part in _PARTS[option].findall(value) if option in _PARTS else ():
+        part = part.strip()
+        if option == "define":
+            if _OLD_ABI.fullmatch(part):
+                said.append(f"{part}: the old ABI of the C++ library, and PyTorch for ROCm has the new one")
+        elif option == "libraries":
+            found = library(part)
+            if found is not None:
+                hip, why = found
+                said.append(f"{part}: {why}" if why else f"{part} → {hip or 'dropped'}")
+        elif CUDA_FOLDER.match(part):
+            said.append(f"{part} → dropped: ROCm's compiler knows its own folders")
+    return said

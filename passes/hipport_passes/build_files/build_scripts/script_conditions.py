@@ -1,0 +1,407 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the conditions in a Python script are, in a build for ROCm and in one for CUDA.
+
+A branch that only NVIDIA or only AMD gets is somebody's own port already.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+import libcst as cst
+
+from hipport.core.edits import Edit, Span
+from hipport.syntax.python import Python
+from hipport_passes.build_files.build_scripts.script_names import Names, called
+from hipport_passes.build_files.nvcc_flags import HOLE
+
+#: Names that say "this is ROCm": IS_HIP, is_rocm_pytorch, HIP_BUILD, USE_ROCM, IS_HIP_EXTENSION, rocm …
+ROCM = re.compile(
+    r"_*(?:is|use|with|has|build|for|target|on|torch|enable)?_*(?:rocm|hip|amd)"
+    r"(?:_*(?:is|extension|build|pytorch|torch|platform|backend|available|enabled|home|version|gpu|ext|mode))*_*",
+    re.IGNORECASE,
+)
+#: A version before 2: "1.12.1", [1, 7]
+_OLD = re.compile(r"^\D*[01][.,]\s*\d")
+_WINDOWS = re.compile(r"_*(?:is|on)?_*(?:windows|win32|win)_*", re.IGNORECASE)
+_SYSTEMS = {
+    "nt": False,
+    "win32": False,
+    "win_amd64": False,
+    "Windows": False,
+    "darwin": False,
+    "Darwin": False,
+    "cygwin": False,
+}
+_SYSTEMS |= {"posix": True, "linux": True, "Linux": True}
+# What hipport puts into conditions, flags and paths: it is no script's own choice for ROCm.
+_HIP = rb"(?:[\w.]+\.)?(?:version\.hip|IS_HIP_EXTENSION)"
+_OURS = re.compile(
+    rb"[\w.]+\bversion\.hip is (?:not )?None (?:and|or) |(?:and|or) [\w.]+\.hip is (?:not )?None"
+    rb"|\bversion\.cuda or [\w.]+\.hip\b|\bif " + _HIP + rb" else\b"
+    rb"|\b(?:or|and) (?:not )?(?:[\w.]+\.)?IS_HIP_EXTENSION\b"
+    rb"|\benable_\w+[=(][\w.]+\.version\.hip is not None(?=[,)])|\bROCM_HOME = None\b"
+    rb"|\bif [\w.]+\.version\.hip is None:\s+raise\b|\b(?:or|and) (?:[\w.]+\.)?ROCM_HOME\b"
+    rb"|\bif not " + _HIP + rb":\s+[^\s(]+\.(?:append|extend|insert)\("
+)
+_STRINGS = (cst.SimpleString, cst.ConcatenatedString, cst.FormattedString)
+
+
+class Runs(NamedTuple):
+    """Whether a place in the script is reached in a build for ROCm on Linux, and in one for CUDA there."""
+
+    rocm: bool
+    cuda: bool
+
+    @property
+    def both(self) -> bool:
+        """Whether nobody has taken a decision about ROCm that leads here."""
+        return self.rocm and self.cuda
+
+
+class Conditions(Names):
+    """A script's tree, with what is known of its names and its branches."""
+
+    def __init__(self, source: Python) -> None:
+        super().__init__(source)
+        self._runs: dict[cst.FunctionDef, Runs] = {}
+        #: Conditions that are for CUDA alone and are opened to ROCm, and what they are then for both.
+        self.opened: dict[cst.CSTNode, bool] = {}
+
+    def truth(self, test: cst.CSTNode | None, rocm: bool, depth: int = 0) -> bool | None:
+        """Say what a condition is when the script runs on Linux with a PyTorch for ROCm, or else for CUDA."""
+        if depth > 16:
+            return None
+        if test in self.opened:
+            return self.opened[test]
+        match test:
+            case cst.Name("True"):
+                return True
+            case cst.Name("False" | "None"):
+                return False
+            case cst.Name() | cst.Attribute():
+                return self._truth_of_name(test, rocm, depth)
+            case cst.UnaryOperation(operator=cst.Not()):
+                value = self.truth(test.expression, rocm, depth + 1)
+                return None if value is None else not value
+            case cst.BooleanOperation():
+                values = {self.truth(test.left, rocm, depth + 1), self.truth(test.right, rocm, depth + 1)}
+                decisive = isinstance(test.operator, cst.Or)
+                if decisive in values:
+                    return decisive
+                return None if None in values else not decisive
+            case cst.IfExp():
+                chosen = self.truth(test.test, rocm, depth + 1)
+                values = {self.truth(test.body, rocm, depth + 1), self.truth(test.orelse, rocm, depth + 1)}
+                if chosen is not None:
+                    return self.truth(test.body if chosen else test.orelse, rocm, depth + 1)
+                return values.pop() if len(values) == 1 else None
+            case cst.Comparison(comparisons=[comparison]):
+                return self._truth_of_comparison(test.left, comparison, rocm, depth)
+            case cst.Call():
+                return self._truth_of_call(test, rocm, depth)
+            case cst.NamedExpr():
+                return self.truth(test.value, rocm, depth + 1)
+        return None
+
+    def _truth_of_name(self, name: cst.Name | cst.Attribute, rocm: bool, depth: int) -> bool | None:
+        word = name.value if isinstance(name, cst.Name) else name.attr.value
+        if isinstance(name, cst.Attribute) and "version" in self.code(name.value):
+            # torch.version.hip and .cuda are strings where PyTorch is built for it, else None.
+            return {"hip": rocm, "rocm": rocm, "cuda": not rocm}.get(word)
+        if isinstance(name, cst.Name):
+            found = self.bound(name)
+            if len(found) == 1 and found[0].how == "is" and found[0].value is not None:
+                value = self.truth(found[0].value, rocm, depth + 1)
+                if value is not None:
+                    return value
+        if ROCM.fullmatch(word):
+            return rocm
+        return False if _WINDOWS.fullmatch(word) else None
+
+    def _truth_of_comparison(
+        self, left: cst.BaseExpression, target: cst.ComparisonTarget, rocm: bool, depth: int
+    ) -> bool | None:
+        operator, right = target.operator, target.comparator
+        negated = isinstance(operator, (cst.NotEqual, cst.IsNot, cst.NotIn))
+        value: bool | None = None
+        if isinstance(operator, (cst.Is, cst.IsNot, cst.Equal, cst.NotEqual)):
+            word = self.text(right, depth + 1) if isinstance(right, _STRINGS) else self.code(right)
+            if word in ("None", "False"):
+                known = self.truth(left, rocm, depth + 1)
+                value = None if known is None else not known
+            elif word in ("True", "1", "ON", "YES", "TRUE", "true", "on", "yes"):
+                value = self.truth(left, rocm, depth + 1)
+            elif word.lower() in ("rocm", "hip", "amd"):
+                value = rocm
+            elif isinstance(right, _STRINGS):
+                value = self._system(left, word)
+        elif isinstance(operator, (cst.In, cst.NotIn)):
+            word = self.text(left, depth + 1)
+            if re.fullmatch(r"\+?(?:rocm|hip)", word, re.IGNORECASE):
+                value = rocm
+            elif isinstance(left, _STRINGS):
+                value = self._system(right, word)
+        elif self._of_old_torch(left, right):
+            value = isinstance(operator, (cst.GreaterThan, cst.GreaterThanEqual))
+        return None if value is None else value is not negated
+
+    def _of_old_torch(self, left: cst.BaseExpression, right: cst.BaseExpression) -> bool:
+        """Say whether a version of PyTorch is compared with one before 2, of which there is none for today's ROCm."""
+        asked = re.search(r"torch\w*ver|torch\.__version__", self.code(left), re.IGNORECASE)
+        return asked is not None and _OLD.search(self.code(right)) is not None
+
+    def _system(self, expression: cst.BaseExpression, word: str) -> bool | None:
+        code = self.code(expression)
+        asked = re.search(r"\bos\.name\b|platform", code)
+        return _SYSTEMS.get(word) if asked and "machine" not in code else None
+
+    def _truth_of_call(self, call: cst.Call, rocm: bool, depth: int) -> bool | None:
+        name = called(call)
+        arguments = [argument.value for argument in call.args]
+        if name == "bool" and len(arguments) == 1:
+            return self.truth(arguments[0], rocm, depth + 1)
+        if name in ("getenv", "get", "getattr") and arguments:
+            # What the environment says about ROCm, or getattr(torch.version, "hip", None).
+            word = self.text(arguments[1] if name == "getattr" and len(arguments) > 1 else arguments[0], depth + 1)
+            return rocm if HOLE not in word and ROCM.fullmatch(word) else None
+        if name == "startswith" and arguments and isinstance(call.func, cst.Attribute):
+            word = self.text(arguments[0], depth + 1)
+            systems = {value for system, value in _SYSTEMS.items() if system.startswith(word)}
+            asked = "platform" in self.code(call.func.value)
+            return systems.pop() if asked and len(systems) == 1 else None
+        function = self.functions.get(name)
+        if function is not None and isinstance(call.func, cst.Name):
+            values = [node.value for node in self.returns(function)]
+            if len(values) == 1:
+                value = self.truth(values[0], rocm, depth + 1)
+                if value is not None:
+                    return value
+        return rocm if ROCM.fullmatch(name) else None
+
+    def conditions(self, node: cst.CSTNode) -> Iterator[tuple[cst.BaseExpression, bool]]:
+        """Yield (condition, the value it must have for `node` to be reached), innermost first, within its function."""
+        for above, child in self.ancestors(node):
+            if isinstance(above, (cst.If, cst.IfExp)) and child is not above.test:
+                yield above.test, child is above.body
+            elif isinstance(above, cst.BooleanOperation) and child is above.right:
+                yield above.left, isinstance(above.operator, cst.And)
+            elif isinstance(above, (cst.Module, cst.IndentedBlock)):
+                for before in above.body:
+                    if before is child:
+                        break
+                    # What follows `if IS_HIP: … return` is for those who did not return.
+                    if isinstance(before, cst.If) and before.orelse is None and _leaves(before.body):
+                        yield before.test, False
+            elif isinstance(above, cst.FunctionDef):
+                return
+
+    def runs(self, node: cst.CSTNode) -> Runs:
+        """Say in which builds `node` is reached, as far as conditions about ROCm and the system decide it."""
+        function = self.function(node)
+        allowed = self._allowed(node)
+        return allowed if function is None else _both(allowed, self._called(function))
+
+    def _allowed(self, node: cst.CSTNode) -> Runs:
+        """In which builds the conditions around `node` let it be reached, within its function."""
+        rocm = cuda = True
+        for test, wanted in self.conditions(node):
+            rocm = rocm and self.truth(test, True) is not (not wanted)
+            cuda = cuda and self.truth(test, False) is not (not wanted)
+        for above, child in self.ancestors(node):
+            # In `if FORCE_CUDA: … elif torch.version.hip: …` the first branch is not for ROCm, whatever is forced.
+            if isinstance(above, cst.If) and child is above.body and self.turns_to_rocm(above):
+                rocm = False
+        return Runs(rocm, cuda)
+
+    def _called(self, function: cst.FunctionDef) -> Runs:
+        """In which builds a function is called. One that nothing calls, but itself perhaps, may be in all."""
+        if function in self._runs:
+            return self._runs[function]
+        uses: dict[cst.FunctionDef, list[tuple[Runs, cst.FunctionDef | None]]] = {}
+        stack = [function]
+        while stack:
+            each = stack.pop()
+            if each not in uses and each not in self._runs:
+                uses[each] = [(self._allowed(name), self.function(name)) for name in self._uses(each)]
+                stack += [caller for _, caller in uses[each] if caller is not None]
+        # First, what is called from outside of a circle of functions; then in which builds, until nothing is added.
+        rooted = {each for each, places in uses.items() if not places}
+        known = dict.fromkeys(rooted, Runs(True, True))
+        nowhere = Runs(False, False)
+        changed = True
+        while changed:
+            changed = False
+            for each, places in uses.items():
+                reached = known.get(each, nowhere)
+                for allowed, caller in places:
+                    if caller is not None and caller not in rooted and caller not in self._runs:
+                        continue
+                    rooted.add(each)
+                    outer = Runs(True, True) if caller is None else self._runs.get(caller) or known.get(caller, nowhere)
+                    there = _both(allowed, outer)
+                    reached = Runs(reached.rocm or there.rocm, reached.cuda or there.cuda)
+                if each in rooted and known.get(each) != reached:
+                    known[each] = reached
+                    changed = True
+        self._runs.update({each: known.get(each, Runs(True, True)) for each in uses})
+        return self._runs[function]
+
+    def _uses(self, function: cst.FunctionDef) -> list[cst.Name]:
+        """Return where a function of the script is named: a method behind a dot, any other not."""
+        method = isinstance(self.parent.get(self.parent[function]), cst.ClassDef)
+        return [
+            name
+            for name in self.named(function.name.value)
+            if name is not function.name
+            and (isinstance(above := self.parent[name], cst.Attribute) and above.attr is name) is method
+        ]
+
+    def asked(self, node: cst.CSTNode) -> tuple[str, list[Edit], str] | None:
+        """Return what says at `node` that PyTorch is for ROCm, with the edits that bring it there and what is assumed.
+
+        All findings ask this: what one of them brings would be there for the others in a second run.
+        """
+        hip = self.hip(node)
+        if hip is not None:
+            return *hip, ""
+        brought = self.brought(node)
+        if brought is None:
+            return None
+        return "torch.version.hip", [brought[0]], "" if brought[1] else "PyTorch is there whenever this runs"
+
+    def brought(self, node: cst.CSTNode) -> tuple[Edit, bool] | None:
+        """Return the edit that imports torch for `node`, and whether it is imported by then in any case.
+
+        For a script that imports PyTorch in functions alone; None where it does not, or goes on without PyTorch.
+        """
+        lines = [line for line in self._imports if re.match(r"(?:from|import) torch\b", self.code(line))]
+        function = self.function(node)
+        for scope in (function, None):
+            if any(not isinstance(each.node, cst.Import) for each in self.bindings.get((scope, "torch"), ())):
+                return None
+        if not lines or (function is not None and function.name.value == "torch"):
+            return None
+        if function is None:
+            tried = any(isinstance(above, cst.Try) for line in lines for above, _ in self.ancestors(line))
+            place = None if tried else self._first(self.module.body, self.order[node])
+        else:
+            uses = self._uses(function)
+            known = bool(uses) and all(any(self._reaches(line, use) for line in lines) for use in uses)
+            if isinstance(function.body, cst.SimpleStatementSuite):
+                place = function.body.body[0]
+            else:
+                place = self._first(function.body.body, self.order[node])
+        if place is None:
+            return None
+        start = self.source.span(place).start
+        indent = self.source.text[self.source.line_start(start) : start]
+        # On the line of `def f(): return …` where that is all.
+        gap = b"; " if indent.strip() else self.source.newline + indent
+        edit = Edit(Span(start, start), b"import torch" + gap, on_top=True)
+        return edit, function is not None and known
+
+    def _first(self, body: Sequence[cst.CSTNode], before: int) -> cst.CSTNode | None:
+        """Return the statement in front of which an import stands well: the first import, or the first statement."""
+        lines = [each for each in body if self.order[each] <= before]
+        small = [(each.body[0], each) for each in lines if isinstance(each, cst.SimpleStatementLine)]
+        for first, _ in small:
+            match first:
+                case cst.Import():
+                    return first
+                case cst.ImportFrom(module=module) if module is None or self.code(module) != "__future__":
+                    return first
+        # Not in front of what has to come first: what a file or a function is, and what is imported of the future.
+        for each in lines:
+            if not isinstance(each, cst.SimpleStatementLine):
+                decorated = isinstance(each, (cst.FunctionDef, cst.ClassDef)) and each.decorators
+                return None if decorated else each
+            first = each.body[0]
+            if not isinstance(first, cst.ImportFrom) and not (
+                isinstance(first, cst.Expr) and isinstance(first.value, (cst.SimpleString, cst.ConcatenatedString))
+            ):
+                return first
+        return None
+
+    def turns_to_rocm(self, branch: cst.If) -> bool:
+        """Say whether a later branch of `if … elif …` is one for ROCm alone."""
+        following = branch.orelse
+        while isinstance(following, cst.If):
+            if self.truth(following.test, True) is not False and self.truth(following.test, False) is False:
+                return True
+            following = following.orelse
+        return False
+
+    @cached_property
+    def aware(self) -> bool:
+        """Whether the script asks about ROCm anywhere."""
+        return any(map(self.asks, self.nodes))
+
+    @cached_property
+    def decided(self) -> bool:
+        """Whether the script asks about ROCm anywhere but in what hipport puts there."""
+        if not self.aware:
+            return False
+        ours = [match.span() for match in _OURS.finditer(self.source.text)]
+        asked = (
+            self.source.span(node)
+            for node in self.nodes
+            if self.asks(node) and not isinstance(self.parent[node], cst.ImportAlias)
+        )
+        return any(not any(start <= span.start and span.end <= end for start, end in ours) for span in asked)
+
+    def stops(self, block: cst.BaseSuite) -> bool:
+        """Say whether a block ends by raising an error, or the program."""
+        body = list(block.body)
+        last = body[-1] if body else None
+        if isinstance(last, cst.SimpleStatementLine):
+            last = last.body[-1]
+        if isinstance(last, cst.Expr):
+            return re.match(r"(?:\w+\.)?_?exit\(", self.code(last)) is not None
+        return isinstance(last, cst.Raise)
+
+    def insists_on(self, call: cst.Call) -> bool:
+        """Say whether the program stops where the exit status that `call` returns says that the command failed."""
+        node: cst.CSTNode = call
+        above = self.parent[node]
+        failed = True
+        if isinstance(above, cst.Comparison) and above.left is call and len(above.comparisons) == 1:
+            target = above.comparisons[0]
+            if self.code(target.comparator) != "0":
+                return False
+            failed = not isinstance(target.operator, (cst.Equal, cst.Is))
+            node, above = above, self.parent[above]
+        if isinstance(above, cst.UnaryOperation) and isinstance(above.operator, cst.Not):
+            failed = not failed
+            node, above = above, self.parent[above]
+        if isinstance(above, cst.Assert):
+            return above.test is node and not failed
+        if not isinstance(above, cst.If) or above.test is not node:
+            return False
+        if failed:
+            return self.stops(above.body)
+        return isinstance(above.orelse, cst.Else) and self.stops(above.orelse.body)
+
+    def asks(self, node: cst.CSTNode) -> bool:
+        """Whether the name `node` is true on ROCm and false on CUDA."""
+        named = isinstance(node, (cst.Name, cst.Attribute))
+        return named and bool(self.truth(node, True)) and self.truth(node, False) is False
+
+
+def _both(one: Runs, other: Runs) -> Runs:
+    return Runs(one.rocm and other.rocm, one.cuda and other.cuda)
+
+
+def _leaves(block: cst.BaseSuite) -> bool:
+    """Say whether what follows the block is not reached from it."""
+    body: Iterable[cst.CSTNode] = block.body
+    last = list(body)[-1:]
+    match last:
+        case [cst.SimpleStatementLine(body=[*_, end])] | [end]:
+            return isinstance(end, (cst.Return, cst.Raise, cst.Continue, cst.Break)) or (
+                isinstance(end, cst.Expr) and isinstance(end.value, cst.Call) and called(end.value) in ("exit", "_exit")
+            )
+    return False

@@ -1,0 +1,438 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tree of a Python script, and what its names stand for, as far as that can be read off it: nothing is run."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import libcst as cst
+
+from hipport.core.edits import Edit, Span
+from hipport.syntax.python import Python, children, literal
+from hipport_passes.build_files.nvcc_flags import HOLE
+
+_CONVERSION = re.compile(r"%(\(\w+\))?([-+ #0-9.]*)([a-z])")
+_FIELD = re.compile(r"\{(\w*)([^{}\w][^{}]*)?\}")
+
+
+#: Methods of lists that change them, and how.
+_MUTATES = {"append": "appends", "extend": "adds", "insert": "inserts"}
+
+
+@dataclass(frozen=True)
+class Binding:
+    """How a name gets a value: it `is` it, `adds`, `appends` or `inserts` it, or is a `parameter`."""
+
+    how: str
+    value: cst.BaseExpression | None
+    node: cst.CSTNode
+
+
+class Names:
+    """A script's tree, and its names."""
+
+    def __init__(self, source: Python) -> None:
+        assert source.module is not None
+        self.source = source
+        self.module = source.module
+        self.parent: dict[cst.CSTNode, cst.CSTNode] = {}
+        self.nodes: list[cst.CSTNode] = []
+        stack: list[cst.CSTNode] = [self.module]
+        while stack:
+            node = stack.pop()
+            self.nodes.append(node)
+            inside = [c for c in children(node) if not isinstance(c, (cst.BaseParenthesizableWhitespace, cst.Comma))]
+            for child in inside:
+                self.parent[child] = node
+            stack += reversed(inside)
+        self.bindings: dict[tuple[cst.CSTNode | None, str], list[Binding]] = {}
+        self._calls: dict[str, list[cst.Call]] = {}
+        self._named: dict[str, list[cst.Name]] = {}
+        self._around: dict[cst.CSTNode, tuple[cst.FunctionDef, ...]] = {}
+        self._returns: dict[cst.FunctionDef, list[cst.Return]] = {}
+        self.functions: dict[str, cst.FunctionDef] = {}
+        self.classes = frozenset(node.name.value for node in self.nodes if isinstance(node, cst.ClassDef))
+        self._collect()
+
+    # The tree
+
+    def ancestors(self, node: cst.CSTNode) -> Iterator[tuple[cst.CSTNode, cst.CSTNode]]:
+        """Yield (ancestor, the child of it that leads to `node`), innermost first."""
+        while node in self.parent:
+            yield self.parent[node], node
+            node = self.parent[node]
+
+    def is_inside(self, node: cst.CSTNode, outer: cst.CSTNode) -> bool:
+        """Say whether `node` is `outer`, or a part of it."""
+        return node is outer or any(above is outer for above, _ in self.ancestors(node))
+
+    def function(self, node: cst.CSTNode) -> cst.FunctionDef | None:
+        """Return the function that `node` stands in."""
+        return next(iter(self._functions_around(node)), None)
+
+    def _functions_around(self, node: cst.CSTNode) -> tuple[cst.FunctionDef, ...]:
+        """Return the functions that `node` stands in, the innermost first."""
+        way = []
+        while node not in self._around and node in self.parent:
+            way.append(node)
+            node = self.parent[node]
+        found = self._around.setdefault(node, ())
+        for below in reversed(way):
+            above = self.parent[below]
+            found = self._around[below] = (above, *found) if isinstance(above, cst.FunctionDef) else found
+        return found
+
+    def statement(self, node: cst.CSTNode) -> cst.SimpleStatementLine | None:
+        """Return the line of simple statements that `node` stands in."""
+        for above, _ in self.ancestors(node):
+            if isinstance(above, cst.SimpleStatementLine):
+                return above
+        return None
+
+    def named(self, name: str) -> list[cst.Name]:
+        """Return the places where the name stands, as a name of its own or behind a dot."""
+        return self._named.get(name, [])
+
+    def quote(self, node: cst.CSTNode) -> str:
+        """Return the quotes for a string that is put where `node` is; "" where there are none for it.
+
+        Before Python 3.12 what an f-string puts has other quotes than it has itself.
+        """
+        around = {above.end[:1] for above, _ in self.ancestors(node) if isinstance(above, cst.FormattedString)}
+        return next((quote for quote in ('"', "'") if quote not in around), "")
+
+    def by_notebook(self, call: cst.Call) -> bool:
+        """Say whether a notebook gives this to the shell: it stands there as a command, and is read as one."""
+        function = self.code(call.func)
+        return self.source.path.suffix == ".ipynb" and function in ("get_ipython().system", "get_ipython().getoutput")
+
+    def calls(self, name: str) -> list[cst.Call]:
+        """Return the calls of a function of that name, or of a method."""
+        return self._calls.get(name, [])
+
+    def code(self, node: cst.CSTNode) -> str:
+        """Return the node's text."""
+        return self.module.code_for_node(node).strip()
+
+    def text(self, node: cst.CSTNode | None, depth: int = 0) -> str:
+        """Return the string that an expression makes, with HOLE for what is known only when it runs."""
+        if depth > 8:
+            return HOLE
+        match node:
+            case cst.SimpleString():
+                # With its escapes, if any: no flag that matters has one.
+                return HOLE if "b" in node.prefix else node.raw_value.replace("\r\n", "\n")
+            case cst.ConcatenatedString():
+                return self.text(node.left, depth + 1) + self.text(node.right, depth + 1)
+            case cst.FormattedString():
+                return "".join(
+                    part.value.replace("{{", "{").replace("}}", "}")
+                    if isinstance(part, cst.FormattedStringText)
+                    else self._put(part, depth)
+                    for part in node.parts
+                )
+            case cst.BinaryOperation(operator=cst.Add()):
+                return self.text(node.left, depth + 1) + self.text(node.right, depth + 1)
+            case cst.BinaryOperation(operator=cst.Modulo(), right=right):
+                given = [each.value for each in right.elements] if isinstance(right, cst.Tuple) else [right]
+                values = iter([self.constant(each, depth + 1) for each in given])
+                return _CONVERSION.sub(lambda match: _converted(match, values), self.text(node.left, depth + 1))
+            case cst.Call(func=cst.Attribute(value=receiver, attr=cst.Name("format")), args=arguments):
+                return self._formatted(self.text(receiver, depth + 1), arguments, depth)
+            case cst.Call(func=cst.Name("str"), args=[cst.Arg(value=value, star="")]):
+                return self.constant(value, depth + 1)
+            case cst.Name():
+                found = self.bound(node)
+                if len(found) == 1 and found[0].how == "is":
+                    return self.text(found[0].value, depth + 1)
+        return HOLE
+
+    def constant(self, node: cst.CSTNode | None, depth: int = 0) -> str:
+        """Return what `str()` makes of an expression, with HOLE for what is known only when the script runs."""
+        match node:
+            case cst.Integer():
+                return str(literal(node))
+            case cst.Name("True" | "False"):
+                return node.value
+            case cst.Call(func=cst.Name("int"), args=[cst.Arg(value=value, star="")]):
+                number = self.constant(value, depth + 1)
+                number = {"True": "1", "False": "0"}.get(number, number)
+                return number if number.isdecimal() else HOLE
+            case cst.Name() if depth <= 8:
+                found = self.bound(node)
+                if len(found) == 1 and found[0].how == "is":
+                    return self.constant(found[0].value, depth + 1)
+        return self.text(node, depth + 1)
+
+    def _put(self, part: cst.BaseFormattedStringContent, depth: int) -> str:
+        """Return what an f-string has for what is in braces."""
+        if not isinstance(part, cst.FormattedStringExpression) or part.conversion or part.equal:
+            return HOLE
+        match part.format_spec:
+            case None | [] | [cst.FormattedStringText("d" | "s")]:
+                pass
+            case _:
+                return HOLE
+        return self.constant(part.expression, depth + 1)
+
+    def _formatted(self, text: str, arguments: Sequence[cst.Arg], depth: int) -> str:
+        """Return what `text.format(…)` makes."""
+        given = {str(i): argument.value for i, argument in enumerate(arguments) if argument.keyword is None}
+        given |= {argument.keyword.value: argument.value for argument in arguments if argument.keyword is not None}
+        count = itertools.count()
+        if any(argument.star for argument in arguments):
+            given = {}
+
+        def put(match: re.Match[str]) -> str:
+            value = given.get(match[1] or str(next(count)))
+            return self.constant(value, depth + 1) if match[2] in (None, ":d", ":s") else HOLE
+
+        return _FIELD.sub(put, text)
+
+    # Names
+
+    def _collect(self) -> None:
+        mutations: list[tuple[cst.CSTNode, str, Binding]] = []
+        for node in self.nodes:
+            match node:
+                case cst.Name():
+                    self._named.setdefault(node.value, []).append(node)
+                case cst.FunctionDef():
+                    self.functions.setdefault(node.name.value, node)
+                    for parameter in self.parameters(node):
+                        binding = Binding("parameter", parameter.default, parameter)
+                        self.bindings.setdefault((node, parameter.name.value), []).append(binding)
+                case cst.Return() if node.value is not None and (function := self.function(node)) is not None:
+                    self._returns.setdefault(function, []).append(node)
+                case cst.AugAssign(operator=cst.AddAssign()):
+                    mutations.append((node, key_of(node.target), Binding("adds", node.value, node)))
+                case cst.Call():
+                    self._calls.setdefault(called(node), []).append(node)
+                    if isinstance(node.func, cst.Attribute) and node.func.attr.value in _MUTATES:
+                        value = node.args[-1].value if node.args else None
+                        binding = Binding(_MUTATES[node.func.attr.value], value, node)
+                        mutations.append((node, key_of(node.func.value), binding))
+                case _:
+                    for target, value in _assigns(node):
+                        self._assigned(target, value, node)
+        for node, key, binding in mutations:
+            if key:
+                self.bindings.setdefault((self.scope(node, key), key), []).append(binding)
+
+    def _assigned(self, target: cst.BaseExpression, value: cst.BaseExpression | None, node: cst.CSTNode) -> None:
+        if isinstance(target, (cst.Tuple, cst.List)):
+            for element in target.elements:
+                self._assigned(element.value, None, node)
+        elif key := key_of(target):
+            scope = None if key.startswith(".") else self.function(node)
+            self.bindings.setdefault((scope, key), []).append(Binding("is", value, node))
+
+    @staticmethod
+    def parameters(function: cst.FunctionDef) -> tuple[cst.Param, ...]:
+        """Return the parameters of a function that have names of their own."""
+        parameters = function.params
+        return (*parameters.posonly_params, *parameters.params, *parameters.kwonly_params)
+
+    def scope(self, node: cst.CSTNode, key: str) -> cst.CSTNode | None:
+        """Return the function that binds a name for what stands at `node`, or None for the module."""
+        if key.startswith("."):
+            return None
+        for above in self._functions_around(node):
+            if any(binding.how in ("is", "parameter") for binding in self.bindings.get((above, key), ())):
+                return above
+        return None
+
+    def bound(self, node: cst.Name | cst.Attribute) -> list[Binding]:
+        """Return all that a name, or an attribute of that name, may stand for."""
+        key = key_of(node)
+        return self.bindings.get((self.scope(node, key), key), [])
+
+    def values(self, name: cst.Name | cst.Attribute) -> list[cst.BaseExpression | None]:
+        """Return what the variable is set to in the file; None for what is not known, a parameter or a loop's, say."""
+        return [each.value if each.how == "is" else None for each in self.bound(name)]
+
+    def imported(self, name: cst.Name) -> cst.ImportFrom | None:
+        """Return the `from … import` that alone binds `name`."""
+        found = self.bound(name)
+        return found[0].node if len(found) == 1 and isinstance(found[0].node, cst.ImportFrom) else None
+
+    def hip(self, node: cst.CSTNode) -> tuple[str, list[Edit]] | None:
+        """Return what says at `node` that PyTorch is for ROCm, and the edits that bring it there; None if nothing may.
+
+        `torch` itself where it is imported, or else what stands beside a name that is imported from its build.
+        """
+        found: tuple[str, list[Edit]] | None = None
+        for binding in self._imports:
+            if not self._reaches(binding, node):
+                continue
+            match binding:
+                case cst.Import():
+                    for alias in binding.names:
+                        module, name = self.code(alias.name), alias.asname and self.code(alias.asname.name)
+                        if module == "torch" or (module.startswith("torch.") and not name):
+                            if self._steady(name or "torch", node):
+                                return f"{name or 'torch'}.version.hip", []
+                        elif module == "torch.utils.cpp_extension" and name:
+                            found = found or (f"{name}.IS_HIP_EXTENSION", [])
+                case cst.ImportFrom(module=cst.CSTNode() as package, names=[*aliases]):
+                    module = self.code(package)
+                    for alias in aliases:
+                        name = self.code(alias.asname.name) if alias.asname else self.code(alias.name)
+                        real = self.code(alias.name)
+                        if (module, real) == ("torch", "version"):
+                            found = found or (f"{name}.hip", [])
+                        elif (module, real) == ("torch.utils", "cpp_extension"):
+                            found = found or (f"{name}.IS_HIP_EXTENSION", [])
+                        elif (module, real) == ("torch.utils.cpp_extension", "IS_HIP_EXTENSION"):
+                            found = (name, [])
+                    if module == "torch.utils.cpp_extension":
+                        found = found or ("IS_HIP_EXTENSION", [self._beside(aliases[0])])
+        return found
+
+    def mentions(self, node: cst.CSTNode, names: re.Pattern[str]) -> bool:
+        """Say whether what an expression is made of asks for something of such a name: attributes, calls, imports.
+
+        Variables are followed to what they are set to, and under which conditions, functions of the file into them.
+        """
+        seen: set[cst.CSTNode] = set()
+        stack = [node]
+        while stack:
+            each = stack.pop()
+            if each in seen:
+                continue
+            seen.add(each)
+            for part in self.nodes_below(each):
+                match part:
+                    case cst.Attribute(attr=cst.Name(name)) | cst.Call(func=cst.Name(name)) if names.fullmatch(name):
+                        return True
+                    case cst.Call(func=cst.Name("getattr"), args=[_, cst.Arg(value=attribute), *_]):
+                        if names.fullmatch(self.text(attribute)):
+                            return True
+                    case cst.Name(name):
+                        for binding in self.bound(part):
+                            stack.append(binding.node)
+                            above = [each for each, _ in self.ancestors(binding.node)]
+                            stack += [each.test for each in above if isinstance(each, cst.If)]
+                        if name in self.functions:
+                            stack.append(self.functions[name])
+                    case cst.ImportAlias(name=cst.Name(name)) if names.fullmatch(name):
+                        return True
+        return False
+
+    @cached_property
+    def bound_elsewhere(self) -> frozenset[str] | None:
+        """Names that get a value, or lose it, in other ways than those that are followed; None if any name may."""
+        found: set[str] = set()
+        for node in self.nodes:
+            match node:
+                case cst.ImportFrom(names=cst.ImportStar()):
+                    return None
+                case cst.AsName(name=target):
+                    found.update(each.value for each in self.nodes_below(target) if isinstance(each, cst.Name))
+                case cst.FunctionDef(name=cst.Name(name)) | cst.ClassDef(name=cst.Name(name)):
+                    found.add(name)
+                case cst.Global(names=names) | cst.Nonlocal(names=names):
+                    found.update(each.name.value for each in names)
+                case cst.Del(target=target):
+                    found.update(each.value for each in self.nodes_below(target) if isinstance(each, cst.Name))
+                case cst.Call(func=cst.Name("globals" | "locals" | "vars" | "exec")):
+                    return None
+        return frozenset(found)
+
+    @staticmethod
+    def nodes_below(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+        """Yield a node and all that it is made of."""
+        stack = [node]
+        while stack:
+            each = stack.pop()
+            yield each
+            stack += children(each)
+
+    @cached_property
+    def order(self) -> dict[cst.CSTNode, int]:
+        return {node: i for i, node in enumerate(self.nodes)}
+
+    @cached_property
+    def _imports(self) -> list[cst.Import | cst.ImportFrom]:
+        return [node for node in self.nodes if isinstance(node, (cst.Import, cst.ImportFrom))]
+
+    def _reaches(self, binding: cst.CSTNode, node: cst.CSTNode) -> bool:
+        """Say whether an import is there at `node`: made before it, in a function around it or in none.
+
+        What is imported where something else failed is not there where it did not.
+        """
+        handlers = {above for above, _ in self.ancestors(binding) if isinstance(above, cst.ExceptHandler)}
+        if handlers and not handlers <= {above for above, _ in self.ancestors(node)}:
+            return False
+        own = self.function(binding)
+        if own is None:
+            inside = self.function(node) is not None
+            return inside or self.order[binding] < self.order[node]
+        return self.order[binding] < self.order[node] and any(above is own for above, _ in self.ancestors(node))
+
+    def _steady(self, name: str, node: cst.CSTNode) -> bool:
+        """Say whether a name is what imports make it, and never anything else: no `torch = None`."""
+        scope = self.scope(node, name)
+        return all(isinstance(each.node, cst.Import) for each in self.bindings.get((scope, name), ()))
+
+    def _beside(self, alias: cst.ImportAlias) -> Edit:
+        """Return the edit that imports IS_HIP_EXTENSION before another name, laid out as that is."""
+        text, start = self.source.text, self.source.span(alias.name).start
+        indent = text[self.source.line_start(start) : start]
+        gap = b" " if indent.strip() else self.source.newline + indent
+        return Edit(Span(start, start), b"IS_HIP_EXTENSION," + gap)
+
+    def returns(self, function: cst.FunctionDef) -> list[cst.Return]:
+        """Return where a function returns something."""
+        return self._returns.get(function, [])
+
+
+def _assigns(node: cst.CSTNode) -> Iterator[tuple[cst.BaseExpression, cst.BaseExpression | None]]:
+    """Yield the targets that a statement or expression binds, with what; None where that is not written there."""
+    match node:
+        case cst.Assign():
+            for target in node.targets:
+                yield target.target, node.value
+        case cst.AnnAssign() if node.value is not None:
+            yield node.target, node.value
+        case cst.NamedExpr():
+            yield node.target, node.value
+        case cst.AugAssign() | cst.For():
+            yield node.target, None
+        case cst.ImportFrom() | cst.Import() if not isinstance(node.names, cst.ImportStar):
+            for alias in node.names:
+                yield (alias.asname.name if alias.asname else alias.name), None
+
+
+def key_of(target: cst.BaseExpression) -> str:
+    """Return what a variable is known by: its name, or `.attribute` whatever it is an attribute of."""
+    if isinstance(target, cst.Name):
+        return target.value
+    return f".{target.attr.value}" if isinstance(target, cst.Attribute) else ""
+
+
+def _converted(match: re.Match[str], values: Iterator[str]) -> str:
+    """Return what `%` puts for one conversion."""
+    value = HOLE if match[1] else next(values, HOLE)
+    if match[2] or match[3] not in "dis":
+        return HOLE
+    return {"True": "1", "False": "0"}.get(value, value) if match[3] != "s" else value
+
+
+def called(call: cst.Call) -> str:
+    """Return the name of what is called, without what stands before a dot."""
+    if isinstance(call.func, cst.Attribute):
+        return call.func.attr.value
+    return call.func.value if isinstance(call.func, cst.Name) else ""
+
+
+def lone_call(line: cst.CSTNode) -> cst.Call | None:
+    """Return the call that a line is, if it is nothing else."""
+    match line:
+        case cst.SimpleStatementLine(body=[cst.Expr(value=cst.Call() as call)]):
+            return call
+    return None

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Strings of a Python build script that only nvcc can be meant by, where it is not known where they go."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+import libcst as cst
+
+from hipport_passes.build_files.build_scripts.flag_sinks import Sink
+from hipport_passes.build_files.build_scripts.script import NVCC, THROUGH, Script
+from hipport_passes.build_files.build_scripts.script_names import called
+from hipport_passes.build_files.nvcc_flags import HOLE, telling
+
+# What a string of flags and nothing else is made of.
+_FLAG_OR_VALUE = re.compile(r"-\S+|[\w.,+]+=\S+|\d+")
+_ABI = re.compile(r"-D_GLIBCXX_USE_CXX11_ABI=(?:[01]|" + HOLE + ")")
+#: What says it of the PyTorch that is there: an attribute, a function, what scripts call such a variable.
+OF_TORCH = re.compile(r"(?i:\w*torch\w*abi\w*)|_GLIBCXX_USE_CXX11_ABI|compiled_with_cxx11_abi")
+
+
+def stray(script: Script, node: cst.SimpleString | cst.FormattedString) -> Iterator[Sink]:
+    """Yield what nvcc may get of a string, by the name `maybe`: more than it where more stands beside it."""
+    words = script.text(node).split()
+    if not any(map(_tells, words)) or not all(map(_FLAG_OR_VALUE.fullmatch, words)):
+        return
+    if any(HOLE in word and _ABI.fullmatch(word) for word in words) and script.mentions(node, OF_TORCH):
+        return
+    whole, above = _whole(script, node)
+    split = len(words) > 1
+    match above:
+        case cst.Element():
+            yield from _stray_in(script, above, whole, split)
+        case cst.DictElement(value=value) if value is whole:
+            # Where one of a table's strings has several words, all are split when they are used.
+            table = script.parent[above]
+            beside = table.elements if isinstance(table, cst.Dict) else ()
+            yield Sink(whole, "maybe", any(len(script.text(each.value).split()) > 1 for each in beside))
+        case cst.Assign(targets=[cst.AssignTarget(cst.Subscript() as target)]):
+            if not script.code(target.value).endswith("environ"):
+                yield Sink(whole, "maybe")
+        case cst.Assign() | cst.AnnAssign() | cst.AugAssign() | cst.Return() | cst.Param():
+            yield Sink(whole, "maybe", split)
+        case cst.Arg():
+            call = script.parent[above]
+            if not isinstance(call, cst.Call):
+                return
+            if called(call) in ("append", "insert") and isinstance(call.func, cst.Attribute):
+                yield Sink(call, "maybe", appended=True)
+            elif called(call) == "dict":
+                yield Sink(whole, "maybe", any(len(script.text(each.value).split()) > 1 for each in call.args))
+            elif called(call) in ("extend", *THROUGH) or script.is_of_tree(call):
+                yield Sink(whole, "maybe", split)
+
+
+def _whole(script: Script, node: cst.BaseExpression) -> tuple[cst.BaseExpression, cst.CSTNode]:
+    """Return what a string is a part of, and where that stands: all of `"-G " + more`, of `"-O3 -G".split()`."""
+    whole, above = node, script.parent[node]
+    while True:
+        if isinstance(above, (cst.BinaryOperation, cst.ConcatenatedString)) or (
+            isinstance(above, cst.IfExp) and above.test is not whole
+        ):
+            whole, above = above, script.parent[above]
+        elif (
+            isinstance(above, cst.Attribute)
+            and above.attr.value in ("split", "strip", "format")
+            and isinstance(call := script.parent[above], cst.Call)
+            and call.func is above
+        ):
+            whole, above = call, script.parent[call]
+        else:
+            return whole, above
+
+
+def _stray_in(script: Script, element: cst.Element, whole: cst.BaseExpression, split: bool) -> Iterator[Sink]:
+    """Take what is in a list, or in a row of a table."""
+    holder = script.parent[element]
+    if not isinstance(holder, (cst.List, cst.Tuple, cst.Set)):
+        return
+    rows: list[cst.CSTNode] = [element]
+    while isinstance(script.parent.get(holder), cst.Element):
+        rows.append(script.parent[holder])
+        holder = script.parent[rows[-1]]
+    # `for flag in ["-lineinfo"]: …` and `"-lineinfo" in […]` look, they pass nothing on.
+    statement = script.parent.get(holder)
+    if isinstance(statement, (cst.CompFor, cst.ComparisonTarget)):
+        return
+    if isinstance(statement, cst.For) and not _passed_on(script, statement, rows):
+        return
+    own = script.parent[element]
+    assert isinstance(own, (cst.List, cst.Tuple, cst.Set))
+    # A command of its own, which is looked at as such.
+    command = any(NVCC.fullmatch(script.text(each.value)) for each in own.elements)
+    if (not command and _is_row(script, own)) or not all(map(script.only_adds, _loops_over(script, own))):
+        # As many values as before: a name, and what goes with it.
+        yield Sink(whole, "maybe", split)
+    else:
+        yield Sink(own, "maybe")
+
+
+def _loops_over(script: Script, holder: cst.CSTNode) -> Iterator[cst.For]:
+    """Yield the loops that go through what is written there, or through a variable that is set to it."""
+    above = script.parent[holder]
+    if isinstance(above, cst.For):
+        yield above
+    elif isinstance(above, cst.Assign) and isinstance(above.targets[0].target, cst.Name):
+        for use in script.named(above.targets[0].target.value):
+            if isinstance(loop := script.parent[use], cst.For) and loop.iter is use:
+                yield loop
+
+
+def _is_row(script: Script, holder: cst.List | cst.Tuple | cst.Set) -> bool:
+    """Say whether what stands side by side are no flags that a compiler gets one after the other."""
+    inside = isinstance(script.parent.get(holder), (cst.Element, cst.DictElement))
+    for element in holder.elements:
+        if isinstance(element, cst.StarredElement):
+            continue
+        words = script.text(element.value).split()
+        if not words or HOLE in words:
+            if not isinstance(element.value, (cst.Name, cst.IfExp, cst.Call)) or (
+                inside and isinstance(holder, cst.Tuple)
+            ):
+                return True
+        elif not all(_FLAG_OR_VALUE.fullmatch(word) or word.startswith("/") for word in words):
+            return True
+    return False
+
+
+def _passed_on(script: Script, loop: cst.For, rows: Sequence[cst.CSTNode]) -> bool:
+    """Say whether what a loop goes through is put into lists there, or handed on, and compared with nothing.
+
+    `rows` are the elements that lead to it, innermost first.
+    """
+    target: cst.BaseExpression = loop.target
+    for row in reversed(rows[:-1]):
+        holder = script.parent[row]
+        if not isinstance(target, cst.Tuple) or not isinstance(holder, (cst.List, cst.Tuple)):
+            break
+        place = [each is row for each in holder.elements].index(True)
+        if place >= len(target.elements):
+            return False
+        target = target.elements[place].value
+    if not isinstance(target, cst.Name):
+        return False
+    above = [script.parent[use] for use in script.in_body(loop, target.value)]
+    if any(isinstance(each, (cst.Comparison, cst.ComparisonTarget)) for each in above):
+        return False
+    calls = [script.parent[each] for each in above if isinstance(each, cst.Arg)]
+    held = (cst.Element, cst.StarredElement, cst.DictElement, cst.BinaryOperation, cst.AugAssign)
+    return any(isinstance(each, held) for each in above) or any(
+        isinstance(call, cst.Call) and (called(call) in ("append", "extend", "insert") or script.is_of_tree(call))
+        for call in calls
+    )
+
+
+def _tells(word: str) -> bool:
+    """Say whether a flag is nvcc's, or sets the ABI that PyTorch is built with."""
+    return bool(telling().fullmatch(word) or _ABI.fullmatch(word))

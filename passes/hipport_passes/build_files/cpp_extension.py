@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Port the build scripts of PyTorch extensions: flags for nvcc, gates on CUDA_HOME, probes of nvcc, libraries.
+
+PyTorch's build hands the flags meant for nvcc to hipcc as they are, and CUDA_HOME is None there: many scripts then
+build nothing, without a word. Where PyTorch is for ROCm, flags are what they mean to hipcc; a build for CUDA stays what
+it was, and what a script already does for ROCm alone, or for CUDA alone, stays too. The facts on PyTorch are from
+torch/utils/cpp_extension.py of 2.13.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import PurePath
+
+from hipport.core.edits import Span
+from hipport.core.finding import Certainty, Finding
+from hipport.core.group import Group
+from hipport.core.placing import walk
+from hipport.engine.pipeline import Pass
+from hipport.program.dividing import near
+from hipport.program.project import Project
+from hipport.syntax.python import Misplaced, Python
+from hipport_passes.build_files.nvcc_flags import Translated, translate
+
+__all__ = ["PASS", "Translated", "find", "translate"]
+
+# What a script has that builds something for a GPU, or asks for nvcc.
+_MENTIONS = re.compile(
+    rb"CUDAExtension|extra_cuda_cflags|get_gencode_flags|_get_cuda_arch_flags|CUDA_HOME|TORCH_CUDA_ARCH_LIST"
+    rb"|[\"']nvcc[\"' ]|nvcc_?(?:flags|args)|NVCC_?(?:FLAGS|ARGS)|\.cu[\"']|-D(?!CMAKE_)\w*CUDA\w*="
+)
+#: Flags that a script may have for another one that builds.
+_FLAGS = re.compile(
+    rb"use_fast_math|-lineinfo|--?expt-|--?extended-lambda|-gencode|-arch=(?:sm|compute)_|-Xptxas|--ptxas-options|-Xcompiler"
+    rb"|--compiler-options|-Xcudafe|-(?:diag[-_]suppress|maxrregcount|rdc=)|_GLIBCXX_USE_CXX11_ABI="
+)
+_COMMENT = re.compile(rb"(?<!\S)#[^\r\n]*")
+_IMPORT = re.compile(rb"^[ \t]*(?:from[ \t]+(\S+)[ \t]+)?import[ \t]+(\([^)]*\)|[^\r\n#]*)", re.MULTILINE)
+_RELEASE = re.compile(rb"version[ \t]*\.[ \t]*cuda\b")
+_BUILDS = re.compile(rb"\b(?:CUDAExtension|extra_cuda_cflags)\b")
+
+
+def find(source: Python, project: Project) -> Iterator[Finding]:
+    """Yield a finding per flag, gate, probe or library that is for CUDA."""
+    project = near(project, source)
+    shared = _FLAGS.search(source.text) is not None and source.path in project.fact(_of_builds)
+    if not shared and not _MENTIONS.search(source.text):
+        return
+    if source.module is None:
+        if _BUILDS.search(source.text):
+            yield _unread(source)
+        return
+    # Only now: the parser takes longer to load than most trees take to port.
+    from hipport_passes.build_files.build_scripts.extension_flags import flags
+    from hipport_passes.build_files.build_scripts.gates import gates
+    from hipport_passes.build_files.build_scripts.no_gpu import openings
+    from hipport_passes.build_files.build_scripts.nvcc_probes import probes
+    from hipport_passes.build_files.build_scripts.script import Script
+    from hipport_passes.build_files.build_scripts.script_edits import resolved
+    from hipport_passes.build_files.build_scripts.unset import unset
+    from hipport_passes.python.runtime import versions
+    from hipport_passes.python.runtime.program import Program
+
+    script = source.fact(Script)
+    script.modules = project.fact(_modules)
+    torch = shared or b"torch" in _COMMENT.sub(b"", source.text)
+    # What `python_gates` opens, which comes later: what stands behind it is then for both.
+    if _RELEASE.search(source.text):
+        script.opened.update(dict.fromkeys(versions.gates(source.fact(Program)), False))
+    try:
+        # First, as what stands behind them is then for ROCm, too.
+        opened = list(openings(script))
+        shut = list(unset(script))
+        # What ROCm does not come to any more needs nothing else.
+        bodies = [body for each in shut for body in each.bodies]
+        said = list(flags(script, project, torch))
+        said = [each for each in said if not any(body.start <= each.span.start < body.end for body in bodies)]
+        said += [each.said for each in shut]
+        findings = list(resolved(script, [*opened, *said, *gates(script, _kernels(source, project)), *probes(script)]))
+    except Misplaced:
+        findings = [_unread(source)]
+    yield from findings
+
+
+def _modules(project: Project) -> frozenset[str]:
+    """Return the names of the Python modules in the tree."""
+    return frozenset(map(_module, _programs(project)))
+
+
+def _of_builds(project: Project) -> frozenset[PurePath]:
+    """Return the Python files that build with PyTorch, those that they import, and those that import them."""
+    programs = _programs(project)
+    of_name: dict[str, list[Python]] = defaultdict(list)
+    for each in programs:
+        of_name[_module(each)].append(each)
+    builders = [each for each in programs if _BUILDS.search(each.text)]
+    names = set(map(_module, builders))
+    found = {each.path for each in programs if names & _imported(each)} if builders else set()
+    waiting = builders
+    while waiting:
+        each = waiting.pop()
+        found.add(each.path)
+        waiting += [other for name in _imported(each) for other in of_name.get(name, ()) if other.path not in found]
+    return frozenset(found)
+
+
+def _programs(project: Project) -> list[Python]:
+    return [source for source in project.sources if isinstance(source, Python)]
+
+
+def _module(source: Python) -> str:
+    return source.path.parent.name if source.path.name == "__init__.py" else source.path.stem
+
+
+def _imported(source: Python) -> frozenset[str]:
+    """Return the words in the file's imports: modules, and what is taken from them."""
+    lines = (b".".join(part for part in match.groups() if part) for match in _IMPORT.finditer(source.text))
+    return frozenset(word.decode("utf-8", "replace") for line in lines for word in re.findall(rb"\w+", line))
+
+
+def _kernels(source: Python, project: Project) -> bool:
+    """Say whether there may be kernels beside the script or below it: always, where files are not on disk."""
+    if project.root is None or b"CppExtension" not in source.text:
+        return True
+    found = (name for _, _, others in walk(project.root / source.path.parent) for name in others)
+    return any(name.endswith(".cu") for name in found)
+
+
+def _unread(source: Python) -> Finding:
+    match = _BUILDS.search(source.text)
+    span = Span(*match.span()) if match else Span(0, 0)
+    return Finding(
+        span, "unread", "this is not Python that can be read reliably; port it by hand", (), Certainty.MANUAL
+    )
+
+
+PASS = Pass(Python, find, Group.BUILD)

@@ -1,0 +1,292 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Translate nvcc's options to hipcc's: what passes do in build scripts, and `hipport build` on a command line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+from hipport.core.finding import Certainty
+from hipport.core.tables import load
+
+#: Stands in a flag for what is only known when the build runs: `-arch=sm_` + HOLE.
+HOLE = "\0"
+#: Asks for the C++ library's old ABI, which nothing for ROCm has.
+OLD_ABI = re.compile(rb"_GLIBCXX_USE_CXX11_ABI=0(?!\w)")
+#: The same by a variable of a shell's or of CMake's.
+ABI_BY_VARIABLE = re.compile(rb"_GLIBCXX_USE_CXX11_ABI=\$\{?(\w+)\}?")
+#: CUDA's folders, as scripts name them.
+CUDA_FOLDER = re.compile(r"/(?:usr/local|opt)/cuda(?:[-/0-9]|$)")
+_BEGUN = re.compile(r"-[A-Za-z][\w=/.-]*\0[^\0,'\"]*")
+
+_TABLE = Path(__file__).with_suffix(".toml")
+_AFTER_PREFIX = re.compile(r"[-/0-9=]|$")
+
+
+@dataclass(frozen=True)
+class Change:
+    """What becomes of `flags`, the arguments from `start` up to `stop`: `hip`, because of `why`.
+
+    MANUAL exactly when nothing can be put for them; then `hip` is what they were. `once` says that it need not be
+    given twice, `unless` which parts of it need not.
+    """
+
+    start: int
+    stop: int
+    kind: str
+    flags: tuple[str, ...]
+    hip: tuple[str, ...]
+    why: str
+    certainty: Certainty
+    once: bool = False
+    unless: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        flags = " ".join(self.flags).replace(HOLE, "…")
+        if self.certainty is Certainty.MANUAL:
+            return f"{flags}: {self.why}"
+        return f"{flags} → {' '.join(self.hip).replace(HOLE, '…') or 'dropped'}: {self.why}"
+
+
+def worded(changes: Iterable[Change | str]) -> str:
+    """Return what is said of changes: of flags that become the same for the same reason once."""
+    flags: dict[str, list[str]] = {}
+    for each in map(str, changes):
+        flag, arrow, becomes = each.partition(" → ")
+        known = flags.setdefault(arrow + becomes or each, [])
+        known += [flag] if arrow and flag not in known else []
+    return "; ".join(", ".join(each) + becomes for becomes, each in flags.items())
+
+
+@dataclass(frozen=True)
+class Translated:
+    """The flags for hipcc, in the order they were in, and every difference from nvcc's."""
+
+    kept: tuple[str, ...]
+    changes: tuple[Change, ...]
+
+
+@dataclass(frozen=True)
+class _Row:
+    """One [[flag]] of the table, which says what the fields mean."""
+
+    kind: str
+    names: tuple[str, ...]
+    value: str
+    hip: tuple[str, ...]
+    by: Mapping[str, Sequence[str]]
+    before: tuple[tuple[str, tuple[int, int], str], ...]
+    certainty: Certainty
+    why: str
+    once: bool
+    unless: tuple[str, ...]
+    since: tuple[int, ...]
+
+    def named(self, flag: str) -> str | None:
+        """Return the name of this option that `flag` begins with, or is."""
+        for name in self.names:
+            rest = flag[len(name) :]
+            if not flag.startswith(name):
+                continue
+            if (
+                (not rest and self.value != "joined")
+                or (self.value in ("yes", "joined", "listed", "attached") and rest.startswith("="))
+                or (self.value == "attached" and rest.replace(HOLE, "0").isdecimal())
+                or (self.value == "prefix" and _AFTER_PREFIX.match(rest))
+            ):
+                return name
+        return None
+
+
+def translate(
+    flags: Sequence[str],
+    *,
+    torch: bool = False,
+    of: str = "nvcc",
+    rocm: tuple[int, int] = (6, 4),
+    shell: bool = False,
+) -> Translated:
+    """Return what hipcc is given where nvcc is given `flags`, one argument each.
+
+    `torch` says that PyTorch's extension build adds its own; `of` whose flags they are: `nvcc`, `host` for a C++
+    compiler of its own, `link` for the linker. `rocm` is the oldest release that must understand the result. `shell`
+    says that a shell parts the result into words, and so what a variable in it stands for.
+    A part of a flag that is not known is HOLE.
+    """
+    changes = tuple(_changes(flags, torch, of, rocm, shell))
+    kept: list[str] = []
+    done = 0
+    for change in changes:
+        kept += (*flags[done : change.start], *change.hip)
+        done = change.stop
+    return Translated((*kept, *flags[done:]), changes)
+
+
+def library(name: str) -> tuple[str, str] | None:
+    """Return (ROCm's library, "") for a library of CUDA's, ("", why) if none takes its place; None for others.
+
+    ("", "") means that it is not needed.
+    """
+    row = load(_TABLE)["library"].get(name)
+    if row is None:
+        return None
+    return (row, "") if isinstance(row, str) else ("", row["why"])
+
+
+@cache
+def telling() -> re.Pattern[str]:
+    """Return a pattern for flags that only nvcc has, wherever they are found."""
+    names, joined = set(), set()
+    for row in load(_TABLE)["flag"]:
+        own = {name for name in row["names"] if name not in row.get("common", ()) and row.get("value") != "prefix"}
+        if row.get("value") == "joined":
+            joined |= own
+        else:
+            names |= own
+    return re.compile(f"(?:{_either(names)})(?:=.*)?|(?:{_either(joined)})=.*", re.DOTALL)
+
+
+def _either(names: Iterable[str]) -> str:
+    return "|".join(sorted(map(re.escape, names), reverse=True))
+
+
+def _changes(flags: Sequence[str], torch: bool, of: str, rocm: tuple[int, int], shell: bool) -> Iterator[Change]:
+    given = set(flags)
+    i = 0
+    while i < len(flags):
+        change = (_library(flags, i) if of != "host" else None) or _flag(flags, i, torch, of, rocm, shell)
+        if change is None:
+            i += 1
+            continue
+        if change.once and change.hip and given >= set(change.hip):
+            change = replace(change, hip=(), why=f"{' '.join(change.hip)} is given already")
+        if change.unless:
+            change = replace(
+                change, hip=tuple(flag for flag in change.hip if flag not in given or flag not in change.unless)
+            )
+        given |= set(change.hip)
+        if change.hip != change.flags or change.certainty is Certainty.MANUAL:
+            yield change
+        i = change.stop
+
+
+def _flag(flags: Sequence[str], i: int, torch: bool, of: str, rocm: tuple[int, int], shell: bool) -> Change | None:
+    for row in _rows(torch, of):
+        name = row.named(flags[i])
+        if name is None:
+            continue
+        stop, value = i + 1, flags[i][len(name) :].removeprefix("=")
+        missing = row.value in ("yes", "attached") and flags[i] == name
+        if row.value in ("yes", "listed", "attached") and flags[i] == name and i + 1 < len(flags):
+            stop, value, missing = i + 2, flags[i + 1], False
+        if row.value == "listed" and value not in row.by:
+            continue
+        hip, why = (None, "its value is not next to it") if missing else _hip(row, name, value, torch, rocm, shell)
+        given = tuple(flags[i:stop])
+        if row.hip == ("{values}",) and value.startswith("/"):
+            # Microsoft's compiler gets it, which is not used where hipcc is.
+            return Change(i, stop, row.kind, given, given, row.why, Certainty.SAFE, row.once)
+        certainty = Certainty.MANUAL if hip is None else row.certainty
+        if hip is not None and row.hip == ("{values}",) and HOLE in value[1:-1]:
+            certainty, why = Certainty.REVIEW, f"{why}; assumes that clang knows what is put together there"
+        return Change(i, stop, row.kind, given, given if hip is None else hip, why, certainty, row.once, row.unless)
+    return None
+
+
+def _hip(
+    row: _Row, name: str, value: str, torch: bool, rocm: tuple[int, int], shell: bool
+) -> tuple[tuple[str, ...] | None, str]:
+    """Return what becomes of an option with `value`, or None where a person must say, and why."""
+    hip = row.hip
+    if row.certainty is Certainty.MANUAL:
+        return None, row.why
+    if rocm < row.since:
+        return None, f"needs ROCm {'.'.join(map(str, row.since))}; {row.why}"
+    if row.by:
+        if value not in row.by:
+            return None, f"what it becomes depends on the value; {row.why}"
+        hip = tuple(row.by[value])
+    if hip == ("{values}",):
+        words = value[1:-1].split() if value[:1] in ("'", '"') else [value]
+        parted = shell and "," not in value and all(HOLE not in word or word == HOLE for word in words)
+        # `-Wall,-DSIZE=$(SIZE)`: what has its beginning written out is one flag, if no comma is put into it.
+        parted = parted or (shell and all(HOLE not in part or _BEGUN.fullmatch(part) for part in value.split(",")))
+        if value != HOLE and HOLE in value and not parted and ("," in value or value[0] in f"{HOLE}'\""):
+            return None, "what it passes on is put together when the build runs"
+        return translate(_unquoted(value), torch=torch, rocm=rocm).kept, row.why
+    older = {flag: spelled for flag, since, spelled in row.before if rocm < since}
+    return tuple(older.get(flag, flag).replace("{name}", name).replace("{value}", value) for flag in hip), row.why
+
+
+#: What hands options to the host's compiler, which knows none of these: said twice, one is left over.
+_TO_HOST = ("-Xcompiler", "--compiler-options")
+
+
+def _unquoted(value: str) -> list[str]:
+    """Split the value of -Xcompiler at commas, as nvcc does, and at blanks; quotes that were meant for a shell go."""
+    if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"":
+        value = value[1:-1]
+    # Quotes that the shell was to hand on are taken off by the shell that nvcc runs the host's compiler with.
+    parts = [part for piece in value.split(",") for part in piece.split() if part not in _TO_HOST]
+    return [re.sub(r'^\\"(.*)\\"$', r"\1", part) for part in parts]
+
+
+@cache
+def _rows(torch: bool, of: str) -> tuple[_Row, ...]:
+    rows = []
+    for raw in load(_TABLE)["flag"]:
+        if (of != "nvcc" and not raw.get(of)) or (raw.get("only") == "torch" and not torch):
+            continue
+        special = raw.get("torch", {}) if torch else {}
+        merged = {**raw, **special, "by": {**raw.get("by", {}), **special.get("by", {})}}
+        rows.append(
+            _Row(
+                merged["kind"],
+                tuple(merged["names"]),
+                merged.get("value", "no"),
+                tuple(merged.get("hip", ())),
+                merged["by"],
+                tuple((flag, (since[0], since[1]), name) for flag, since, name in merged.get("before", ())),
+                Certainty[merged.get("certainty", "safe").upper()],
+                merged["why"],
+                merged.get("once", False),
+                tuple(merged.get("unless", ())),
+                tuple(merged.get("since", ())),
+            )
+        )
+    return tuple(rows)
+
+
+def _library(flags: Sequence[str], i: int) -> Change | None:
+    flag = flags[i]
+    if flag.startswith("-cudalib="):
+        return _libraries(flag, i)
+    if not flag.startswith("-l"):
+        return None
+    stop = i + 1
+    name = flag[2:].removeprefix("=")
+    if not name and stop < len(flags):
+        name, stop = flags[stop], stop + 1
+    found = library(name)
+    if found is None:
+        return None
+    hip, why = found
+    given = tuple(flags[i:stop])
+    if why:
+        return Change(i, stop, "library", given, given, why, Certainty.MANUAL)
+    given_hip = (f"-l{hip}",) if hip else ()
+    return Change(i, stop, "library", given, given_hip, "the library of ROCm", Certainty.SAFE, once=True)
+
+
+def _libraries(flag: str, i: int) -> Change:
+    """Translate nvc++'s list of CUDA's libraries."""
+    names = flag.removeprefix("-cudalib=").split(",")
+    found = [library(name) or ("", f"{name} is not known") for name in names]
+    why = next((why for _, why in found if why), "")
+    if why:
+        return Change(i, i + 1, "library", (flag,), (flag,), why, Certainty.MANUAL)
+    hip = tuple(f"-l{name}" for name, _ in found if name)
+    return Change(i, i + 1, "library", (flag,), hip, "the libraries of ROCm", Certainty.SAFE)

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Let the host construct what hipCUB adds up.
+
+`cub::DeviceSegmentedReduce::Sum` begins with a value of the items' type without arguments. CUB makes it in a kernel,
+hipCUB on the host (device_segmented_reduce.hpp of ROCm 7.0: `input_type()`), and there clang refuses a constructor that
+is for the device alone. With `__host__` in front it is for both; device code stays what it was. For review where the
+constructor calls something, or asks which thread it is in: that has to be there, and the same, on the host.
+
+Types are found by the pointers that the call is given, `T* name`, as the file declares them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from hipport.core.edits import Edit, Span
+from hipport.core.finding import Certainty, Finding
+from hipport.engine.pipeline import Pass
+from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp
+
+_SUMS = re.compile(rb"\bDeviceSegmentedReduce\s*::\s*Sum\s*\((?P<arguments>[^;{}]*)\)\s*[;,)]")
+_NAME = re.compile(rb"[A-Za-z_]\w*")
+_CONSTRUCTOR = re.compile(
+    rb"(?P<attributes>(?:\b(?:inline|constexpr|explicit|__\w+__)\s+)+)(?:\w+\s*::\s*)*?(?:(?P<outer>\w+)\s*::\s*)?"
+    rb"(?P<name>[A-Za-z_]\w*)\s*\(\s*(?:void\s*)?\)\s*(?=[;{:]|noexcept\b|=\s*default\b)"
+)
+_DEVICE = re.compile(rb"\b__device__\b")
+# What members are given, `x(0), y{1}`; a call has another name in front of its parenthesis than one of these.
+_GIVEN = re.compile(rb"[:,]\s*\w+\s*[({]")
+_CALL_OR_THREAD = re.compile(rb"\w\s*\(|\b(?:asm|__\w+|(?:thread|block)Idx|(?:block|grid)Dim|warpSize)\b")
+
+
+def find(source: Cpp, project: Project) -> Iterator[Finding]:
+    """Yield a finding per constructor without arguments that is for the device alone and that hipCUB calls."""
+    if b"__device__" not in source.words:
+        return
+    summed = project.together(source, _summed)
+    if summed.isdisjoint(source.words):
+        return
+    worked_out = project.together(source, _worked_out)
+    for name, match, device in _constructors(source):
+        if name not in summed or source.ported(device):
+            continue
+        what = name.decode(errors="replace")
+        message = f"hipCUB makes a {what} on the host, to begin a sum with: its constructor is for both"
+        certainty = Certainty.SAFE
+        if name in worked_out:
+            message += "; assumes that what it does means the same there"
+            certainty = Certainty.REVIEW
+        edit = Edit(Span(device, device), b"__host__ ")
+        yield Finding(Span(*match.span("name")), "constructor", message, (edit,), certainty)
+
+
+def _constructors(source: Cpp) -> Iterator[tuple[bytes, re.Match[bytes], int]]:
+    """Yield the constructors without arguments that are for the device alone, and where they say so."""
+    for match in _CONSTRUCTOR.finditer(source.code):
+        device = _DEVICE.search(source.code, match.start("attributes"), match.end("attributes"))
+        if device and b"__host__" not in match["attributes"] and match["outer"] in (None, match["name"]):
+            yield match["name"], match, device.start()
+
+
+def _worked_out(source: Cpp) -> frozenset[bytes]:
+    """Those of which a definition calls something, or asks which thread it is in."""
+    if b"__device__" not in source.words:
+        return frozenset()
+    return frozenset(
+        name for name, match, _ in _constructors(source) if _CALL_OR_THREAD.search(_definition(source, match.end()))
+    )
+
+
+def _definition(source: Cpp, offset: int) -> bytes:
+    """Return the code of a constructor behind its parameters, without the names of members that are given something."""
+    opening = re.compile(rb"[;{]").search(source.code, offset)
+    if opening is None or opening.group() == b";":
+        return b""
+    # A brace may be that of a member: the body's is the one behind which the class goes on.
+    end = offset
+    while (brace := source.code.find(b"{", end)) >= 0 and (closing := source.closing(brace)) is not None:
+        end = closing + 1
+        if source.code[end:].lstrip()[:1] not in (b",", b"{"):
+            break
+    return _GIVEN.sub(b" ", source.code[offset:end])
+
+
+def _summed(source: Cpp) -> frozenset[bytes]:
+    """The types of what the file has hipCUB add up by segments."""
+    if b"DeviceSegmentedReduce" not in source.words:
+        return frozenset()
+    found: set[bytes] = set()
+    for match in _SUMS.finditer(source.code):
+        for name in set(_NAME.findall(match["arguments"])):
+            declared = re.compile(rb"\b([A-Za-z_]\w*)\s*(?:const\s*)?\*+\s*(?:const\s+)?" + re.escape(name) + rb"\b")
+            found.update(declared.findall(source.code))
+    return frozenset(found)
+
+
+PASS = Pass(Cpp, find)

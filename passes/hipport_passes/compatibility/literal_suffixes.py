@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Put a blank between a string and the macro behind it, which clang would take for the suffix of a literal.
+
+`"%"PRIu64` and, in a macro, `"error: "message` are strings side by side to C++98. Since C++11 the name is a suffix of
+the literal. nvcc warns and goes on as before, clang refuses it (-Wreserved-user-defined-literal; tried with nvcc 13.0
+and hipcc 7.0). Only names of macros are parted from the string: parameters of the macro that it is in, macros of the
+program, and those of <cinttypes>. With the blank it means to every compiler what it meant to nvcc.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from hipport.core.edits import Edit, Span
+from hipport.core.finding import Finding
+from hipport.engine.pipeline import Pass
+from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp
+
+_STRING = re.compile(rb"\"[^\"\r\n]*\"(?P<name>[A-Za-z]\w*)?")
+_DEFINE = re.compile(rb"#[ \t]*define[ \t]+(?P<name>\w+)(?:\((?P<parameters>[^()]*)\))?")
+# <cinttypes>: PRId64, SCNuPTR, PRIXLEAST32 and the like.
+_OF_INTTYPES = re.compile(rb"(?:PRI[diouxX]|SCN[dioux])(?:(?:LEAST|FAST)?(?:8|16|32|64)|MAX|PTR)")
+
+
+def find(source: Cpp, project: Project) -> Iterator[Finding]:
+    """Yield a finding per string with a macro directly behind it."""
+    if source.path.suffix == ".c" or source.is_hipport_header:
+        return
+    found = [match for match in _STRING.finditer(source.code) if match["name"]]
+    if not found:
+        return
+    macros = project.together(source, _macros)
+    for match in found:
+        span = Span(*match.span("name"))
+        if source.ported(span.start):
+            continue
+        name = match["name"]
+        if name in macros or name in _parameters(source, span) or _OF_INTTYPES.fullmatch(name):
+            message = f"{name.decode()} directly behind a string is a literal's suffix to clang, a macro to nvcc"
+            yield Finding(span, "macro", message, (Edit(Span(span.start, span.start), b" "),))
+
+
+def _parameters(source: Cpp, span: Span) -> frozenset[bytes]:
+    """The parameters of the macro whose definition `span` is in."""
+    directive = source.directive(span.start)
+    define = _DEFINE.match(source.code, directive.start, directive.end) if directive else None
+    return frozenset(re.findall(rb"\w+", define["parameters"] or b"")) if define else frozenset()
+
+
+def _macros(source: Cpp) -> frozenset[bytes]:
+    """The macros without parameters that the file defines."""
+    if b"define" not in source.words and b"#" not in source.code:
+        return frozenset()
+    found = (_DEFINE.match(source.code, each.start, each.end) for each in source.directives)
+    return frozenset(match["name"] for match in found if match and match["parameters"] is None)
+
+
+PASS = Pass(Cpp, find)

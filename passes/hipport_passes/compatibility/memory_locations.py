@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hand CUDA 13's places in memory to HIP as numbers of devices.
+
+Since CUDA 13 `cudaMemPrefetchAsync` and `cudaMemAdvise` take a `cudaMemLocation`; HIP's take a device's number, and
+`hipCpuDeviceId` for the host, as CUDA's did before. Calls with five arguments, and those whose place is written as a
+list or declared as a `cudaMemLocation`, become calls of hipport's functions, which pass the number on. Calls as CUDA 12
+has them are renamed alone. A place that is a NUMA node of the host's is for a person, and so is the host's memory in
+programs that use places for pools and mappings of memory too (`api_names`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from hipport.analysis.library_names import Names
+from hipport.core.edits import Edit
+from hipport.core.finding import Finding
+from hipport.engine.pipeline import Pass
+from hipport.program.own_headers import include, together
+from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp
+
+_NAMES = Names(frozenset((b"cudaMemPrefetchAsync", b"cudaMemAdvise", b"cudaMemLocationTypeHost")))
+# Where the place stands among the arguments, and what passes it on.
+_CALLS = {b"cudaMemPrefetchAsync": (2, b"hipport::prefetch"), b"cudaMemAdvise": (3, b"hipport::advise")}
+_CALL = re.compile(rb"\s*\(")
+_PLACE = re.compile(rb"\s*(?:(?:struct\s+)?cudaMemLocation\b\s*[({]|\{)")
+# In HIP's names, too: other files may have been ported before.
+_OTHERWISE = re.compile(
+    rb"(?:cuda|hip)MemPool\w+|(?:cuda|hip)MemAccessDesc|(?:cu(?:da)?|hip)MemSetAccess|(?:cu|hip)MemCreate"
+    rb"|(?:CUm|hipM)emAllocationProp\w*"
+)
+_NAME = re.compile(rb"\s*([A-Za-z_]\w*)\s*(?:\[[^\[\]]*\])?\s*")
+
+
+def find(source: Cpp, project: Project) -> Iterator[Finding]:
+    """Yield a finding per call that passes a place, and per name of the host's memory."""
+    for span, name in _NAMES.uses(source, project):
+        if name in _CALLS:
+            opening = _CALL.match(source.code, span.end)
+            arguments = source.arguments(opening.end() - 1) if opening else None
+            number, new = _CALLS[name]
+            if not arguments or len(arguments) <= number:
+                continue
+            place = source.code[arguments[number].start : arguments[number].end]
+            if not (len(arguments) == 5 or _PLACE.match(place) or _declared(source, place)):
+                continue
+        elif project.together(source, _otherwise):
+            continue
+        else:
+            new = b"hipport::memory_of_host"
+        need, header = include(source, project, "location.h")
+        edits = (Edit(span, new), *((need,) if need else ()))
+        yield Finding(span, "place", f"{name.decode()} → {new.decode()}", edits, creates=together(header))
+
+
+def _otherwise(source: Cpp) -> frozenset[bytes]:
+    """What else the file needs places for."""
+    return frozenset(source.matched(_OTHERWISE))
+
+
+def _declared(source: Cpp, place: bytes) -> bool:
+    """Say whether `place` is a variable, or an element of one, that is declared as a `cudaMemLocation`."""
+    name = _NAME.fullmatch(place)
+    if name is None:
+        return False
+    declared = rb"\bcudaMemLocation\b(?:\s*&)?[^;(){}]*?\b" + name[1] + rb"\b\s*[;={,)\[]"
+    return re.search(declared, source.code) is not None
+
+
+PASS = Pass(Cpp, find)

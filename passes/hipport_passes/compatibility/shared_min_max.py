@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Keep `std::min` and `std::max` in `.cuh` files that C++ for the host includes, which PyTorch's hipify would break.
+
+hipify replaces `std::min(` by `::min(` in files named `.cu` and `.cuh`, to the letter (MATH_TRANSPILATIONS and
+replace_math_functions in torch/utils/hipify of PyTorch 2.13, and tried). Device code has such a function, and C++ that
+a compiler for the host reads has none. `(std::min)(a, b)` is not replaced and calls the same function: around a
+qualified name brackets change nothing. Only headers that a `.cpp` file of the repository includes, and that belong
+together with PyTorch's headers, are looked at. Other functions of the list are declared by `<math.h>` as well.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import PurePath
+
+from hipport.core.edits import Edit, Span
+from hipport.core.finding import Finding
+from hipport.core.source import Source
+from hipport.engine.pipeline import Pass
+from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp
+from hipport_passes.names.pytorch_headers import includes_pytorch
+
+_CALL = re.compile(rb"(?<![\w:])std::(?:min|max)(?=\()")
+
+
+def find(source: Cpp, project: Project) -> Iterator[Finding]:
+    """Yield a finding per call that hipify would replace in what the host's compiler reads."""
+    if source.path.suffix != ".cuh" or b"std" not in source.words or source.is_hipport_header:
+        return
+    calls = [Span(*match.span()) for match in _CALL.finditer(source.code)]
+    if not calls or not project.together(source, includes_pytorch) or source.path not in project.fact(_on_host):
+        return
+    for span in calls:
+        if source.ported(span.start):
+            continue
+        name = source[span].decode()
+        edits = (Edit(Span(span.start, span.start), b"("), Edit(Span(span.end, span.end), b")"))
+        message = f"PyTorch's hipify makes it ::{name[5:]}, which host C++ does not have, and this header is for both"
+        yield Finding(span, "hipify", message, edits)
+
+
+def _on_host(project: Project) -> frozenset[PurePath]:
+    """The files in C++ for the host, and what they include, itself or through others."""
+    waiting: list[Source] = [each for each in project.sources if isinstance(each, Cpp) and each.for_host]
+    seen = {each.path for each in waiting}
+    while waiting:
+        each = waiting.pop()
+        for include in each.includes if isinstance(each, Cpp) else ():
+            for other in project.included(each, include):
+                if other.path not in seen:
+                    seen.add(other.path)
+                    waiting.append(other)
+    return frozenset(seen)
+
+
+PASS = Pass(Cpp, find)

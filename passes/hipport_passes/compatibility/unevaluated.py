@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Give device code a `std::declval` of its own, and the concepts of the standard library that use it.
+
+nvcc lets device code name functions of the host where nothing is evaluated, in `decltype` for example. clang does not
+(up to 21), and `std::declval` is the host's: in what a `__device__` function says of its types it does not compile, and
+`std::convertible_to` and the concepts made of it are false where device code asks first, so that another overload is
+taken, or the other branch of an `if constexpr`. `hipport::declval` is for both, and nothing ever calls it; hipport's
+concepts are the standard's. Where classes and functions for host and device use `std::declval` it compiles, and stays.
+
+A function of the program's that is for the host alone, named so in device code, is reported.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from hipport.analysis.functions import DEVICE, HOST
+from hipport.core.edits import Edit, Span
+from hipport.core.finding import Certainty, Finding
+from hipport.engine.pipeline import Pass
+from hipport.program.own_headers import include, together
+from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp, word_before
+from hipport.syntax.declarations import heads
+
+# Those of <concepts> that clang 21 with libstdc++ does not find to hold in device code for types that satisfy them,
+# tried one by one; and those that are made of these.
+_CONCEPTS = (
+    b"convertible_to common_reference_with common_with assignable_from move_constructible copy_constructible movable "
+    b"copyable semiregular regular equality_comparable equality_comparable_with totally_ordered totally_ordered_with "
+    b"predicate relation equivalence_relation strict_weak_order"
+).split()
+_NAMES = re.compile(rb"declval|" + b"|".join(_CONCEPTS))
+_STD = re.compile(rb"(?:::\s*)?\bstd\s*::\s*$")
+_USING_STD = re.compile(rb"\busing\s+namespace\s+std\s*;")
+_MACRO = re.compile(rb"#[ \t]*define[ \t]+(\w+)(?:\([^()]*\))?[ \t]+([^\n]*)")
+# What is looked at where it is used: a concept, a requirement, the alias template that `using A = …` is.
+_ASKED = re.compile(rb"\bconcept\b|\brequires\b")
+_ALIAS = re.compile(rb"\btemplate\b.*\busing\s+\w+\s*=", re.DOTALL)
+# What evaluates nothing, and what is called in it that is no member.
+_OPERAND = re.compile(rb"\b(?:decltype|sizeof|alignof|noexcept)\s*\(")
+_CALL = re.compile(rb"(?<![\w.>:])(?:::\s*)?(?:[A-Za-z_]\w*\s*::\s*)*(?P<name>[A-Za-z_]\w*)\s*(?:<[^;{}()]*>\s*)?\(")
+# What stands in front of a function's name where it is declared; and of a name that is none, or one for both.
+_DECLARES = re.compile(
+    rb"\s*(?:template\s*<[^;{}]*>\s*)?(?:[A-Za-z_]\w*(?!\w)|::|<(?:[^;{}()<>]|<(?:[^;{}()<>]|<[^;{}()<>]*>)*>)*>|[\s*&])+"
+)
+_DIRECTIVE = re.compile(rb"^[ \t]*#(?:[^\\\n]|\\.|\\\r?\n)*$", re.MULTILINE)
+_NO_FUNCTION = frozenset((b"struct", b"class", b"union", b"enum", b"using", b"typedef", b"constexpr", b"consteval"))
+
+
+def find(source: Cpp, project: Project) -> Iterator[Finding]:
+    """Yield a finding per use that device code may look at, and per function of the host that is named there."""
+    if source.is_hipport_header or source.for_host or not project.together(source, _device_code):
+        return
+    macros = dict(project.together(source, _macros))
+    yield from _of_host(source, project, macros)
+    if not source.matched(_NAMES):
+        return
+    for span, name in source.names(_NAMES):
+        if source.ported(span.start):
+            continue
+        qualified = _STD.search(source.code, max(0, span.start - 40), span.start)
+        if name == b"declval":
+            if qualified is None and not _bare(source, span.start):
+                continue
+            if not _for_device(source, span, macros):
+                continue
+        elif qualified is None:
+            continue
+        start = qualified.start() if qualified else span.start
+        need, header = include(source, project, "unevaluated.h")
+        edits = (Edit(Span(start, span.end), b"hipport::" + name), *((need,) if need else ()))
+        kind = "declval" if name == b"declval" else "concept"
+        message = (
+            f"std::{name.decode()} is the host's, which clang does not let device code name: hipport's is for both"
+        )
+        yield Finding(Span(start, span.end), kind, message, edits, creates=together(header))
+
+
+def _of_host(source: Cpp, project: Project, macros: dict[bytes, bytes]) -> Iterator[Finding]:
+    """Yield a finding per operand, in device code, of `decltype` and its like that calls a function of the host."""
+    known: dict[bytes, bool] = {}
+    for match in _OPERAND.finditer(source.code):
+        start, closing = match.start(), source.closing(match.end() - 1)
+        if closing is None or source.ported(start):
+            continue
+        for call in _CALL.finditer(source.code, match.end(), closing):
+            name = call["name"]
+            if source.directive(start) is not None or not _for_device(source, Span(*call.span("name")), macros):
+                break
+            if name not in known:
+                known[name] = _is_of_host(name, source, project, macros)
+            if known[name]:
+                message = (
+                    f"{name.decode()} is a function of the host, which clang does not let device code name, not even "
+                    f"where nothing is evaluated: declare it __host__ __device__, or write the type"
+                )
+                yield Finding(Span(*call.span("name")), "host", message, certainty=Certainty.MANUAL)
+                break
+
+
+def _is_of_host(name: bytes, source: Cpp, project: Project, macros: dict[bytes, bytes]) -> bool:
+    """Say whether all that the files declare by a name are functions for the host alone."""
+    found = False
+    for other in project.component(source):
+        if not isinstance(other, Cpp) or name not in other.words:
+            continue
+        for span, _ in other.names(frozenset((name,))):
+            if next(heads(other, span.start), None) is not None:
+                continue  # In a function, or a member.
+            start = max(other.code.rfind(end, 0, span.start) + 1 for end in (b";", b"{", b"}"))
+            before = _DIRECTIVE.sub(b"", other.code[start : span.start])
+            words = set(re.findall(rb"\w+", before))
+            if other.directive(span.start) is not None or words & _NO_FUNCTION:
+                return False
+            if other.given(span.end) is None or not _DECLARES.fullmatch(before):
+                continue
+            if DEVICE.search(before) or any(DEVICE.search(macros[word]) for word in words & macros.keys()):
+                return False
+            found = True
+    return found
+
+
+def _bare(source: Cpp, start: int) -> bool:
+    """Say whether `declval` without a namespace at `start` is that of std."""
+    code = source.code
+    if code[:start].rstrip()[-2:] in (b"::", b"->") or code[:start].rstrip()[-1:] == b".":
+        return False
+    return _USING_STD.search(code) is not None
+
+
+def _device_code(source: Cpp) -> frozenset[bool]:
+    return frozenset({True}) if DEVICE.search(source.code) else frozenset()
+
+
+def _macros(source: Cpp) -> frozenset[tuple[bytes, bytes]]:
+    """Return the macros that stand for `__device__` or `__host__`, with what they stand for."""
+    found = set()
+    for directive in source.directives:
+        macro = _MACRO.match(source.code, directive.start)
+        if macro is not None and (DEVICE.search(macro[2]) or HOST.search(macro[2])):
+            found.add((macro[1], macro[2]))
+    return frozenset(found)
+
+
+def _for_device(source: Cpp, span: Span, macros: dict[bytes, bytes]) -> bool:
+    """Say whether clang looks at the types that are written at `span` as device code, or may do so."""
+    if source.directive(span.start) is not None:
+        return True
+    code = source.code
+    start = max(code.rfind(end, 0, span.start) + 1 for end in (b";", b"{", b"}"))
+    if word_before(code, _start_of_name(code, span.start)) == b"using":
+        return True
+    ends = [end for end in (code.find(b"{", span.end), code.find(b";", span.end)) if end >= 0]
+    statement = code[start : min(ends, default=len(code))]
+    if _ALIAS.search(statement):
+        return True
+    for text in (statement, *(code[head.start : head.end] for head in heads(source, span.start))):
+        if _ASKED.search(text):
+            return True
+        text = b" ".join((text, *(macros.get(word, b"") for word in re.findall(rb"\w+", text))))
+        if DEVICE.search(text):
+            return HOST.search(text) is None
+    return False
+
+
+def _start_of_name(code: bytes, start: int) -> int:
+    qualified = _STD.search(code, max(0, start - 40), start)
+    return qualified.start() if qualified else start
+
+
+PASS = Pass(Cpp, find)

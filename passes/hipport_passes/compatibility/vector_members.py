@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Let programs name the members of vector types as those of structures.
+
+CUDA's `float4` is a structure. HIP's has its members in a union of a base class and is made by constructors: C++ can
+neither bind names to its members, `auto [x, y] = make_float2(1, 2)`, nor initialize them by name, `float4{.x = 1}`.
+The first works with one of hipport's headers, which is included where names are bound in files that use such types;
+without need it changes nothing. In the second, which C++20 allows in the order of the members, the names go, and
+members without one become the 0 that they are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from hipport.core.edits import Edit, Span
+from hipport.core.finding import Finding
+from hipport.engine.pipeline import Pass
+from hipport.program.own_headers import include, together
+from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp
+from hipport.syntax.cuda import Cuda
+
+_TYPE = rb"(?:u?(?:char|short|int|long|longlong)|float|double)"
+_VECTOR = re.compile(rb"(?:make_)?" + _TYPE + rb"[2-4]")
+_BOUND = re.compile(rb"auto(?<!\wauto)\s*(?:const\s*)?&{0,2}\s*\[\s*\w+(?:\s*,\s*\w+){1,3}\s*\]\s*[=({:]")
+_NAMED = re.compile(rb"(?<!\w)" + _TYPE + rb"(?P<size>[1-4])(?:\s+\w+)?\s*=?\s*(?P<brace>\{)\s*(?=\.\s*[xyzw]\s*[={])")
+_LIST = re.compile(rb"\{\s*\.\s*[xyzw]\s*[={]")
+_NAME = re.compile(rb"\.\s*([xyzw])\s*=\s*")
+_MEMBERS = b"xyzw"
+
+
+def find(source: Cpp, project: Project) -> Iterator[Finding]:
+    """Yield a finding per list of members with names, and for the first place where names are bound."""
+    if not isinstance(source, Cuda) or source.is_hipport_header or not source.matched(_VECTOR):
+        return
+    yield from _bound(source, project)
+    # A list of members is found by its brace, many times as fast as by what may stand in front.
+    for match in _NAMED.finditer(source.code) if _LIST.search(source.code) else ():
+        if source.ported(match.start()):
+            continue
+        edits = _in_order(source, match.start("brace"), int(match["size"]))
+        if edits:
+            message = "members of HIP's vector types have no names to initialize them by: they are in order"
+            yield Finding(Span(*match.span()), "names", message, edits)
+
+
+def _bound(source: Cuda, project: Project) -> Iterator[Finding]:
+    for match in _BOUND.finditer(source.code):
+        if source.ported(match.start()):
+            continue
+        need, header = include(source, project, "bindings.h")
+        if need is not None:
+            message = "names can be bound to members of HIP's vector types with hipport/bindings.h"
+            yield Finding(Span(*match.span()), "bindings", message, (need,), creates=together(header))
+        return
+
+
+def _in_order(source: Cuda, brace: int, size: int) -> tuple[Edit, ...]:
+    """Return the edits that take the names away; none where the list is not understood."""
+    given = source.arguments(brace)
+    if not given:
+        return ()
+    edits = []
+    place = 0
+    for each in given:
+        if not len(each):
+            continue  # behind a last comma
+        name = _NAME.match(source.code, each.start, each.end)
+        at = _MEMBERS.index(name[1]) if name else -1
+        if name is None or at < place or at >= size:
+            return ()
+        edits.append(Edit(Span(each.start, name.end()), b"0, " * (at - place)))
+        place = at + 1
+    if place < size:
+        end = max(each.end for each in given if len(each))
+        edits.append(Edit(Span(end, end), b", 0" * (size - place)))
+    return tuple(edits)
+
+
+PASS = Pass(Cpp, find)

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Give containers that are described in compose files AMD's GPUs in place of NVIDIA's, and images for ROCm.
+
+AMD's GPUs need no runtime of their own: a container gets them as the devices /dev/kfd and /dev/dri, and its user the
+group of those. `runtime: nvidia`, `gpus: all` and a reservation of devices of NVIDIA's driver become that, for review,
+as it gives all GPUs; which ones a program uses says HIP_VISIBLE_DEVICES. A service that has devices or groups already
+is left to a person. NVIDIA_VISIBLE_DEVICES and its like have no effect on AMD and stay. Cog (cog.yaml) builds images
+for NVIDIA's GPUs alone, which is reported.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from hipport.core.edits import Edit, Span
+from hipport.core.finding import Certainty, Finding
+from hipport.engine.pipeline import Pass
+from hipport.program.project import Project
+from hipport.syntax.shell import Word
+from hipport.syntax.yaml import Compose, Entry
+from hipport_passes.packages.asking import Asking, knows_rocm, unless_both
+from hipport_passes.packages.image_environment import image
+
+# A comment, for itself or behind what a line says; not in a string.
+_REMARK = re.compile(rb"^[^\"'\r\n#]*(?:(?<=[ \t])|(?<=^))(#[^\r\n]*)", re.MULTILINE)
+_DEVICES = (b"devices:", b"  - /dev/kfd", b"  - /dev/dri", b"group_add:", b"  - video")
+_OWN = re.compile(rb"\r?\n[ \t]*".join(re.escape(line.strip()) for line in _DEVICES))
+_NVIDIA = re.compile(rb"\bnvidia\b|\bgpu\b")
+_ARGUMENT = re.compile(r"(?P<name>\w+)=(?P<value>.+)")
+
+
+def find(source: Compose, project: Project) -> Iterator[Finding]:
+    """Yield a finding per service that gets NVIDIA's GPUs, and per image for CUDA."""
+    if source.path.name.startswith("cog."):
+        yield from _cog(source)
+        return
+    found = [*_gpus(source)]
+    gone = [edit.span for each in found for edit in each.edits]
+    # What stands in something that goes, as in no file of compose's, goes with it.
+    found += (
+        each for each in _images(source, project) if not any(span.start <= each.span.start < span.end for span in gone)
+    )
+    # Perhaps it has a service for each vendor.
+    both = b"/dev/kfd" in source.text and knows_rocm(source, _OWN, Asking(project))
+    yield from unless_both(found) if both else found
+
+
+def _cog(source: Compose) -> Iterator[Finding]:
+    for each in source.entries:
+        if each.keys == ("build",) and each.key == "gpu" and source[each.value] in (b"true", b"yes", b"on"):
+            message = (
+                "Cog builds images for NVIDIA's GPUs alone; a Dockerfile from AMD's image takes its place, and "
+                "`hipport deps` says what it installs"
+            )
+            yield Finding(each.span, "cog", message, (), Certainty.MANUAL)
+
+
+def _gpus(source: Compose) -> Iterator[Finding]:
+    """What gives a service NVIDIA's GPUs, once for each service."""
+    services: dict[tuple[str, ...], list[Entry]] = {}
+    for each in source.entries:
+        services.setdefault(each.keys, []).append(each)
+    gone: list[Span] = []
+    for keys, entries in services.items():
+        asked = [each for each in entries if _asks(source, each, services)]
+        # What stands in something that goes, as in no file of compose's, goes with it.
+        if asked and not any(span.start < asked[0].span.start < span.end for span in gone):
+            said = _service(source, keys, entries, asked, services)
+            gone += [edit.span for edit in said.edits]
+            yield said
+
+
+def _asks(source: Compose, each: Entry, services: dict[tuple[str, ...], list[Entry]]) -> bool:
+    value = source[each.value]
+    if value and each.key in ("runtime", "gpus") and _inside(source, each):
+        return False  # no YAML
+    if each.key == "runtime":
+        return value == b"nvidia"
+    if each.key == "gpus":
+        return value == b"all" or not value
+    return each.key == "deploy" and _reservation(source, each) is not None
+
+
+def _inside(source: Compose, outer: Entry) -> list[Entry]:
+    return [each for each in source.entries if outer.span.start < each.span.start < outer.span.end]
+
+
+def _reservation(source: Compose, deploy: Entry) -> Entry | None:
+    """Return the list of devices of NVIDIA's driver that a service reserves."""
+    below = (*deploy.keys, "deploy", "resources", "reservations")
+    for each in _inside(source, deploy):
+        if each.key == "devices" and each.keys == below and _NVIDIA.search(source[each.span]):
+            return each
+    return None
+
+
+def _service(
+    source: Compose,
+    keys: tuple[str, ...],
+    entries: Sequence[Entry],
+    asked: Sequence[Entry],
+    services: dict[tuple[str, ...], list[Entry]],
+) -> Finding:
+    first = asked[0]
+    name = keys[-1] if keys else source.path.name
+    message = f"{name} gets NVIDIA's GPUs: AMD's are the devices /dev/kfd and /dev/dri, and belong to the group video"
+    others = [each.key for each in entries if each.key in ("devices", "group_add", "<<")]
+    flow = any(source[each.value].startswith((b"{", b"*", b"&")) for each in asked)
+    if others or flow or first.line + first.indent != first.span.start:
+        return Finding(first.span, "gpus", f"{message}: put them among what it has", (), Certainty.MANUAL)
+    indent = source.text[first.line : first.span.start]
+    edits = [Edit(Span(first.line, first.line), b"".join(indent + line + source.newline for line in _DEVICES))]
+    for each in asked:
+        gone: Entry | None = each
+        if each.key == "deploy":
+            gone = _reservation(source, each)
+            # With it, what has nothing else in it goes.
+            for name in ("reservations", "resources", "deploy"):
+                assert gone is not None
+                outer = next(
+                    other
+                    for other in reversed(source.entries)
+                    if other.key == name and other.keys == gone.keys[:-1] and other.span.start < gone.span.start
+                )
+                if sum(other.keys == gone.keys for other in _inside(source, outer)) > 1:
+                    break
+                gone = outer
+        assert gone is not None
+        end = source.text.find(b"\n", gone.span.end)
+        lines = Span(gone.line, len(source.text) if end < 0 else end + 1)
+        edits.append(Edit(lines, b"".join(indent + each + source.newline for each in _REMARK.findall(source[lines]))))
+    message += "; assumes that the service may have all of them, HIP_VISIBLE_DEVICES chooses"
+    return Finding(first.span, "gpus", message, _joined(edits), Certainty.REVIEW)
+
+
+def _joined(edits: Sequence[Edit]) -> tuple[Edit, ...]:
+    """Join what is inserted in front of lines that go with these."""
+    inserted, *gone = edits
+    first, *rest = sorted(gone, key=lambda edit: edit.span.start)
+    if first.span.start == inserted.span.start:
+        return (Edit(first.span, inserted.new + first.new), *rest)
+    return (inserted, first, *rest)
+
+
+def _images(source: Compose, project: Project) -> Iterator[Finding]:
+    """The images that services start from, and those that Dockerfiles are given by arguments."""
+    asking = Asking(project)
+    for each in source.entries:
+        value = source[each.value].decode("utf-8", "replace")
+        start = each.value.start
+        if "args" in each.keys[-2:]:
+            match = _ARGUMENT.fullmatch(value)
+            if match:
+                start += len(value[: match.start("value")].encode())
+                value = match["value"]
+        elif each.key != "image":
+            continue
+        yield from image(Word(value, Span(start, start + len(value.encode()))), value, start, asking)
+
+
+PASS = Pass(Compose, find)

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ask clusters for AMD's GPUs in place of NVIDIA's: manifests of Kubernetes, and values of Helm's charts.
+
+A container gets a GPU by the resource that a device plugin offers, `nvidia.com/gpu` or `amd.com/gpu`
+(kubernetes.io, "Schedule GPUs"). Limits, requests, quotas and the taints that nodes have by that name are renamed, for
+review, as the cluster must have AMD's plugin. Labels of nodes say which GPU there is, in words that each vendor's
+software chooses, and slices of a GPU (MIG) are NVIDIA's: both are reported. AMD's containers need no runtime class of
+their own. Images become those for ROCm as in compose files.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from hipport.core.edits import Edit, Span
+from hipport.core.finding import Certainty, Finding
+from hipport.engine.pipeline import Pass
+from hipport.program.project import Project
+from hipport.syntax.shell import Word
+from hipport.syntax.yaml import Entry, Manifest
+from hipport_passes.packages.asking import Asking, knows_rocm, unless_both
+from hipport_passes.packages.image_environment import image
+
+_RESOURCE = re.compile(rb"(?<![\w./-])(?:(?:limits|requests)\.)?(?P<vendor>nvidia)\.com/gpu(?![\w./-])")
+_OWN = re.compile(rb"amd\.com/gpu(?![\w./-])")
+_SLICE = re.compile(rb"nvidia\.com/(?:mig-[\w.]+|gpu\.shared)")
+_LABEL = re.compile(rb"(?<![\w./-])nvidia\.com/(?!mig-)[\w.-]+")
+_LABELLED = frozenset(("nodeSelector", "matchLabels", "matchExpressions", "labels"))
+_GOOGLE = "cloud.google.com/gke-accelerator"
+
+
+def find(source: Manifest, project: Project) -> Iterator[Finding]:
+    """Yield a finding per resource, label, slice, runtime class and image that is NVIDIA's."""
+    found = list(_find(source, project))
+    # Perhaps it has a part for each vendor.
+    both = _OWN.search(source.text) is not None and knows_rocm(source, _OWN, Asking(project))
+    yield from unless_both(found) if both else found
+
+
+def _find(source: Manifest, project: Project) -> Iterator[Finding]:
+    asking = Asking(project)
+    for each in source.entries:
+        # A key and what is on its line: what stands below it are entries of their own.
+        value = each.value if not each.block else Span(each.value.start, each.value.start)
+        key = Span(each.span.start, each.span.start + len(each.key) + 2) if each.key else Span(value.start, value.start)
+        said = source[value]
+        if each.key == "runtimeClassName" and said == b"nvidia":
+            message = "NVIDIA's runtime class: containers with AMD's GPUs need none; leave it out"
+            yield Finding(each.span, "runtime_class", message, (), Certainty.MANUAL)
+        elif each.key == "image" and said:
+            name = said.decode("utf-8", "replace")
+            yield from image(Word(name, value), name, value.start, asking)
+        elif each.key == _GOOGLE or (each.key == "key" and said == _GOOGLE.encode()):
+            message = "a label of nodes with NVIDIA's GPUs: say by which label those with AMD's are known"
+            yield Finding(each.span if not each.block else key, "label", message, (), Certainty.MANUAL)
+        else:
+            yield from _named(source, each, key, value)
+
+
+def _named(source: Manifest, each: Entry, key: Span, value: Span) -> Iterator[Finding]:
+    labelled = bool(_LABELLED & {*each.keys, each.key})
+    for place in (key, value):
+        if sliced := _SLICE.search(source.text, place.start, place.end):
+            message = "a slice of one of NVIDIA's GPUs: AMD's plugin offers whole ones as amd.com/gpu, or partitions"
+            yield Finding(Span(*sliced.span()), "slice", message, (), Certainty.MANUAL)
+            continue
+        resource = _RESOURCE.search(source.text, place.start, place.end)
+        label = _LABEL.search(source.text, place.start, place.end)
+        if resource and not labelled:
+            message = "the GPUs that AMD's device plugin offers; assumes that the cluster has it"
+            edit = Edit(Span(*resource.span("vendor")), b"amd")
+            yield Finding(Span(*resource.span()), "resource", message, (edit,), Certainty.REVIEW)
+        elif label and (labelled or each.key == "key"):
+            message = (
+                "a label that NVIDIA's software gives nodes: AMD's node labeller has amd.com/gpu.family and its like"
+            )
+            yield Finding(Span(*label.span()), "label", message, (), Certainty.MANUAL)
+
+
+PASS = Pass(Manifest, find)

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Passes over device code: warps, wavefronts, memory, synchronization and inline assembly."""

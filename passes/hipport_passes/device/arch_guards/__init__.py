@@ -1,0 +1,277 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rewrite conditions that ask for nvcc or for device code so that hipcc answers them.
+
+Beside `__CUDACC__` comes `__HIPCC__`, which hipcc defines where nvcc defines the other; beside `defined(__CUDA_ARCH__)`
+comes `defined(__HIP_DEVICE_COMPILE__)`. Comparisons with CUDA's versions and architectures are reported where AMD, on
+which those macros are not defined and count as 0, takes another branch than the newest CUDA and NVIDIA GPU do. Where
+the branches mean the same once they are ported, there is nothing to report. Where CUDA 11.0 and all later ones, or GPUs
+of compute capability 5.0 and all later ones, take one branch of a chain and nothing in it is CUDA's alone, or AMD would
+come to an `#error`, AMD takes that branch too, for review; so it does with code that GPUs up to compute capability 8.0
+have, and others none in its place: it would silently be lost. A
+condition that tells AMD from NVIDIA already is left alone, with all its branches, except that `USE_ROCM` and its like,
+which PyTorch's build defines and hipcc does not, are helped by a macro that hipcc defines, in programs without PyTorch.
+Inner conditions are decided before outer ones, and a branch that uses what only a closed branch under the same
+condition declares stays closed, too. Code that AMD compiles in any case, and that uses what only closed branches
+declare, is reported as well.
+What hipport has written is not taken for somebody's decision by a later run, which ports what has come into a branch
+since (`hipport.syntax.own_guards`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from hipport.core.edits import Edit, Span
+from hipport.core.finding import Certainty, Finding
+from hipport.engine.pipeline import Pass
+from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp, within
+from hipport.syntax.cuda import Cuda
+from hipport.syntax.own_guards import EQUALS, is_paired
+from hipport.syntax.preprocessor import Conditional
+from hipport_passes.device.arch_guards.chains import (
+    ASKS,
+    COMPILER,
+    NAME,
+    ON_DEVICE,
+    VERSIONS,
+    WORD,
+    all_ask,
+    as_on_the_newest,
+    asked_text,
+    is_undecided,
+)
+from hipport_passes.device.arch_guards.deciding import Guards, decide
+from hipport_passes.names import release_comparisons
+from hipport_passes.names.pytorch_headers import includes_pytorch
+
+_DEFINES = re.compile(rb"#[ \t]*(?:define|undef)[ \t]+__CUDACC__")
+_BY_BUILD = re.compile(rb"USE_ROCM|USE_HIP|WITH_HIP")
+_BY_HIPCC = re.compile(rb"\b(?:__HIP_\w+__|__HIPCC__|__HIP__|HIP_VERSION|__AMDGCN__)\b")
+_IFDEF = re.compile(rb"(if)(n?)def[ \t]+$")
+# What binds no closer than the `||`, or `&&`, that comes between.
+_LEFT = re.compile(rb"(?:(?:if|(?P<sign>\|\||&&)|\()[ \t]*|^)(?P<not>!)?[ \t]*$")
+_RIGHT = re.compile(rb"[ \t]*(?:(?P<sign>\|\||&&)|\)|$)")
+_CLOSING = re.compile(rb"[ \t]*\)")
+# What stands behind the name that an `#ifdef` asks for, or an `#else`, is no condition, and compilers only warn of it.
+_PASSED_OVER = re.compile(rb"#[ \t]*(?:ifn?def[ \t]+\w+|else|endif)\b")
+_DEFINED = re.compile(rb"\bdefined[ \t]*(?:(\()[ \t]*)?$")
+
+
+# What is written for a compiler, not for the program: pragmas, attributes, and words on its defects.
+_TO_NVCC = re.compile(
+    rb"#[ \t]*(?:pragma|error|warning)|\b_*[Pp]ragma\b|\basm\b|__attribute__|__declspec|\[\[|__builtin_|\b__nv_"
+    rb"|(?i:\bnvcc|\bbugs?\b|work[ -]?around|\bgcc\b|msvc|clang|compiler)"
+)
+
+
+def find(source: Cpp, project: Project) -> Iterator[Finding]:
+    """Yield a finding per name that is renamed, and per condition that a person must look at."""
+    yield from Guards.of(source, project).missing(source)
+    if not any(
+        word in source.text for word in (b"__CUDA", b"__NVCC__", b"_VERSION", b"_VER_", b"CUDNN_", b"USE_", b"WITH_HIP")
+    ):
+        return
+    by_build = [*_build_macros(source, project)]
+    yield from by_build
+    # What stands behind an `#ifdef NAME` is passed over, and goes.
+    gone = tuple(sorted(edit.span for each in by_build for edit in each.edits))
+    conditions = _Conditions(source, project)
+    for span, name in source.names(NAME):
+        if within(span.start, gone):
+            continue
+        directive = source.directive(span.start)
+        if directive is None:
+            yield from _in_code(source, span) if name == b"__CUDA_ARCH__" else ()
+        elif not source.ported(span.start):
+            yield from conditions.asked(span, name, directive)
+
+
+def _in_code(source: Cpp, span: Span) -> Iterator[Finding]:
+    """Yield what is to be said of `__CUDA_ARCH__` outside of directives: comparisons and assertions have answers."""
+    compared = release_comparisons.settled(source.code, span)
+    if compared is not None and not within(span.start, source.cuda_only):
+        written = source.code[span.start : compared[0].end].decode(errors="replace")
+        yield Finding(
+            compared[0],
+            "value",
+            f"{written} → {compared[1].decode()}, as for every NVIDIA GPU since compute capability 5.0; "
+            "assumes that what is right for all of them is right for AMD",
+            (Edit(*compared),),
+            Certainty.REVIEW,
+        )
+        return
+    condition = release_comparisons.asserted(source, span)
+    if condition is not None and condition.start == span.start and not within(span.start, source.cuda_only):
+        yield Finding(
+            condition,
+            "assertion",
+            "holds on AMD, which has other architectures; assumes that code which needs that architecture is "
+            "ported, or reported by itself",
+            (Edit(condition, b"true"),),
+            Certainty.REVIEW,
+        )
+
+
+class _Conditions:
+    """The conditions of a file, and those that have been reported."""
+
+    def __init__(self, source: Cpp, project: Project) -> None:
+        self.source, self.project = source, project
+        groups = source.conditionals
+        self._parts = {part.span.start: (part, group) for group in groups for part in group}
+        # What a branch before it tells AMD by has decided.
+        self._told = {
+            part.span: not any(before.tells(source.known_on_hip) for before in group[:number])
+            for group in groups
+            if any(part.tells(source.known_on_hip) for part in group)
+            for number, part in enumerate(group)
+        }
+        # The host goes on behind what asks for device code, to a release that is asked for, say.
+        self._host_alone = {
+            part.span
+            for group in groups
+            if _asks_for_device(group[0])
+            for number, part in enumerate(group)
+            if number and not any(other.tells(source.known_on_hip) for other in group[1 : number + 1])
+        }
+        self._reported: set[int] = set()
+
+    def asked(self, span: Span, name: bytes, directive: Span) -> Iterator[Finding]:
+        """Yield what is to be said of a name in a directive."""
+        if directive.start not in self._parts:
+            if name in COMPILER:
+                yield _outside(self.source, span, name, directive)
+            return
+        part, group = self._parts[directive.start]
+        if directive in self._told:
+            yield from self._by_amd(span, name, part)
+        elif not _PASSED_OVER.match(self.source.code, directive.start, span.start):
+            yield from self._untold(span, name, part, group)
+
+    def _by_amd(self, span: Span, name: bytes, part: Conditional) -> Iterator[Finding]:
+        """A condition of a chain that tells AMD from NVIDIA: of what stands in front of that AMD comes to all."""
+        directive, text = part.span, asked_text(self.source, part)
+        asked = name not in COMPILER and self._told[directive] and is_undecided(text)
+        of_host = name in VERSIONS - {b"__CUDA_ARCH__"} and not as_on_the_newest(text)
+        if (asked or (directive in self._host_alone and of_host)) and directive.start not in self._reported:
+            self._reported.add(directive.start)
+            yield decide(span, name)
+
+    def _untold(self, span: Span, name: bytes, part: Conditional, group: tuple[Conditional, ...]) -> Iterator[Finding]:
+        """A condition of a chain in which nobody asks for AMD."""
+        source, directive, text = self.source, part.span, asked_text(self.source, part)
+        code = source.code
+        asks = ASKS.search(code[directive.start : span.start]) is not None
+        done = is_paired(code[span.end : directive.end])
+        if name in COMPILER:
+            if not done:
+                yield _beside(code, directive, span, name, "compiler")
+        elif name == b"__NVCC__":
+            if not done and b"__CUDACC__" not in text and b"_VER_" not in text:
+                # What nvcc makes of a program is the program, but for what is said to nvcc itself.
+                inside = source.text[group[0].span.end : group[-1].span.start]
+                about = "right if this is about CUDA's syntax, not about pragmas or defects of nvcc"
+                yield _beside(code, directive, span, name, "compiler", about if _TO_NVCC.search(inside) else "")
+        elif name == b"__CUDA_ARCH__" and asks and all_ask(code, directive):
+            if not done:
+                yield _beside(code, directive, span, name, "device_code")
+        elif directive.start not in self._reported and not as_on_the_newest(text):
+            self._reported.update(part.span.start for part in group)  # a chain is one thing to decide
+            if (said := Guards.of(source, self.project).on(source, group)) is not None:
+                yield said
+
+
+def _asks_for_device(part: Conditional) -> bool:
+    """Say whether a condition asks for device code, and for nothing else."""
+    return {*WORD.findall(part.condition)} == {b"defined", ON_DEVICE}
+
+
+def _build_macros(source: Cpp, project: Project) -> Iterator[Finding]:
+    """Add a macro of hipcc's to conditions that only a build for PyTorch, or a flag, would make true."""
+    names = [(span, name) for span, name in source.names(_BY_BUILD) if source.directive(span.start)]
+    if not names or project.together(source, includes_pytorch):
+        return
+    if project.together(source, _build_macros_of):
+        return
+    code = source.code
+    done = 0
+    for span, name in names:
+        directive = source.directive(span.start)
+        if span.start < done or directive is None or _BY_HIPCC.search(code, directive.start, directive.end):
+            continue
+        before = code[directive.start : span.start]
+        if match := _IFDEF.search(before):
+            start, end = directive.start + match.start(), _asked_up_to(code, directive, span)
+            new = b"if %b || %b" if not match[2] else b"if !%b && !%b"
+        elif match := _DEFINED.search(before):
+            start = directive.start + match.start()
+            end = span.end if match[1] is None else code.find(b")", span.end, directive.end) + 1
+            # Nothing but the name in the brackets, and no `defined` around this one.
+            odd = match[1] is not None and code[span.end : end - 1].strip()
+            if not end or odd or _DEFINED.search(code, directive.start, start):
+                continue
+            new = b"(%b || %b)"
+        else:
+            continue
+        done = end
+        new %= (b"defined(" + name + b")", b"defined(__HIPCC__)")
+        message = f"{name.decode()} is for a build to define; __HIPCC__ is what hipcc defines"
+        yield Finding(span, "build_macro", message, (Edit(Span(start, end), new),))
+
+
+def _asked_up_to(code: bytes, directive: Span, name: Span) -> int:
+    """Return where the name in an `#ifdef` ends, with what compilers pass over behind it: no `#if` takes that."""
+    rest = code[name.end : directive.end]
+    return name.end + len(rest.rstrip()) if rest.strip() else name.end
+
+
+def _build_macros_of(source: Cpp) -> frozenset[bytes]:
+    """The build macros that the program defines itself."""
+    return frozenset(re.findall(rb"#[ \t]*define[ \t]+(" + _BY_BUILD.pattern + rb")\b", source.code))
+
+
+def _beside(code: bytes, directive: Span, span: Span, name: bytes, kind: str, assumes: str = "") -> Finding:
+    """Have a condition that asks for a name of nvcc's ask for hipcc's, too: that tells neither from the other."""
+    equal = EQUALS[name]
+    before = code[directive.start : span.start]
+    if match := _IFDEF.search(before):
+        sign, either = (b"!", b" && ") if match[2] else (b"", b" || ")
+        new = match[1] + b" " + either.join(sign + b"defined(" + each + b")" for each in (name, equal))
+        edits = [Edit(Span(directive.start + match.start(), _asked_up_to(code, directive, span)), new)]
+    elif match := _DEFINED.search(before):
+        closing = _CLOSING.match(code, span.end, directive.end) if match[1] else None
+        end = closing.end() if closing else span.end
+        start = directive.start + match.start()
+        left, right = _LEFT.search(before, 0, match.start()), _RIGHT.match(code, end, directive.end)
+        inserted = b"defined(" + equal + b")"
+        if left and right and left["not"]:
+            edits = [Edit(Span(end, end), b" && !" + inserted)]
+        elif left and right and b"&&" not in (left["sign"], right["sign"]):
+            edits = [Edit(Span(end, end), b" || " + inserted)]
+        else:
+            edits = [Edit(Span(start, start), b"("), Edit(Span(end, end), b" || " + inserted + b")")]
+    else:
+        edits = [Edit(Span(span.start, span.start), b"("), Edit(Span(span.end, span.end), b" || " + equal + b")")]
+    message = f"{name.decode()}, or {equal.decode()}, which hipcc defines"
+    if assumes:
+        return Finding(span, kind, f"{message}: {assumes}", tuple(edits), Certainty.REVIEW)
+    return Finding(span, kind, message, tuple(edits))
+
+
+def _outside(source: Cpp, span: Span, name: bytes, directive: Span) -> Finding:
+    if not _DEFINES.match(source.code, directive.start):
+        equal = COMPILER[name]
+        return Finding(span, "compiler", f"{name.decode()} → {equal.decode()}", (Edit(span, equal),))
+    # hipcc defines __HIPCC__ itself, and rocThrust takes a compiler with __CUDACC__ for nvcc.
+    return Finding(
+        directive,
+        "defines_compiler",
+        "a compiler of device code says so itself: drop what is said here of __CUDACC__",
+        (Edit(directive, b""),),
+        Certainty.SAFE if isinstance(source, Cuda) else Certainty.REVIEW,
+    )
+
+
+PASS = Pass(Cpp, find)

@@ -1,0 +1,307 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Chains of conditions: which branch NVIDIA's GPUs and CUDA's releases take, and AMD, and what has AMD take another."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import product
+from typing import NamedTuple
+
+from hipport.core.edits import Edit, Span
+from hipport.syntax import preprocessor_values
+from hipport.syntax.cpp import Cpp
+from hipport.syntax.cuda import Cuda
+from hipport.syntax.own_guards import COMPILERS, EQUALS, MARK, is_marked
+from hipport.syntax.preprocessor import Conditional
+from hipport_passes.names import release_comparisons
+
+# What nvcc says of itself that is about the language; the name for it alone is about its pragmas and defects, too.
+COMPILER = {name: equal for name, equal in COMPILERS.items() if name != b"__NVCC__"}
+NAME = re.compile(
+    rb"__CUDACC(?:_RTC|_EXTENDED_LAMBDA|_RELAXED_CONSTEXPR)?__|__NVCC__|__CUDA_ARCH__|CUDA_VERSION|CUDART_VERSION|__CUDART_API_VERSION|"
+    rb"__CUDACC_VER_(?:MAJOR|MINOR|BUILD)__|CUDNN_(?:VERSION|MAJOR|MINOR|PATCHLEVEL)|"
+    rb"CU(?:BLAS|FFT|RAND|SOLVER|SPARSE)_(?:VERSION|VER_(?:MAJOR|MINOR|PATCH|BUILD))"
+)
+# Majors of the libraries, by the table in the release notes of CUDA 11.2 (read 2026-11-27); cuSOLVER has one more,
+# and had this one in 11.0. ROCm's have other macros.
+_MAJOR = {b"CUBLAS": 11, b"CUFFT": 10, b"CURAND": 10, b"CUSOLVER": 10, b"CUSPARSE": 11}
+# The oldest that programs of today are built for: CUDA 11.0 and the GPUs that CUDA 12 knows. AMD has none of them.
+OLDEST = {
+    **release_comparisons.OLDEST,
+    b"__CUDACC_VER_MINOR__": 0,
+    b"__CUDACC_VER_BUILD__": 0,
+    b"__CUDART_API_VERSION": 11000,
+    b"CUDNN_VERSION": 8000,
+    b"CUDNN_MAJOR": 8,
+    **dict.fromkeys((b"CUDNN_MINOR", b"CUDNN_PATCHLEVEL"), 0),
+    **{name + b"_VERSION": major * 1000 for name, major in _MAJOR.items()},
+    **{name + b"_VER_MAJOR": major for name, major in _MAJOR.items()},
+    **{name + b"_VER_" + part: 0 for name in _MAJOR for part in (b"MINOR", b"PATCH", b"BUILD")},
+    b"__NVCC__": 1,
+    **dict.fromkeys(COMPILER, 1),
+}
+NEWEST = dict.fromkeys(OLDEST, 10**7)
+# Macros that are numbers, and hipcc has none of; it has the others by names of its own.
+VERSIONS = OLDEST.keys() - COMPILER.keys() - {b"__NVCC__"}
+_RELEASES = VERSIONS - {b"__CUDA_ARCH__"}
+ON_DEVICE = b"__HIP_DEVICE_COMPILE__"
+_ON_AMD = dict.fromkeys((*COMPILER, b"__NVCC__", b"__HIPCC__", b"__HIP_PLATFORM_AMD__", ON_DEVICE), 1)
+_NUMBER = rb"\b(?:0[xX][0-9a-fA-F]+|\d+)[uUlL]*\b"
+_COMPARED = re.compile(
+    rb"\b(?:%(name)s)\b[ \t]*(?:[<>]=?|[=!]=)[ \t]*%(number)s|%(number)s[ \t]*(?:[<>]=?|[=!]=)[ \t]*\b(?:%(name)s)\b"
+    % {b"name": b"|".join(sorted(VERSIONS)), b"number": _NUMBER}
+)
+_THERE = re.compile(rb"\bdefined[ \t]*\(?[ \t]*(?:CUDNN|" + b"|".join(_MAJOR) + rb")_V?\w*")
+_CONDITION = re.compile(rb"#[ \t]*(?:el)?if\b(.*)", re.DOTALL)
+WORD = re.compile(rb"[A-Za-z_]\w*")
+_ARCHITECTURE = re.compile(rb"\b__CUDA_ARCH__\b")
+_OF_AMD = re.compile(rb"(?:^|_)(?:HIP|HIPCC|ROCM|AMD|AMDGCN|AMDGPU|HCC)(?:_|$)")
+#: The compiler before hipcc, which no ROCm of today has.
+_OLD_COMPILER = b"__HIP_PLATFORM_HCC__"
+ASKS = re.compile(rb"#[ \t]*ifn?def[ \t]+$|\bdefined[ \t]*\(?[ \t]*$")
+
+
+class _Chain(NamedTuple):
+    """The conditions of an `#if` and its `#elif`s, and macros of the program in them.
+
+    Of each its text, where it stands, and what has to stand in front of it there: `#ifdef A` says the same otherwise.
+    """
+
+    parts: tuple[tuple[bytes, Span, bytes], ...]
+    others: tuple[bytes, ...]
+
+    def _taken(self, texts: Iterable[bytes], macros: dict[bytes, int], on_hip: bool = False) -> int:
+        """Return the number of the branch that is taken."""
+        for number, text in enumerate(texts):
+            known = macros
+            # What only asks for device code is renamed.
+            if on_hip and _only_asks(text):
+                known = macros | {b"__CUDA_ARCH__": 1}
+            if _holds(preprocessor_values.tokens(text), known):
+                return number
+        return len(self.parts)
+
+    def _assigned(self) -> Iterator[dict[bytes, int]]:
+        """What the program's own macros may be."""
+        for values in product((0, 1), repeat=len(self.others)):
+            yield {name: value for name, value in zip(self.others, values, strict=True) if value}
+
+    def taken_now(self) -> set[int]:
+        """Return the numbers of the branches that AMD takes as it is."""
+        texts = [text for text, _, _ in self.parts]
+        return {self._taken(texts, given | _ON_AMD, on_hip=True) for given in self._assigned()}
+
+    def taken_on_newest(self) -> set[int]:
+        """Return the numbers of the branches that the newest CUDA takes for the newest GPU."""
+        texts = [text for text, _, _ in self.parts]
+        return {self._taken(texts, given | NEWEST) for given in self._assigned()}
+
+    def settled(self, source: Cpp, since: int, until: int) -> tuple[set[int], tuple[Edit, ...]] | None:
+        """Return the branches of all those GPUs and releases, and the edits by which AMD takes them."""
+        texts = [text for text, _, _ in self.parts]
+        if any(_THERE.search(text) for text in texts):
+            return None  # Whether a library's header is included, no release of CUDA says.
+        those = _from(since, until, b" ".join(texts))
+        wanted, *others = ([self._taken(texts, given | known) for given in self._assigned()] for known in those)
+        if any(each != wanted for each in others):
+            return None
+        edits: list[Edit] = []
+        changed = []
+        for number, (text, span, before) in enumerate(self.parts):
+            here = _made_amd(source, text, those) if number <= max(wanted) else []
+            if b"__CUDA_ARCH__" in text and (before or _only_asks(text)):
+                here = []  # What only asks for device code is renamed.
+            new = text
+            for each in sorted(here, key=lambda each: each.span.start, reverse=True):
+                new = new[: each.span.start] + each.new + new[each.span.end :]
+            changed.append(new.replace(MARK, b""))
+            if before and here:
+                edits.append(Edit(span, before + new))
+            else:
+                for each in here:
+                    at = Span(span.start + each.span.start, span.start + each.span.end)
+                    edits.append(Edit(at, each.new))
+        if not edits:
+            return None  # What asks for device code only is renamed, and the host goes on to what is asked next.
+        if wanted != [self._taken(changed, given | _ON_AMD, on_hip=True) for given in self._assigned()]:
+            return None
+        return set(wanted), tuple(edits)
+
+
+def _only_asks(text: bytes) -> bool:
+    """Say whether a condition compares `__CUDA_ARCH__` with nothing."""
+    return all(ASKS.search(text[: each.start()]) for each in _ARCHITECTURE.finditer(text))
+
+
+def is_half_decided(source: Cpp, group: tuple[Conditional, ...]) -> bool:
+    """Say whether an earlier run has decided on some conditions of a chain, and AMD comes to another since.
+
+    Upstream has changed that one, or put it there.
+    """
+    chain = chain_of(source, group)
+    if chain is None or not any(is_marked(source[part.span]) for part in group):
+        return False
+    try:
+        last = max(chain.taken_now())
+        those = _from(OLDEST[b"__CUDA_ARCH__"], NEWEST[b"__CUDA_ARCH__"], b" ".join(text for text, _, _ in chain.parts))
+        return any(
+            not is_marked(source[part.span])
+            and not (before and b"__CUDA_ARCH__" in text)
+            and _made_amd(source, text, those)
+            for part, (text, _, before) in zip(group[: last + 1], chain.parts, strict=False)
+        )
+    except Unreadable:
+        return False
+
+
+def _from(since: int, until: int, text: bytes) -> list[dict[bytes, int]]:
+    """Return GPUs from `since` to `until`, and releases since the oldest, among which conditions may tell."""
+    low, high = OLDEST | {b"__CUDA_ARCH__": since}, NEWEST | {b"__CUDA_ARCH__": until}
+    near = {int(number) + step for number in re.findall(rb"\b[1-9]\d{1,5}\b", text) for step in (-1, 0, 1)}
+    return [
+        low,
+        high,
+        *(low | {b"__CUDA_ARCH__": each} for each in sorted(near) if since < each < until),
+        *(low | {name: each for name in _RELEASES if each > OLDEST[name]} for each in sorted(near)),
+    ]
+
+
+def chain_of(source: Cpp, group: tuple[Conditional, ...]) -> _Chain | None:
+    """Return the conditions of a group, if they can be read."""
+    if any(part.tells(source.known_on_hip) for part in group):
+        return None
+    parts = []
+    names: set[bytes] = set()
+    for part in group:
+        if part.word in (b"else", b"endif"):
+            continue
+        match = _CONDITION.match(source.code, part.span.start, part.span.end)
+        if match is not None:
+            parts.append((match[1], Span(*match.span(1)), b""))
+        else:
+            # `#ifdef A` becomes an `#if` where more is asked.
+            word = source.code.index(b"if", part.span.start)
+            end = part.span.start + len(source.code[part.span.start : part.span.end].rstrip())
+            parts.append((part.condition, Span(word, end), b"if "))
+        text = parts[-1][0]
+        names.update(WORD.findall(b" ".join(preprocessor_values.tokens(text))))
+    others = sorted(name for name in names if name not in OLDEST and name not in _ON_AMD and name != b"defined")
+    return _Chain(tuple(parts), tuple(others)) if len(others) <= 4 else None
+
+
+def branch_of(group: tuple[Conditional, ...], number: int) -> Span | None:
+    """Return what the branch of a number has in it; None: there is none."""
+    return Span(group[number].span.end, group[number + 1].span.start) if number < len(group) - 1 else None
+
+
+def _made_amd(source: Cpp, text: bytes, those: list[dict[bytes, int]]) -> list[Edit]:
+    """Return the edits to a condition by which AMD answers it as all of `those` GPUs and releases do."""
+    words = {token for token in preprocessor_values.tokens(text) if WORD.fullmatch(token)} - {
+        b"defined",
+        *EQUALS.values(),
+    }
+    if words.isdisjoint(VERSIONS):
+        return []
+    whole = _with_amd(source, text, 0, text, those)
+    if words <= VERSIONS:
+        return whole
+    parts = [
+        edit
+        for match in _COMPARED.finditer(text)
+        for edit in _with_amd(source, text, match.start(), match.group(), those)
+    ]
+    return parts or (whole if words <= OLDEST.keys() else [])
+
+
+def _with_amd(source: Cpp, text: bytes, start: int, part: bytes, those: list[dict[bytes, int]]) -> list[Edit]:
+    """Return the edits to a part of a condition that all GPUs and releases answer alike, and AMD otherwise."""
+    condition = preprocessor_values.tokens(part)
+    answers = {_holds(condition, known) for known in those}
+    if len(answers) > 1 or _holds(condition, _ON_AMD) in answers:
+        return []
+    names = [ON_DEVICE] if b"__CUDA_ARCH__" in condition else [b"__HIPCC__"]
+    if names == [b"__HIPCC__"] and not isinstance(source, Cuda):
+        names.append(b"__HIP_PLATFORM_AMD__")  # for a compiler of the host, to which builds say so
+    sign = b" || defined(" if True in answers else b" && !defined("
+    before, after = b"", b"".join(sign + each + b")" for each in names) + MARK
+    if part != text:
+        before, after = b"(", after + b")"
+    elif False in answers and b"||" in condition:
+        before, after = b"(", b")" + after
+    first, end = start + len(part) - len(part.lstrip()), start + len(part.rstrip())
+    return [Edit(Span(first, first), before), Edit(Span(end, end), after)] if before else [Edit(Span(end, end), after)]
+
+
+def asked_text(source: Cpp, part: Conditional) -> bytes:
+    """Return the directive, without what an earlier run has added to its condition."""
+    if part.word in (b"if", b"elif"):
+        return b"#" + part.word + b" " + part.asked
+    return source.code[part.span.start : part.span.end]
+
+
+def all_ask(code: bytes, directive: Span) -> bool:
+    """Say whether the directive only asks whether `__CUDA_ARCH__` is defined, and compares it with nothing."""
+    return all(
+        ASKS.search(code[directive.start : match.start()])
+        for match in _ARCHITECTURE.finditer(code, directive.start, directive.end)
+    )
+
+
+def as_on_the_newest(directive: bytes, given: dict[bytes, int] | None = None) -> bool:
+    """Say whether AMD takes the branch that the newest CUDA takes, whatever macros that are not `given` are."""
+    given = given or {}
+    match = _CONDITION.match(directive)
+    if match is None:
+        return False
+    condition = preprocessor_values.tokens(match[1])
+    names = {token for token in condition if WORD.fullmatch(token) and not NAME.fullmatch(token)}
+    others = sorted(names - {b"defined"} - given.keys())
+    if len(others) > 4:
+        return False
+    try:
+        for values in product((0, 1), repeat=len(others)):
+            known = {name: value for name, value in given.items() if value} | dict(zip(others, values, strict=True))
+            newest = NEWEST
+            if ON_DEVICE in others and not known[ON_DEVICE]:  # the host has no architecture with CUDA either
+                newest = {name: value for name, value in NEWEST.items() if name != b"__CUDA_ARCH__"}
+            if _holds(condition, known) is not _holds(condition, known | newest):
+                return False
+    except Unreadable:
+        return False
+    return True
+
+
+def is_undecided(directive: bytes) -> bool:
+    """Say whether a condition that asks for AMD as well still comes out on AMD by a release or GPU of NVIDIA's."""
+    words = set(WORD.findall(directive))
+    of_amd = {word for word in words if _OF_AMD.search(word)}
+    if not of_amd or any(b"VERSION" in word for word in of_amd):
+        return False
+    # What is defined on AMD, but in one of the two compilations only.
+    amd = dict.fromkeys(of_amd - {b"__HIP_DEVICE_COMPILE__"}, 1)
+    return not as_on_the_newest(directive, amd | {_OLD_COMPILER: 0})
+
+
+class Unreadable(Exception):
+    """A condition of which more decides than the macros that are given."""
+
+
+class _Given(NamedTuple):
+    """The macros that are defined, with what stands for them; a program's own is not where it is 0."""
+
+    known: Mapping[bytes, int]
+
+    def defined(self, name: bytes) -> bool:
+        return name in self.known if name in OLDEST else bool(self.known.get(name))
+
+    def number(self, name: bytes) -> int:
+        return self.known.get(name, 0)
+
+
+def _holds(condition: list[bytes], known: Mapping[bytes, int]) -> bool:
+    """Say whether a condition holds, of which these are the tokens. Raises Unreadable."""
+    found = preprocessor_values.value(condition, _Given(known))
+    if found is None:
+        raise Unreadable
+    return found != 0

@@ -1,0 +1,564 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is decided on the conditions of a program, which goes together."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import PurePath
+from typing import NamedTuple, TypeAlias
+
+from hipport.core.edits import Span
+from hipport.core.finding import Certainty, Finding
+from hipport.program.project import Project
+from hipport.syntax import preprocessor_values
+from hipport.syntax.cpp import Cpp, within
+from hipport.syntax.declarations import member_or_qualified
+from hipport.syntax.own_guards import is_marked
+from hipport.syntax.preprocessor import Conditional
+from hipport_passes.device.arch_guards.chains import (
+    ASKS,
+    COMPILER,
+    NAME,
+    NEWEST,
+    OLDEST,
+    WORD,
+    Unreadable,
+    all_ask,
+    as_on_the_newest,
+    asked_text,
+    branch_of,
+    chain_of,
+    is_half_decided,
+)
+from hipport_passes.device.lost_code import chosen_elsewhere
+from hipport_passes.names import api_names
+
+# The newest GPU whose features hipport ports throughout: those of 9.0 are for a person.
+_ALONE = 800
+# The last one whose features are.
+_LAST = 890
+# What hipport asks of hipcc by another name.
+_HIPCC_SAYS = {*COMPILER, b"__NVCC__", b"__CUDA_ARCH__"}
+# Code, once directives are gone.
+_CODE = re.compile(rb"[;{]")
+# Another name for an intrinsic, or a macro that calls one.
+_MACRO = re.compile(rb"^[ \t]*#[ \t]*define[ \t]+\w+(?:\([^()\n]*\))?[ \t]+(?:__|hipport::)\w", re.MULTILINE)
+# What is in no branch that is ported as a whole: PTX, and names that look like CUDA's.
+_NOT_PORTED = re.compile(
+    rb"^[ \t]*#[ \t]*error|\b(?:__)?asm(?:__)?\b|\b(?:cuda\w+|cu[A-Z]\w*|CUDA_\w+|(?:__)?nv\w+)|(?<!::)\bcuda::",
+    re.M,
+)
+_STRING = re.compile(rb"\"[^\"]*\"|'[^']*'")
+# A stand-in for __ldg that loads, which is what HIP's does.
+_LOADS = re.compile(
+    rb"(?:\s*template\s*<[^<>]*>)?[\w\s]*\b__ldg\s*\(\s*(?:const\s+\w+|\w+\s+const)\s*\*\s*(?:__restrict__\s*)?(\w+)\s*\)"
+    rb"\s*\{\s*return\s*(?:\*\s*\1|\1\s*\[\s*0\s*\])\s*;\s*\}\s*"
+    rb"|\s*#[ \t]*define[ \t]+__ldg(?:\((\w+)\)[ \t]+(?:\([ \t]*)?\*[ \t]*\(?\2\)?(?:[ \t]*\))?|[ \t]+\*)\s*"
+)
+_ERRORS = re.compile(rb"\s*(?:#[ \t]*error\b[^\n]*(?:\n\s*|\Z))+")
+# What compares as it is written: with its bracket the name of a macro that has arguments.
+_WRITTEN = re.compile(rb"#[ \t]*define[ \t]+\w+\(?|[\w.]+|::|[^\s\w]")
+_IF = re.compile(rb"#[ \t]*(?:el)?if")
+_INCLUDE = re.compile(rb"\s*#[ \t]*include\b")
+_DECLARE = frozenset(f"hip/{name}.h" for name in ("hip_runtime", "hip_runtime_api", "hip_cooperative_groups"))
+_BRACKETED = re.compile(rb"(?<=[(,] )\( (?!__VA_ARGS__)(\w+) \)(?= [,)])")
+_MASKED = re.compile(rb"hipport :: (all|any|ballot|shfl(?:_up|_down|_xor)?)_sync \( ((?:[^,()]|\( [^,()]* \))+?) , ")
+_FULL = re.compile(
+    rb"\(*(?:0[xX][fF]{8}[uUlL]*|~0[uUlL]*|(?:\(unsigned(?:int)?\))?-1|4294967295[uUlL]*|UINT(?:32)?_MAX)\)*"
+)
+_CONSTANT = re.compile(
+    rb"#[ \t]*define[ \t]+(\w+)[ \t]+([^\r\n]+)|\b(?:const|constexpr)\b[\w\s:]{0,300}?\b(\w+)\s*[={]\s*([^;}]+)"
+)
+# What stands under a condition and others may use: macros, functions, types, and variables that are given a value.
+_DECLARES = re.compile(
+    rb"#[ \t]*define[ \t]+(\w+)|\b(?!(?:if|for|while|switch|catch|return)\b)(\w+)\s*\([^(){};]*\)\s*(?:const\b\s*)?\{"
+    rb"|\b(?:struct|class|union|enum(?:\s+class)?)\s+(\w+)\s*[:{]|\busing\s+(\w+)\s*=|\btypedef\b[^;{}]{0,1000}\b(\w+)\s*;"
+    rb"|\b(?:const|constexpr|static|__shared__|__constant__|auto|int|float|double|unsigned|bool)\b[\w\s*&]{0,300}\b(\w+)\s*(?:=|;|\[)"
+)
+
+_CALLED = re.compile(rb"\s*(?:<[^<>;{}()]*>\s*)?\(")
+_NO_TYPES = frozenset(
+    b"return case goto else throw co_return new delete sizeof typename and or not struct class union enum using "
+    b"const".split()
+)
+# Which group of it is a variable, of which others may have one of the same name.
+_VARIABLE = 5
+
+
+def decide(span: Span, name: bytes, more: str = "") -> Finding:
+    return Finding(
+        span,
+        "architecture" if name == b"__CUDA_ARCH__" else "version",
+        f"{name.decode()}: not defined on AMD, where it counts as 0 here; decide which branch AMD takes{more}",
+        certainty=Certainty.MANUAL,
+    )
+
+
+def _same_branches(source: Cpp, project: Project, group: tuple[Conditional, ...]) -> bool:
+    """Say whether all branches are the same, as calls of hipport's functions with all lanes and without a mask are."""
+    if group[-2].word != b"else":
+        return False
+    constants = project.together(source, _constants)
+    full = {name for name, is_full in constants if is_full} - {name for name, is_full in constants if not is_full}
+
+    def unmasked(call: re.Match[bytes]) -> bytes:
+        mask = b"".join(call[2].split())
+        return b"hipport :: " + call[1] + b" ( " if _FULL.fullmatch(mask) or mask.strip(b"()") in full else call[0]
+
+    branches = set()
+    for part, following in pairwise(group):
+        text = re.sub(rb"\\\r?\n", b" ", source.code[part.span.end : following.span.start])
+        # Where a directive ends counts; other lines are parted as one likes.
+        lines = (
+            b" ".join(_WRITTEN.findall(line)) + b" \n" * line.lstrip().startswith(b"#")
+            for line in text.splitlines()
+            if not _INCLUDE.match(line)
+        )
+        # Code has no paths in it. HIP's own headers only declare, and that one is missing does not go unnoticed.
+        included = tuple(
+            include.path
+            for include in source.includes
+            if part.span.end <= include.directive.start < following.span.start and include.path not in _DECLARE
+        )
+        written = b" ".join(filter(None, lines))
+        here = source.text[part.span.end : following.span.start]
+        strings = tuple(
+            here[slice(*each.span())] for each in _STRING.finditer(source.code[part.span.end : following.span.start])
+        )
+        branches.add((_MASKED.sub(unmasked, _BRACKETED.sub(rb"\1", written)), strings, included))
+    return len(branches) == 1
+
+
+def _only_loads(source: Cpp, group: tuple[Conditional, ...]) -> bool:
+    """Say whether there is nothing but a stand-in for `__ldg`."""
+    return len(group) == 2 and _LOADS.fullmatch(source.code, group[0].span.end, group[1].span.start) is not None
+
+
+def _constants(source: Cpp) -> frozenset[tuple[bytes, bool]]:
+    """Return the names of constants of the file, and whether their values are masks of all lanes."""
+    return frozenset(
+        (match[1] or match[3], _FULL.fullmatch(re.sub(rb"\s", b"", match[2] or match[4])) is not None)
+        for match in _CONSTANT.finditer(source.code)
+    )
+
+
+def _not_ported(source: Cpp) -> list[int]:
+    """Return where a file has what is in no branch that is ported as a whole."""
+    return [match.start() for match in _NOT_PORTED.finditer(source.code)]
+
+
+def _coded(source: Cpp) -> list[int]:
+    """Return where a file has code, outside of directives."""
+    plain = re.sub(rb"^[ \t]*#.*", lambda match: b" " * len(match[0]), source.code, flags=re.M)
+    return [match.start() for match in _CODE.finditer(plain)]
+
+
+def _renaming(source: Cpp) -> list[int]:
+    """Return where a file gives an intrinsic another name, or has a macro that calls one."""
+    return [match.start() for match in _MACRO.finditer(source.code)]
+
+
+def _chosen(source: Cpp, guards: Guards, group: tuple[Conditional, ...], span: Span, kind: str) -> _Decided | None:
+    """Have AMD take the branch that every CUDA of today takes, if hipport has ported all of it."""
+    chain = chain_of(source, group)
+    if chain is None:
+        return None
+    code = source.code
+    whole = code[group[0].span.start : group[-1].span.end]
+    try:
+        now = chain.taken_now()
+    except Unreadable:
+        return None
+    left = [branch_of(group, each) for each in now]
+    is_error = all(each is not None and _ERRORS.fullmatch(code, each.start, each.end) for each in left)
+    inside = Span(group[0].span.end, group[1].span.start)
+    # Where others have nothing, a program is not for them, and AMD would silently do without that code.
+    alone = len(group) == 2 and bool(
+        _between(source.fact(_coded), inside)
+        # Intrinsics by other names; what else macros of a release say may be of any kind.
+        or (kind == "version" and _between(source.fact(_renaming), inside))
+    )
+    # GPUs before 6.0 have no atomicAdd of double; what stands in for it is slow on AMD too.
+    oldest = 600 if b"atomicAdd" in whole else OLDEST[b"__CUDA_ARCH__"]
+    ranges = [(oldest, NEWEST[b"__CUDA_ARCH__"])]
+    if (alone and left == [None]) or is_error:
+        ranges.append((_ALONE, NEWEST[b"__CUDA_ARCH__"]))
+    if is_error and group[0].word == b"if" and len(group) > 3:
+        ranges.append((_LAST, _LAST))
+    for since, until in ranges:
+        try:
+            settled = chain.settled(source, since, until)
+        except Unreadable:
+            return None
+        if settled is None:
+            continue
+        wanted, edits = settled
+        branches = [each for number in wanted if (each := branch_of(group, number)) is not None]
+        if not is_error and any(guards.has(source, each) for each in branches):
+            return None
+        if kind == "version":
+            those = "every CUDA since 11.0"
+        elif since == until:
+            those = f"NVIDIA GPUs of compute capability {since // 100}.{since % 100 // 10}"
+        else:
+            those = f"every NVIDIA GPU since compute capability {since // 100}.0"
+        whose = ""
+        if len(group) == 2:
+            whose = ", and others have none" if branches else ", which is none"
+        message, certainty = f"AMD takes the branch of {those}{whose}", Certainty.SAFE
+        # What every release makes of a program is the program: without the condition nobody would ask for its branch.
+        if any(b"__CUDA_ARCH__" in text for text, _, _ in chain.parts):
+            message += "; assumes that what is right for all of them is right for AMD"
+            certainty = Certainty.REVIEW
+        return _Decided(Finding(span, kind, message, edits, certainty), tuple(branches) or (Span(0, 0),))
+    return None
+
+
+#: A chain of conditions, and its file.
+_Place: TypeAlias = tuple[Cpp, tuple[Conditional, ...]]
+#: Such chains, by what their first condition is.
+_Opened: TypeAlias = dict[tuple[bytes, ...], list[_Place]]
+
+
+class _Decided(NamedTuple):
+    """What is said of a chain of conditions; nothing where its branches mean the same. `opened` are those AMD takes."""
+
+    said: Finding | None
+    opened: tuple[Span, ...] = ()
+
+
+def _decided(project: Project) -> dict[PurePath, Guards]:
+    """The decisions that were asked for, by the first file of their program."""
+    return {}
+
+
+class Guards:
+    """The decisions on all conditions of a program, which go together.
+
+    What has an inner condition in it is decided after that one. A branch stays closed, though all of it is ported, that
+    uses what only a branch under the same condition declares that stays closed.
+    """
+
+    def __init__(self, files: Sequence[Cpp], project: Project) -> None:
+        self._project = project
+        self._decided: dict[tuple[PurePath, int], _Decided] = {}
+        self._undecided: dict[PurePath, list[int]] = {}
+        self._left: dict[PurePath, list[Span]] = {}
+        self._for_a_person: dict[PurePath, list[int]] = {}
+        opened, waiting = self._decide_each(files)
+        #: The names that CUDA has and AMD does not, as only such branches declare them, with the condition's place.
+        self._missing = _missing(files, self._close(files, opened, waiting))
+
+    def _decide_each(self, files: Sequence[Cpp]) -> tuple[_Opened, list[_Place]]:
+        """Decide on each chain by itself; return those that AMD takes a branch of, and those that are for a person."""
+        opened: _Opened = {}
+        waiting: list[_Place] = []
+        for source in files:
+            undecided = self._undecided[source.path] = []
+            left = self._left[source.path] = []
+            for group in source.conditionals if NAME.search(source.code) else ():
+                marked = any(is_marked(source[part.span]) for part in group)
+                if marked and not is_half_decided(source, group):
+                    continue  # An earlier run has decided, for review.
+                asked = _asked(source, group) if marked else None
+                decided = _Decided(decide(*asked)) if asked is not None else self._decide(source, group)
+                if decided is None or (decided.said is not None and not decided.opened):
+                    undecided += (part.span.start for part in group if _is_answered_otherwise(source, part))
+                    undecided.sort()
+                if decided is None:
+                    continue
+                self._decided[source.path, group[0].span.start] = decided
+                if decided.opened:
+                    while left and left[-1].start > group[0].span.start:
+                        left.pop()
+                    left += _left(group, decided.opened)
+                    opened.setdefault(_condition(group), []).append((source, group))
+                elif decided.said is not None:
+                    waiting.append((source, group))
+        return opened, waiting
+
+    def _close(self, files: Sequence[Cpp], opened: _Opened, waiting: list[_Place]) -> list[_Place]:
+        """Close the branches that use what only closed ones declare, and return all that are closed."""
+        lacking: dict[tuple[bytes, ...], dict[bytes, tuple[Cpp, Span]]] = {}
+        closed: list[_Place] = []
+        all_closed: list[_Place] = []
+        users: dict[bytes, list[_Place]] | None = None
+
+        def close(place: _Place, used: bytes, by: tuple[Cpp, Span], alike: bool) -> None:
+            source, group = place
+            opened[_condition(group)].remove(place)
+            self._decided[source.path, group[0].span.start] = self._closed(source, group, used, *by, alike)
+            waiting.append(place)
+
+        while waiting and opened:
+            source, group = waiting.pop()
+            condition = _condition(group)
+            names = lacking.setdefault(condition, {})
+            for name in _lacking(source, group) - names.keys():
+                names[name] = (source, group[0].span)
+            for other, twin in list(opened.get(condition, ())) if names else ():
+                branches = self._decided[other.path, twin[0].span.start].opened
+                used = next((name for name in sorted(names) if _uses(other, branches, name)), None)
+                if used is not None:
+                    close((other, twin), used, names[used], True)
+            closed.append((source, group))
+            all_closed.append((source, group))
+            if waiting:
+                continue
+            # Nothing is left under the same conditions: what of other ones uses what is gone by now?
+            if users is None:
+                users = self._users(opened)
+                declared = _everywhere(files)
+            for name, by in _gone(declared, closed):
+                for place in users.pop(name, ()):
+                    if place in opened.get(_condition(place[1]), ()):
+                        close(place, name, by, False)
+        return [*all_closed, *waiting]
+
+    def missing(self, source: Cpp) -> Iterator[Finding]:
+        """Yield a finding for each name in what AMD compiles that it has no declaration of, where it is used first."""
+        wanted = source.words & self._missing.keys()
+        told: set[bytes] = set()
+        for span, name in source.names(wanted) if wanted else ():
+            if name in told or source.directive(span.start) or source.ported(span.start):
+                continue
+            if member_or_qualified(source.code, span.start) or not self._compiled(source, span.start):
+                continue
+            if not _CALLED.match(source.code, span.end) and _is_variable(source, name):
+                continue
+            told.add(name)
+            other, where = self._missing[name]
+            place = f"{other.path.as_posix()}:{other.first.position(other.origin(where).start)[0]}"
+            message = (
+                f"{name.decode()}: its only declarations are under a condition on CUDA that AMD does not "
+                f"meet, so this does not compile there; decide on the condition ({place})"
+            )
+            yield Finding(span, "missing", message, certainty=Certainty.MANUAL)
+
+    def _compiled(self, source: Cpp, at: int) -> bool:
+        """Say whether AMD compiles what stands at a place, as far as conditions on CUDA decide that."""
+        for group in source.conditionals:
+            if not group[0].span.start < at < group[-1].span.start:
+                continue
+            decided = self._decided.get((source.path, group[0].span.start))
+            if decided is not None and decided.opened:
+                if not within(at, decided.opened):
+                    return False
+                continue
+            chain = chain_of(source, group)
+            try:
+                taken = chain.taken_now() if chain is not None else set()
+            except Unreadable:
+                taken = set()
+            branches = [branch_of(group, number) for number in taken]
+            if taken and not any(each is not None and each.start <= at < each.end for each in branches):
+                return False
+        return True
+
+    def _users(self, opened: _Opened) -> dict[bytes, list[_Place]]:
+        """Return the conditions whose opened branches have a name in them."""
+        users: dict[bytes, list[_Place]] = {}
+        for source, group in (each for groups in opened.values() for each in groups):
+            branches = self._decided[source.path, group[0].span.start].opened
+            for name in {word for each in branches for word in WORD.findall(source.code, each.start, each.end)}:
+                users.setdefault(name, []).append((source, group))
+        return users
+
+    @staticmethod
+    def of(source: Cpp, project: Project) -> Guards:
+        """Return the decisions for the program of a file, made once."""
+        known = project.fact(_decided)
+        component = project.component(source)
+        if component[0].path not in known:
+            files = [each for each in component if isinstance(each, Cpp) and not each.is_hipport_header]
+            known[component[0].path] = Guards(files, project)
+        return known[component[0].path]
+
+    def on(self, source: Cpp, group: tuple[Conditional, ...]) -> Finding | None:
+        """Return what is said of a chain of conditions."""
+        decided = self._decided.get((source.path, group[0].span.start))
+        return decided.said if decided is not None else None
+
+    def _decide(self, source: Cpp, group: tuple[Conditional, ...]) -> _Decided | None:
+        """Decide on a chain of conditions; None: there is nothing to decide, or somebody has."""
+        asked = _asked(source, group)
+        if asked is None:
+            return None
+        span, name = asked
+        if _same_branches(source, self._project, group) or _only_loads(source, group):
+            return _Decided(None)
+        kind = "architecture" if name == b"__CUDA_ARCH__" else "version"
+        chosen = _chosen(source, self, group, span, kind)
+        return chosen or _Decided(decide(span, name, chosen_elsewhere(source, self._project, group)))
+
+    @staticmethod
+    def _closed(
+        source: Cpp, group: tuple[Conditional, ...], used: bytes, other: Cpp, where: Span, alike: bool = True
+    ) -> _Decided:
+        asked = _asked(source, group)
+        assert asked is not None
+        finding = decide(*asked)
+        place = f"{other.path.as_posix()}:{other.first.position(other.origin(where).start)[0]}"
+        why = "is under the same condition" if alike else "is declared, and nowhere else"
+        message = f"{finding.message}, here and at {place}, where {used.decode()} {why}"
+        return _Decided(replace(finding, message=message))
+
+    def has(self, source: Cpp, branch: Span) -> bool:
+        """Say whether anything that AMD gets with a branch is CUDA's alone, or depends on which CUDA it is."""
+        left = self._left[source.path]
+        here = tuple(left[bisect_left(left, branch) : bisect_left(left, Span(branch.end, branch.end))])
+
+        def any_of(places: Iterable[int]) -> bool:
+            return any(not within(at, here) and not within(at, source.cuda_only) for at in places)
+
+        # Conditions inside are decided by themselves.
+        if any_of(at for at in _between(source.fact(_not_ported), branch) if not _is_condition(source, at)):
+            return True
+        if any_of(_between(self._undecided[source.path], branch)):
+            return True
+        if source.path not in self._for_a_person:
+            found = api_names.find(source, self._project)
+            manual = sorted(each.span.start for each in found if each.certainty is Certainty.MANUAL)
+            self._for_a_person[source.path] = manual
+        return any_of(_between(self._for_a_person[source.path], branch))
+
+
+def _left(group: tuple[Conditional, ...], opened: tuple[Span, ...]) -> Iterable[Span]:
+    """Return the branches that AMD does not take where it takes those that are `opened`."""
+    branches = (Span(part.span.end, following.span.start) for part, following in pairwise(group))
+    return [branch for branch in branches if branch not in opened]
+
+
+def _is_condition(source: Cpp, at: int) -> bool:
+    directive = source.directive(at)
+    return directive is not None and _IF.match(source.code, directive.start) is not None
+
+
+def _is_answered_otherwise(source: Cpp, part: Conditional) -> bool:
+    """Say whether a condition asks for CUDA's release or architecture, and AMD answers as the newest does not."""
+    if part.word in (b"else", b"endif"):
+        return False
+    # Whether a compiler of CUDA compiles, or device code is compiled, is asked of hipcc as well.
+    if set(NAME.findall(part.asked)) <= _HIPCC_SAYS and all_ask(source.code, part.span):
+        return False
+    text = asked_text(source, part)
+    return bool(NAME.search(text)) and not as_on_the_newest(text)
+
+
+def _asked(source: Cpp, group: tuple[Conditional, ...]) -> tuple[Span, bytes] | None:
+    """Return the first name of a chain of conditions that has to be decided on."""
+    if any(part.tells(source.known_on_hip) for part in group):
+        return None
+    for part in group:
+        if part.word in (b"else", b"endif") or source.ported(part.span.start):
+            continue
+        for match in NAME.finditer(source.code, part.span.start, part.span.end):
+            span, name = Span(*match.span()), match.group()
+            asks = ASKS.search(source.code[part.span.start : span.start]) is not None
+            if name in COMPILER or name == b"__NVCC__" or not _is_whole(source.code, span):
+                continue
+            if name == b"__CUDA_ARCH__" and asks and all_ask(source.code, part.span):
+                continue
+            if _is_answered_otherwise(source, part):
+                return span, name
+    return None
+
+
+def _is_whole(code: bytes, span: Span) -> bool:
+    match = WORD.match(code, span.start)
+    before = code[span.start - 1 : span.start]
+    return match is not None and match.end() == span.end and not (before.isalnum() or before == b"_")
+
+
+def _condition(group: tuple[Conditional, ...]) -> tuple[bytes, ...]:
+    return tuple(preprocessor_values.tokens(group[0].condition))
+
+
+def _lacking(source: Cpp, group: tuple[Conditional, ...]) -> set[bytes]:
+    """Return the names that AMD does without, as a chain of conditions is: those that only other branches declare."""
+    chain = chain_of(source, group)
+    try:
+        taken = chain.taken_now() if chain is not None else set()
+    except Unreadable:
+        taken = set()
+    there: set[bytes] = set()
+    elsewhere: set[bytes] = set()
+    for number in range(len(group) - 1):
+        branch = branch_of(group, number)
+        if branch is not None:
+            (there if number in taken else elsewhere).update(_declared(source, branch))
+    return elsewhere - there
+
+
+def _missing(files: Sequence[Cpp], closed: list[_Place]) -> dict[bytes, tuple[Cpp, Span]]:
+    """Return the names that the newest CUDA has, and AMD has not, as all that declares them is in such branches."""
+    if not closed:
+        return {}
+    # What only older GPUs have of a program's own, newer ones have of CUDA's.
+    newest = [_declared(source, each) for source, group in closed for each in _branches_of_newest(source, group)]
+    having = frozenset[bytes]().union(*newest)
+    return {name: place for name, place in _gone(_everywhere(files), closed) if name in having} if having else {}
+
+
+def _branches_of_newest(source: Cpp, group: tuple[Conditional, ...]) -> list[Span]:
+    chain = chain_of(source, group)
+    try:
+        taken = chain.taken_on_newest() if chain is not None else set()
+    except Unreadable:
+        taken = set()
+    return [each for number in taken if (each := branch_of(group, number)) is not None]
+
+
+def _is_variable(source: Cpp, name: bytes) -> bool:
+    """Say whether the file has a variable or a parameter of that name."""
+    found = re.finditer(rb"\b(\w+)\s*(?:>\s*)?[\s*&]+" + name + rb"\s*[;=,)\[({:]", source.code)
+    return any(match[1] not in _NO_TYPES for match in found)
+
+
+def _everywhere(files: Iterable[Cpp]) -> dict[bytes, list[tuple[PurePath, int]]]:
+    """Return where a program declares functions, macros and types."""
+    places: dict[bytes, list[tuple[PurePath, int]]] = {}
+    for source in files:
+        for match in _DECLARES.finditer(source.code):
+            for name in filter(None, match.groups()[:_VARIABLE]):
+                places.setdefault(name, []).append((source.path, match.start()))
+    return places
+
+
+def _gone(
+    declared: dict[bytes, list[tuple[PurePath, int]]], closed: list[_Place]
+) -> list[tuple[bytes, tuple[Cpp, Span]]]:
+    """Return the names that only branches declare which AMD does without, and where; takes those from `closed`."""
+    found = []
+    for source, group in closed:
+        for name in sorted(_lacking(source, group) & declared.keys()):
+            first, end = group[0].span.start, group[-1].span.end
+            left = [(path, at) for path, at in declared[name] if path != source.path or not first <= at < end]
+            declared[name] = left
+            if not left:
+                del declared[name]
+                found.append((name, (source, group[0].span)))
+    closed.clear()
+    return found
+
+
+def _declared(source: Cpp, branch: Span) -> set[bytes]:
+    found = _DECLARES.finditer(source.code, branch.start, branch.end)
+    return {name for match in found for name in match.groups() if name}
+
+
+def _uses(source: Cpp, branches: Iterable[Span], name: bytes) -> bool:
+    """Say whether branches use a name that they do not declare."""
+    word = re.compile(rb"\b" + name + rb"\b")
+    return any(
+        word.search(source.code, branch.start, branch.end) and name not in _declared(source, branch)
+        for branch in branches
+    )
+
+
+def _between(places: list[int], span: Span) -> list[int]:
+    return places[bisect_left(places, span.start) : bisect_left(places, span.end)]

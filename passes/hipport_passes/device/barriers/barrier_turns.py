@@ -1,0 +1,269 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Barriers in loops that threads of one wavefront come to in turns of their own, or that some leave before others."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import TYPE_CHECKING, NamedTuple
+
+from hipport.analysis.divergence import changes, loops_around, may_change, side_of
+from hipport.analysis.exclusive_conditions import squeezed
+from hipport.analysis.functions import LOOPS, Call, Condition, Function, contains, exclusive, nodes, operator_of
+from hipport.analysis.kernels import Kernels
+from hipport.analysis.macros import conditional
+from hipport.analysis.trip_counts import alike_in_turns, equal_trips
+from hipport.analysis.uniformity import BLOCK, WARP, varies
+from hipport.analysis.warp_invariance import alike
+from hipport.core.edits import Span
+from hipport.core.finding import Certainty, Finding
+from hipport_passes.device.barriers.instead import instead_of
+from hipport_passes.device.barriers.waiting import Waiting
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_LEFT_BY_BREAK = LOOPS | {"switch_statement"}
+_WORD = re.compile(rb"[A-Za-z_]\w*")
+_IDENTIFIERS = frozenset(("identifier",))
+# `n /= 2`, `n >>= 1`, `n -= 32`, `n--`, `n = n / 2`
+_LESSENS = re.compile(rb"(?P<n>\w+)(?:(?:/|>>|-)=\w+|--|=\(?(?P=n)(?:/|>>|-)\w+\)?)|--\w+")
+# How many callers up a barrier behind a loop is looked for.
+_CALLERS = 3
+
+
+class _Parting(NamedTuple):
+    """Where threads part: at what, which is told once, and what is to be true of blocks for them not to, if known."""
+
+    text: bytes
+    key: object
+    unless: str
+
+
+def in_turns(function: Function, kernels: Kernels, waiting: Waiting, widest: int) -> Iterator[Finding]:
+    """Yield a finding per cause for which threads wait at one barrier in different turns of a loop.
+
+    On CUDA a thread that passes a barrier by in one turn meets the others there in the next, and one that has left the
+    loop meets them at the barrier behind it; on AMD the wavefront waits in each turn for those of its lanes that come.
+    """
+    barriers = waiting.sites(function)
+    told: set[object] = set()
+    for barrier in barriers:
+        for loop in loops_around(function, barrier.node, kernels.loop_macros(function.source)):
+            skips = chain(
+                _skips(function, kernels, barrier, barriers, loop, widest),
+                _inside(function, kernels, waiting, barrier, loop, widest),
+                _in_macro(function, kernels, waiting, barrier, widest),
+            )
+            found = next(skips, None)
+            behind: Call | None = None
+            if found is None:
+                found = next(_leaves(function, kernels, barrier, loop, widest), None)
+                if found is None:
+                    continue
+                behind = next(_behind(function, kernels, waiting, loop, barriers, _CALLERS), None)
+                if behind is None:
+                    continue
+            if found.key in told:
+                continue
+            told.add(found.key)
+            unless = found.unless
+            text = b" ".join(found.text.split()).decode("utf-8", "replace")
+            line = loop.start_point[0] + 1
+            if behind is None:
+                message = (
+                    f"line {line}, by {text}: {unless}threads of one wavefront diverge in that loop and reach this "
+                    "barrier in different iterations; with CUDA they meet there, on AMD the wavefront waits in each "
+                    "iteration for those that come; let all threads reach it in each iteration, with the code around "
+                    "it under the condition"
+                )
+            else:
+                there = f"line {behind.node.start_point[0] + 1}"
+                if behind.function.source is not function.source:
+                    there += f" of {behind.function.source.path.name}"
+                message = (
+                    f"line {line}, by {text}, and {there}: {unless}threads of one wavefront "
+                    "may reach the barrier of that loop for the last time in different iterations, and wait at the "
+                    "other; with CUDA they meet the threads still in the loop there, on AMD the wavefront waits until "
+                    "all have left the loop; let all threads reach it in each iteration, with the code around "
+                    "the barrier under the condition; nothing has to be done if they already do"
+                )
+            span = Span(barrier.node.start_byte, barrier.node.end_byte)
+            yield Finding(span, "turns", message, certainty=Certainty.MANUAL)
+
+
+def _skips(
+    function: Function, kernels: Kernels, barrier: Call, barriers: Sequence[Call], loop: Node, widest: int
+) -> Iterator[_Parting]:
+    """Yield what takes some threads past a barrier in a turn of the loop, or to it several times in one."""
+    for condition in function.conditions(barrier.node, loop):
+        if condition.statement == loop or not contains(loop, condition.statement):
+            continue
+        if instead_of(barrier, barriers, condition.statement):
+            continue  # They wait at those in this turn.
+        if not _shrinks(function, condition, loop):
+            yield from _parted(function, kernels, condition, loop, widest)
+    for leaving in function.exits_before(barrier.node):
+        if leaving.type not in ("continue_statement", "break_statement") or not contains(loop, leaving):
+            continue
+        goes_on = leaving.type == "continue_statement" or not _around(barrier, leaving, loop)
+        if leaving.start_byte > barrier.node.start_byte and goes_on:
+            continue  # Who goes on behind the barrier was there in this turn.
+        if leaving.type == "break_statement" and _of(leaving) == loop:
+            continue
+        for condition in function.conditions(leaving, loop):
+            statement = condition.statement
+            if statement == loop or contains(statement, barrier.node):
+                continue
+            if not any(contains(statement, each.node) for each in barriers):
+                yield from _parted(function, kernels, condition, loop, widest)
+
+
+def _leaves(function: Function, kernels: Kernels, barrier: Call, loop: Node, widest: int) -> Iterator[_Parting]:
+    """Yield what makes some threads leave the loop before others."""
+    yield from _counted_by_macro(function, kernels, loop, widest)
+    for condition in function.conditions(barrier.node):
+        if condition.statement == loop or (contains(loop, condition.statement) and _shrinks(function, condition, loop)):
+            yield from _parted(function, kernels, condition, loop, widest)
+    for leaving in function.exits_before(barrier.node):
+        if leaving.type == "break_statement" and _of(leaving) == loop:
+            for condition in function.conditions(leaving, loop):
+                if condition.statement != loop and not contains(condition.statement, barrier.node):
+                    yield from _parted(function, kernels, condition, loop, widest)
+
+
+def _parted(function: Function, kernels: Kernels, condition: Condition, loop: Node, widest: int) -> Iterator[_Parting]:
+    unless = ""
+    agreed = kernels.agreement(function, condition.expression)
+    if agreed >= WARP and alike(function, condition.expression, kernels):
+        return
+    if agreed >= widest:
+        if kernels.agreement(function, condition.expression, shown=True) >= widest:
+            return
+        unless = f"unless {kernels.assumption(function.source, function, widest)}, "
+    if condition.loop:
+        if equal_trips(kernels, function, condition.statement, widest):
+            return
+    elif condition.statement != loop:
+        if alike_in_turns(kernels, function, condition.expression, loop, widest):
+            return
+        side = side_of(condition.statement, condition.taken, b"", 0, 0, False, False)
+        # Who passes it by in every turn never comes.
+        if not may_change(function, side, loop, kernels):
+            return
+    yield _Parting(function.text(condition.expression), condition.statement.id, unless)
+
+
+def _inside(
+    function: Function, kernels: Kernels, waiting: Waiting, barrier: Call, loop: Node, widest: int
+) -> Iterator[_Parting]:
+    """Yield what takes some threads past the barrier of a function that they call in each turn."""
+    for of in kernels.definitions(function.source, barrier.name):
+        sites = waiting.sites(of) if not of.kernel and of is not function else ()
+        for site in sites:
+            leaving = [each for each in of.exits_before(site.node) if each.type == "return_statement"]
+            conditions = [*of.conditions(site.node), *chain.from_iterable(map(of.conditions, leaving))]
+            for condition in conditions:
+                # Those in a loop there are looked at with that loop.
+                if condition.loop or instead_of(site, sites, condition.statement):
+                    continue
+                if kernels.agreement(of, condition.expression) >= widest:
+                    continue
+                words = set(_WORD.findall(of.text(condition.expression)))
+                given = [value for name, value in zip(of.parameters, barrier.arguments, strict=False) if name in words]
+                changing = changes(of, condition.expression, of.body, kernels)
+                others = {of.locals.named(word, condition.expression.start_byte) for word in words - {*of.parameters}}
+                by_parameters = not changing and not (others - {None}) and not any(map(varies, words))
+                # What is made of parameters alone is what is given here, whatever others give.
+                if by_parameters and all(kernels.agreement(function, each) >= widest for each in given):
+                    continue
+                if changing or any(changes(function, value, loop, kernels) for value in given):
+                    yield _Parting(of.text(condition.expression), condition.statement.id, "")
+
+
+def _in_macro(function: Function, kernels: Kernels, waiting: Waiting, barrier: Call, widest: int) -> Iterator[_Parting]:
+    """Yield the conditions that a macro has around its barrier."""
+    if barrier.name not in kernels.macros(function.source):
+        return
+    given = [function.text(each) for each in barrier.arguments]
+    for text in kernels.expanded(function.source, barrier.name, given):
+        for condition, start, end in conditional(text):
+            if not waiting.in_words(set(_WORD.findall(text, start, end))):
+                continue
+            if kernels.agreement_of_text(function, condition, barrier.node) < widest:
+                yield _Parting(condition, barrier.node.id, "")
+
+
+def _counted_by_macro(function: Function, kernels: Kernels, loop: Node, widest: int) -> Iterator[_Parting]:
+    """Yield a loop that a macro begins if threads go round it as often as something says that differs by thread."""
+    declarator = loop.child_by_field_name("declarator") if loop.type == "function_definition" else None
+    name = declarator.child_by_field_name("declarator") if declarator is not None else None
+    spans = function.source.given(name.end_byte) if name is not None else None
+    if declarator is None or name is None or spans is None:
+        return
+    given = [function.source[each] for each in spans]
+    for text in kernels.expanded(function.source, function.text(name), given):
+        words = set(_WORD.findall(text))
+        read = {function.locals.named(word, loop.start_byte) for word in words} - {None}
+        agreed = kernels.variables(function)
+        if any(map(varies, words)) or any(agreed.get(each, BLOCK) < widest for each in read if each is not None):
+            yield _Parting(function.text(declarator), loop.id, "")
+
+
+def _around(barrier: Call, leaving: Node, loop: Node) -> bool:
+    """Whether a loop within `loop` has both, so that who leaves it may miss the barrier in its next turn."""
+    outer = leaving.parent
+    while outer is not None and outer != loop:
+        if outer.type in LOOPS and contains(outer, barrier.node):
+            return True
+        outer = outer.parent
+    return False
+
+
+def _shrinks(function: Function, condition: Condition, loop: Node) -> bool:
+    """Whether one that did not hold in a turn of the loop never does again: `t < n`, where `n` gets less and less."""
+    expression = condition.expression
+    left, right = expression.child_by_field_name("left"), expression.child_by_field_name("right")
+    operator = operator_of(expression, function.source.code)
+    if condition.taken is not True or left is None or right is None or operator not in ("<", "<=", ">", ">="):
+        return False
+    less, more = (left, right) if operator in ("<", "<=") else (right, left)
+    variable = function.locals.named(function.text(more), more.start_byte) if more.type == "identifier" else None
+    changed = [
+        each
+        for each in function.locals.assignments
+        if contains(loop, each.node) and not each.declares and each.node != loop.child_by_field_name("initializer")
+    ]
+    made = [squeezed(function.text(each.node)) for each in changed if each.variable == variable]
+    others = {function.locals.named(function.text(each), each.start_byte) for each in nodes(less, _IDENTIFIERS)}
+    return (
+        variable is not None
+        and bool(made)
+        and all(map(_LESSENS.fullmatch, made))
+        and others.isdisjoint(each.variable for each in changed)
+    )
+
+
+def _behind(
+    function: Function, kernels: Kernels, waiting: Waiting, loop: Node, barriers: Sequence[Call], callers: int
+) -> Iterator[Call]:
+    """Yield the barriers that a thread which has left the loop, or a call, comes to."""
+    for each in barriers:
+        if each.node.start_byte >= loop.end_byte and not exclusive(loop, each.node):
+            yield each
+    if function.kernel or not callers:
+        return
+    for caller, place in kernels.called_at(function):
+        around = next(loops_around(caller, place, kernels.loop_macros(caller.source)), None)
+        sites = waiting.sites(caller)
+        yield from (each for each in sites if around is not None and contains(around, each.node))
+        yield from _behind(caller, kernels, waiting, place, sites, callers - 1)
+
+
+def _of(leaving: Node) -> Node | None:
+    """The loop or `switch` that a `break` leaves."""
+    outer = leaving.parent
+    while outer is not None and outer.type not in _LEFT_BY_BREAK:
+        outer = outer.parent
+    return outer

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The barriers at which threads wait in place of one, because they part at a statement."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from hipport.analysis.functions import Call, contains
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_LEFT_BY_JUMPS = frozenset(("for_statement", "while_statement", "do_statement", "for_range_loop", "switch_statement"))
+
+
+def instead_of(barrier: Call, barriers: Sequence[Call], statement: Node) -> list[Call] | None:
+    """Return the barriers at which threads may wait in place of `barrier` because they part at `statement`."""
+    if statement.type == "switch_statement":
+        here = _case(statement, barrier.node)
+        found = [each for each in barriers if _case(statement, each.node) not in (None, here)]
+        return found or None
+    if statement.type not in ("if_statement", "conditional_expression"):
+        return None
+    branches = [statement.child_by_field_name("consequence"), statement.child_by_field_name("alternative")]
+    inside = [branch for branch in branches if branch is not None and contains(branch, barrier.node)]
+    other = [branch for branch in branches if branch is not None and branch not in inside]
+    if other:
+        found = [each for each in barriers if each is not barrier and contains(statement, each.node)]
+        return found if any(contains(other[0], each.node) for each in found) else None
+    if not inside or not _leaves(inside[0]):
+        return None
+    # `if (…) { …barrier…; return; }`: what is behind it is the other branch, in the loop that a `continue` is for.
+    end = _end_of_loop(statement) if _leaves(inside[0]) != "return_statement" else barriers[-1].node.end_byte
+    found = [each for each in barriers if statement.end_byte <= each.node.start_byte < end]
+    return found or None
+
+
+def parts(statement: Node) -> bool:
+    """Say whether threads that part at a statement may come to different barriers, as far as it shows itself."""
+    if statement.type == "switch_statement":
+        return True
+    if statement.type not in ("if_statement", "conditional_expression"):
+        return False
+    branch = statement.child_by_field_name("consequence")
+    return statement.child_by_field_name("alternative") is not None or (branch is not None and bool(_leaves(branch)))
+
+
+def _end_of_loop(statement: Node) -> int:
+    """Where the loop or `switch` around a statement ends; 0 if there is none."""
+    outer = statement.parent
+    while outer is not None and outer.type not in _LEFT_BY_JUMPS:
+        outer = outer.parent
+    return outer.end_byte if outer is not None else 0
+
+
+def _case(statement: Node, node: Node) -> int | None:
+    if not contains(statement, node):
+        return None
+    outer: Node | None = node
+    while outer is not None and outer != statement:
+        if outer.type == "case_statement" and outer.parent is not None and outer.parent.parent == statement:
+            return outer.id
+        outer = outer.parent
+    return None
+
+
+def _leaves(branch: Node) -> str:
+    """The kind of the statement by which a branch is left at its end; empty if it is not."""
+    last = branch if branch.type != "compound_statement" else (branch.named_children or [branch])[-1]
+    return last.type if last.type in ("return_statement", "continue_statement", "break_statement") else ""

@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Report decisions of host code on a compute capability, which AMD counts differently.
+
+`prop.major` of AMD's GPUs is a part of their own number: 9 on gfx90a and gfx942, 11 on gfx1100, 12 on gfx1201. A floor
+up to 8, `prop.major >= 7`, holds on all of them, as on new GPUs of NVIDIA's, and is not mentioned. Code for one
+generation (`== 8`), or for 9 and up, is taken by accident or not at all, and so is what a program chooses by a number
+that it makes of both parts: `major * 10 + minor`. That is for a person, because text does not show what the number
+means. The number is followed to where it decides: through variables, members, arguments, results of functions, pairs
+and containers. If it goes to a function that is not among the files, the finding says so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from hipport.analysis.functions import function_at
+from hipport.core.edits import Span
+from hipport.core.finding import Certainty, Finding
+from hipport.engine.pipeline import Pass
+from hipport.program.project import Component, Project
+from hipport.syntax.cpp import Cpp, word_before
+from hipport_passes.device.lost_code import lost
+from hipport_passes.device.value_flow import NO_CALL, Place, reached, ways
+
+_PROPERTIES = re.compile(
+    rb"\b(?:cuda|hip)DeviceProp(?:_t)?\b(?:\s*>+)?[\s*&]*(?:const\b[\s*&]*)?(\w+)|"
+    rb"\b(\w+)\s*=\s*[\w:]*get(?:Current)?DeviceProperties\s*\("
+)
+_MAJOR = re.compile(
+    rb"(?P<object>\b(?P<name>[A-Za-z_]\w*)(?:\s*\[[^\[\]]*\]|\s*\([^()]*\))*)\s*\)?\s*(?:\.|->)\s*major\b(?!\s*(?:=(?!=)|\())"
+)
+# A pair is compared by its first part.
+_FIRST = rb"(?:(?:std\s*::\s*)?(?:make_)?(?:pair|tuple)\s*(?:<[^<>;]*>\s*)?[({]\s*)?"
+_COMPARED = re.compile(rb"\s*\)?\s*(?P<sign>==|!=|>=|>|<=|<)\s*" + _FIRST + rb"(?P<number>\d+)\b")
+# What is read of a container: `caps[device]`, `caps.at(device)`.
+_ITEM = re.compile(rb"(?:\s*\[[^][]*\]|\s*(?:\.|->)\s*(?:at|load|value|get|front|back)\s*\([^()]*\))+")
+_ARGUMENT = re.compile(rb"\s*[,)]")
+# Functions that decide nothing by a number, and macros.
+_HARMLESS = re.compile(
+    rb"(?i:.*print.*|.*log.*|.*format.*|.*str(?:ing)?|.*warn.*|.*err(?:or)?|.*trace.*|.*report.*|.*write.*|append|cat|arg)"
+    rb"|min|max|abs|move|forward|tie|make_\w+|pair|tuple|push(?:_back)?|emplace(?:_back)?|insert|store|assign|hash\w*|int|long|size_t|\w*_cast|[A-Z][A-Z0-9_]*"
+)
+_COMPARED_BEFORE = re.compile(rb"\b(?P<number>\d+)\s*(?P<sign>==|!=|>=|>|<=|<)\s*\(?\s*\Z")
+_MADE = re.compile(rb"\s*\)?\s*(?:\*\s*(?:10+|0x10)\b|<<\s*(?:4|8)\b)")
+_MADE_BEFORE = re.compile(rb"\b(?:10+|0x10)\s*\*\s*\(?\s*\Z")
+# What a pair is taken apart into: the number is the first part of it.
+_TAKEN_APART = re.compile(rb"(?:\bauto\b[\s&]*\[|\btie\s*\()\s*(?P<first>\w+)\s*,(?P<others>[\w\s,]+)[\])]")
+_NAMES_ARCHITECTURE = re.compile(rb"\"(?:[^\"\n]*\b)?(?:sm|compute)_?\"")
+# What is called in front of a bracket.
+_CALLED = re.compile(rb"([A-Za-z_]\w*)\s*(?:<[^<>;(){}]*>\s*)?\(\Z")
+_DEFINED = re.compile(rb"(?:#[ \t]*define[ \t]+|\b(?:struct|class|enum)\s+|\busing\s+)(\w+)")
+_MACRO = re.compile(rb"#[ \t]*define[ \t]+\w+\(([^()]*)\)((?:[^\\\n]|\\.|\\\r?\n)*)")
+_CHOSEN = re.compile(rb"\bswitch\s*\(\s*\Z")
+_PRINTED = re.compile(rb"(?i:printf|\bcout\b|\bcerr\b|\bprint\w*|\blog\w*)")
+# `std::greater_equal<>{}(major, 9)`, `std::cmp_less(major, 9)`
+_FUNCTION = re.compile(
+    rb"\b(?:cmp_)?(?P<name>greater|less|greater_equal|less_equal|(?:not_)?equal(?:_to)?)\s*(?:<[\w\s:]*>\s*)?"
+    rb"(?:\(\s*\)\s*|\{\s*\}\s*)?\(\s*(?:(?P<number>\d+)\s*,\s*)?\(?\s*\Z"
+)
+_SECOND = re.compile(rb"\s*\)?\s*,\s*(?P<number>\d+)\s*\)")
+_SIGNS = {
+    b"greater": b">",
+    b"less": b"<",
+    b"greater_equal": b">=",
+    b"less_equal": b"<=",
+    b"equal": b"==",
+    b"not_equal": b"!=",
+}
+# A table that is read at the number.
+_SUBSCRIPT = re.compile(rb"[\w)\]]\s*\[\s*\Z")
+_SUBSCRIPT_END = re.compile(rb"\s*(?:-\s*\d+\s*)?\]")
+_TURNED = {b"<": b">", b">": b"<", b"<=": b">=", b">=": b"<="}
+_ADVICE = (
+    "on AMD the number counts differently, gfx90a 9.0, gfx942 9.4, gfx1100 11.0: ask gcnArchName, or for the feature "
+    "that is meant"
+)
+
+
+def find(source: Cpp, project: Project) -> Iterator[Finding]:
+    """Yield a finding per decision by the major part of a capability on which AMD is no newer NVIDIA."""
+    code = source.code
+    if source.begun_as_hip:
+        return
+    gone = project.component(source).fact(lost)
+    for span, end in sorted({*_read(source, project), *_followed(source, project)}):
+        before = code[max(0, span.start - 200) : span.start]
+        what = source[span].decode("utf-8", "replace")
+        what = what if "(" in what else what.replace(")", "")  # `(properties).major`, of a macro
+        floor = _floor(code, end, before)
+        missing = [each for each in gone if floor is not None and each.capability[0] == floor]
+        if missing:
+            message = (
+                f"{what} chooses code here that AMD lacks, by a number that AMD GPUs meet by accident: "
+                f"{missing[0]}; ask for AMD in front of it, or port that code"
+            )
+            yield Finding(span, "missing_code", message, certainty=Certainty.MANUAL)
+        elif _decides(code, end, before):
+            yield Finding(span, "decision", f"{what} decides here: {_ADVICE}", certainty=Certainty.MANUAL)
+        elif _NAMES_ARCHITECTURE.search(source.text, *_statement(code, span.start)):
+            message = f"makes the name of an NVIDIA architecture of {what}; on AMD it is gcnArchName"
+            yield Finding(span, "arch_name", message, certainty=Certainty.MANUAL)
+        elif called := _handed_on(source, project, span, end):
+            message = f"{what} is handed on to {called.decode()}, into which it could not be followed: {_ADVICE}"
+            yield Finding(span, "not_followed", message, certainty=Certainty.MANUAL)
+
+
+def _handed_on(source: Cpp, project: Project, span: Span, end: int) -> bytes:
+    """Return the function that is given the number and is not among the files; empty if it goes nowhere unknown."""
+    if _ARGUMENT.match(source.code, end) is None:
+        return b""
+    opening, depth = span.start - 1, 0
+    while opening >= max(0, span.start - 400) and (depth or source.code[opening : opening + 1] != b"("):
+        character = source.code[opening : opening + 1]
+        if character in (b";", b"{", b"}"):
+            return b""
+        depth += 1 if character in (b")", b"]") else -1 if character in (b"(", b"[") else 0
+        opening -= 1
+    match = _CALLED.search(source.code, max(0, opening - 200), opening + 1)
+    if match is None or match[1] in NO_CALL or _HARMLESS.fullmatch(match[1]) or word_before(source.code, match.start()):
+        return b""
+    return b"" if match[1] in project.component(source).fact(_named) else match[1]
+
+
+def _named(component: Component) -> frozenset[bytes]:
+    """The functions that a program has, its classes, and its macros."""
+    files = [each for each in component if isinstance(each, Cpp)]
+    found = {name for each in files for name in ways(each).named}
+    return frozenset(found | {match[1] for each in files for match in _DEFINED.finditer(each.code)})
+
+
+def _read(source: Cpp, project: Project) -> Iterator[tuple[Span, int]]:
+    """Yield where the number is read of the properties of a device, and where that ends."""
+    names = project.together(source, _properties) if b"major" in source.words else frozenset()
+    for match in _MAJOR.finditer(source.code) if b"major" in source.words else ():
+        if (match["name"] in names or b"DeviceProperties" in match["name"]) and not source.ported(match.start()):
+            yield Span(*match.span()), match.end()
+
+
+def _statement(code: bytes, offset: int) -> tuple[int, int]:
+    ends = [match.end() for match in re.finditer(rb"[;{}]", code[max(0, offset - 200) : offset])]
+    after = re.compile(rb"[;{}]").search(code, offset)
+    return max(0, offset - 200) + (ends[-1] if ends else 0), after.start() if after else len(code)
+
+
+def _followed(source: Cpp, project: Project) -> Iterator[tuple[Span, int]]:
+    """Yield the names that stand for such a number where they are read, and where what is read ends."""
+    places = project.component(source).fact(_places)
+    if not places:
+        return
+    code, known = source.code, ways(source)
+    apart = [*_TAKEN_APART.finditer(code)]
+    others = {word for match in apart for word in re.findall(rb"\w+", match["others"])} - {m["first"] for m in apart}
+    for span, name in source.names(frozenset(place[1] for place in places)):
+        if name in others or source.ported(span.start):
+            continue
+        member = re.search(rb"(?:\.|->)\s*\Z", code[max(0, span.start - 8) : span.start]) is not None
+        opening = re.compile(rb"\s*\(").match(code, span.end)
+        closing = source.closing(opening.end() - 1) if opening else None
+        if closing is not None:
+            place: Place = ("result", name, 0)
+        elif member:
+            place = ("member", name, 0)
+        else:
+            place = known.place(function_at(source, span.start), name)
+        if place in places and not (member and name == b"major"):
+            end = closing + 1 if closing is not None else span.end
+            item = _ITEM.match(code, end)
+            yield span, item.end() if item else end
+
+
+def _places(component: Component) -> dict[Place, bool]:
+    """The places of a program that hold the major part of a capability."""
+    files = [each for each in component if isinstance(each, Cpp)]
+    names = frozenset[bytes]().union(*(each.fact(_properties) for each in files))
+    start: dict[Place, bool] = {}
+    for each in files if names or any(b"DeviceProperties" in each.code for each in files) else ():
+        for value, target in ways(each).read.get(b"major", ()) if b"major" in each.words else ():
+            match = _MAJOR.search(value)
+            if match is not None and (match["name"] in names or b"DeviceProperties" in match["name"]):
+                start[target] = True
+    return reached(component, start)
+
+
+def _properties(source: Cpp) -> frozenset[bytes]:
+    """Variables, parameters and members that are the properties of a device."""
+    if b"DevicePro" not in source.code:
+        return _of_macros(source) if b"major" in source.words else frozenset()
+    return frozenset(match[1] or match[2] for match in _PROPERTIES.finditer(source.code)) | _of_macros(source)
+
+
+def _of_macros(source: Cpp) -> frozenset[bytes]:
+    """The parameters of macros of which both parts of a capability are read."""
+    found = set[bytes]()
+    for match in _MACRO.finditer(source.code):
+        for name in re.findall(rb"\w+", match[1]):
+            parts = re.findall(rb"\b%b\s*\)?\s*(?:\.|->)\s*(major|minor)\b" % name, match[2])
+            found |= {name} if len(set(parts)) > 1 else set()
+    return frozenset(found)
+
+
+def _decides(code: bytes, end: int, before: bytes) -> bool:
+    if (asked := _asked(code, end, before)) is not None:
+        return _parts(*asked)
+    if _SUBSCRIPT.search(before) and _SUBSCRIPT_END.match(code, end):
+        return True
+    if _CHOSEN.search(before):
+        return True
+    statement = re.split(rb"[;{}]", before)[-1]
+    return (_MADE.match(code, end) or _MADE_BEFORE.search(before)) is not None and not _PRINTED.search(statement)
+
+
+def _floor(code: bytes, end: int, before: bytes) -> int | None:
+    """Return the number that a floor asks for, `major >= 7`, if that is what stands there."""
+    sign, number = _asked(code, end, before) or (b"", 0)
+    return number + (sign == b">") if sign in (b">=", b">") else None
+
+
+def _asked(code: bytes, end: int, before: bytes) -> tuple[bytes, int] | None:
+    """Return the sign and the number that what ends at `end` is compared with, as if it stood on the left."""
+    if (after := _COMPARED.match(code, end)) is not None:
+        return after["sign"], int(after["number"])
+    if (ahead := _COMPARED_BEFORE.search(before)) is not None:
+        return _TURNED.get(ahead["sign"], ahead["sign"]), int(ahead["number"])
+    if (function := _FUNCTION.search(before)) is None:
+        return None
+    sign = _SIGNS[function["name"].removesuffix(b"_to")]
+    if function["number"] is not None:
+        return _TURNED.get(sign, sign), int(function["number"])
+    second = _SECOND.match(code, end)
+    return (sign, int(second["number"])) if second is not None else None
+
+
+def _parts(sign: bytes, number: int) -> bool:
+    """Whether AMD's answer is not that of GPUs of NVIDIA's that have all that those before them had."""
+    if sign in (b"==", b"!="):
+        return number < 100  # 9999 was that of CUDA's emulator.
+    return number > (8 if sign in (b">=", b"<") else 7)
+
+
+PASS = Pass(Cpp, find)

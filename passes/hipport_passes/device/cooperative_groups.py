@@ -1,0 +1,251 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Replace CUDA's cooperative groups by hipport's where a program uses of them what HIP lacks or does for 64 lanes.
+
+HIP has blocks, grids and tiles whose shuffles mean the same. It has no reductions, scans and labeled partitions before
+ROCm 7.13, no votes of tiles, `num_threads` or tiles of tiles in older releases, and its `coalesced_threads()` are those
+of a wavefront, up to 64, of which it tells in 64 bits. A program that uses any of these gets `hipport/groups.h` and its
+namespace, `hipport::cooperative_groups`, in all files that belong together. The groups there are of the 32 lanes
+of a warp, as CUDA's. A program that uses none of them stays as it is. Clusters and tiles of several warps are reported.
+
+The lanes of a group wait for each other in CUDA, wherever they are; on AMD a call has the active lanes of one branch
+and one iteration of a loop. If those may not be all lanes of the group, the change is REVIEW, at each such call and
+where the groups come from; in a program that keeps HIP's groups such a call is reported.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from hipport.analysis.collective_summary import Collectives
+from hipport.analysis.convergence import meetings
+from hipport.analysis.group_types import COLLECTIVE, FOUND_OUT, called
+from hipport.core.edits import Edit, Span
+from hipport.core.finding import Certainty, Finding
+from hipport.core.tables import load
+from hipport.engine.pipeline import Pass
+from hipport.program.own_headers import header, together
+from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp, within
+from hipport.syntax.declarations import member_or_qualified
+from hipport_passes.device.warp_intrinsics import assumption
+
+_HEADERS = frozenset(f"cooperative_groups{part}.h" for part in ("", "/reduce", "/scan", "/memcpy_async"))
+_RUNTIME = ("cuda_runtime", "cuda.h", "hip/hip_runtime.h", "torch/", "ATen/", "c10/cuda/")
+_NAMESPACE = re.compile(rb"\bcooperative_groups\b")
+#: Another name for the namespace, and its opening.
+ALIAS = re.compile(rb"\bnamespace\s+(\w+)\s*=\s*(?:::\s*)?cooperative_groups\s*;")
+OPENED = re.compile(rb"\busing\s+namespace\s+(?:::\s*)?cooperative_groups\s*;")
+_TILE = re.compile(
+    rb"\b(\w+)\s*(?:=|\(|\{)\s*(?:\w+\s*::\s*)*tiled_partition\b|\bthread_block_tile\s*<[^;(){}]*>\s*&?\s*(\w+)"
+)
+_PARTITION = re.compile(rb"\btiled_partition\s*<\s*(\w+)\s*>\s*\(\s*(\w+)\s*\)")
+# In front of a name: its namespace, or of what it is a member.
+_SPACE = re.compile(rb"(?:(\w+)\s*::|\.|->|::)\s*$")
+_COLLECTIVES = Collectives(COLLECTIVE, FOUND_OUT, re.compile(rb"__syncthreads\w*"), called)
+_USED = re.compile(rb"\s*(?:<[^;{}()]*>\s*)?[({>]")
+_WIDE = re.compile(rb"\btiled_partition\s*<\s*(64|128|256|512|1024)\s*>")
+
+
+class _Beyond(NamedTuple):
+    """What a program may use that HIP lacks: names in the namespace, members, and what AMD lacks altogether."""
+
+    named: frozenset[bytes]
+    members: frozenset[bytes]
+    member_calls: re.Pattern[bytes]
+    of_types: re.Pattern[bytes]
+    absent: frozenset[bytes]
+
+
+@cache
+def _beyond() -> _Beyond:
+    table = load(Path(__file__).with_suffix(".own.toml"))
+    named, members = (frozenset(table["beyond"][key].encode().split()) for key in ("names", "members"))
+    # A tensor may have the same members, without arguments.
+    calls = rb"(?:\.|->)\s*(?:(?:" + b"|".join(sorted(members)) + rb")\s*\(|(?:any|all)\s*\(\s*[^\s)])"
+    absent = frozenset(name.encode() for name in table["absent"])
+    # Of the type, without a tile: HIP's has no `num_threads`, and its `size` is no constant.
+    of_types = rb"\bdecltype\s*\([^()]*\)\s*::\s*(?:size|num_threads|meta_group_size)\s*\(|\w::\s*num_threads\s*\("
+    return _Beyond(named, members | {b"any", b"all"}, re.compile(calls), re.compile(of_types), absent)
+
+
+def find(source: Cpp, project: Project) -> Iterator[Finding]:
+    """Yield a finding per include and per use of the namespace, and per use of what AMD lacks."""
+    facts = project.together(source, _facts)
+    # Where a first run has put hipport's groups, a merge may bring the namespace of CUDA's back, without the header.
+    again = (b"", b"hipport") in facts and (b"", b"hip") not in facts and project.together(source, _spelt)
+    if not project.together(source, _includes) and not again:
+        # Ported already, by whom ever: what AMD lacks is still to be done.
+        if facts & {(b"", b"hip"), (b"", b"hipport")}:
+            yield from _absent(source)
+        if (b"", b"hip") in facts and (b"", b"hipport") not in facts:
+            yield from _left_apart(source, project)
+        return
+    yield from _absent(source)
+    # A program that has HIP's groups beside CUDA's is ported already.
+    if (b"", b"hip") in facts:
+        return
+    if not _needed(facts) and not again:
+        if project.target.rocm < (6, 4):
+            yield from _ordered(source)
+        yield from _left_apart(source, project)
+        return
+    namespaces = _namespaces(source)
+    includes = [
+        include
+        for include in source.includes
+        if include.path in _HEADERS and not within(include.directive.start, source.cuda_only)
+    ]
+    if not namespaces and not includes:
+        return
+    path, own = header(source, project, "groups.h")
+    creates = together(own)
+    included = any(include.path.endswith("hipport/groups.h") for include in source.includes)
+    apart = list(_apart(source, project))
+    elsewhere = (
+        why
+        for other in project.component(source)
+        if isinstance(other, Cpp) and other is not source
+        for _, why in _apart(other, project)
+    )
+    certainty, assumes = Certainty.SAFE, ""
+    # What is said of the first call is said here, too: all files are changed or none, or the groups would be of two
+    # kinds. To a person it is one assumption.
+    why = apart[0][1] if apart else next(elsewhere, "")
+    if len({each for _, each in apart}) > 1:
+        why += ", and what is said of other calls"
+    if why:
+        certainty, assumes = Certainty.REVIEW, f"; assumes that {why}"
+    shared: tuple[Edit, ...] = ()
+    for include in includes:
+        span = _line(source, include.directive) if included else include.target
+        message = f"<{include.path}> → hipport's groups, of the 32 lanes of a warp{assumes}"
+        edits = (Edit(span, b"" if included else path),)
+        shared = shared or edits
+        yield Finding(include.target, "header", message, edits, certainty, creates)
+        included = True
+    for span in namespaces:
+        message = f"cooperative_groups → hipport::cooperative_groups{assumes}"
+        edits = (Edit(Span(span.start, span.start), b"hipport::"),)
+        shared = shared or edits
+        yield Finding(span, "groups", message, edits, certainty, creates)
+    for span, why in apart:
+        message = f"{source[span].decode()} of a group of hipport's; assumes that {why}"
+        yield Finding(span, "apart", message, shared, Certainty.REVIEW, creates)
+
+
+def _namespaces(source: Cpp) -> list[Span]:
+    """Return where CUDA's namespace is named: what only HIP sees used the groups of the header that goes, too."""
+    return [
+        Span(*match.span())
+        for match in _NAMESPACE.finditer(source.code)
+        if not within(match.start(), source.cuda_only) and not member_or_qualified(source.code, match.start())
+    ]
+
+
+def _spelt(source: Cpp) -> frozenset[bool]:
+    return frozenset({True}) if b"cooperative_groups" in source.words and _namespaces(source) else frozenset()
+
+
+def _left_apart(source: Cpp, project: Project) -> Iterator[Finding]:
+    """Report the calls of HIP's groups that lanes may make apart."""
+    for span, why in _apart(source, project):
+        message = (
+            f"lanes of a group do not wait for each other on AMD: make sure that {why}, or take the call out of it"
+        )
+        yield Finding(span, "apart", message, certainty=Certainty.MANUAL)
+
+
+def _apart(source: Cpp, project: Project) -> Iterator[tuple[Span, str]]:
+    """Yield the calls that lanes of one group may make apart, and what must hold for them to be right."""
+    for offset, meeting in sorted(meetings(source, project, _COLLECTIVES).items()):
+        if not source.ported(offset):
+            end = re.compile(rb"\w+").match(source.code, offset)
+            span = Span(offset, end.end() if end else offset)
+            yield span, assumption(source, project, meeting, offset, "of its group")
+
+
+def _ordered(source: Cpp) -> Iterator[Finding]:
+    """The header of HIP 5.2 needs the runtime's in front of it; that of 6.4 brings it."""
+    for include in source.includes:
+        if include.path.startswith(_RUNTIME):
+            return
+        if include.path == "cooperative_groups.h" and not source.ported(include.directive.start):
+            start = include.directive.start
+            message = "HIP's cooperative groups need hip/hip_runtime.h in front of them before ROCm 6.4"
+            edit = Edit(Span(start, start), b"#include <hip/hip_runtime.h>" + source.newline)
+            yield Finding(include.target, "order", message, (edit,))
+            return
+
+
+def _absent(source: Cpp) -> Iterator[Finding]:
+    """What AMD lacks: one for each line, as what a line has of it is one thing to do."""
+    advice: dict[str, str] = load(Path(__file__).with_suffix(".own.toml"))["absent"]
+    uses = [(span, name.decode()) for span, name in source.names(_beyond().absent)]
+    if b"tiled_partition" in source.words:
+        uses += [(Span(*match.span()), f"a tile of {match[1].decode()} lanes") for match in _WIDE.finditer(source.code)]
+    lines: set[int] = set()
+    for span, what in sorted(uses):
+        line = source.position(span.start)[0]
+        if line not in lines and not source.ported(span.start):
+            lines.add(line)
+            message = f"{what}: {advice.get(what, advice['block_tile_memory'])}"
+            yield Finding(span, "absent", message, certainty=Certainty.MANUAL)
+
+
+def _needed(facts: frozenset[tuple[bytes, bytes]]) -> bool:
+    spaces = {name for space, name in facts if space == b"namespace"} | {b"cooperative_groups"}
+    opened = (b"using", b"") in facts
+    return (b"member", b"") in facts or any(space in spaces or (opened and space == b"call") for space, _ in facts)
+
+
+def _includes(source: Cpp) -> frozenset[str]:
+    """The headers of cooperative groups that the file includes."""
+    if b"cooperative_groups" not in source.text:
+        return frozenset()
+    return frozenset(include.path for include in source.includes if include.path in _HEADERS)
+
+
+def _facts(source: Cpp) -> frozenset[tuple[bytes, bytes]]:
+    """What the file says of groups: (space, name) of `space::name`, and under names of our own the rest."""
+    code = source.code
+    spelt = b"cooperative_groups" in code
+    found = {(b"namespace", name) for name in (ALIAS.findall(code) if spelt else ())}
+    if any(include.path == "hip/hip_cooperative_groups.h" for include in source.includes):
+        found.add((b"", b"hip"))
+    if any(include.path.endswith("hipport/groups.h") for include in source.includes):
+        found.add((b"", b"hipport"))
+    if spelt and OPENED.search(code):
+        found.add((b"using", b""))
+    if b"roup" not in code and b"tile" not in code:
+        return frozenset(found)
+    beyond = _beyond()
+    for span, name in source.names(beyond.named, _USED):
+        before = _SPACE.search(code, max(0, span.start - 60), span.start)
+        if before is None:
+            found.add((b"call", name))
+        elif before[1]:
+            found.add((before[1], name))
+    partitions = _PARTITION.findall(code) if b"tiled_partition" in source.words else []
+    tiles = {first or second for first, second in _TILE.findall(code)} if partitions else set()
+    called = not beyond.members.isdisjoint(source.words) and beyond.member_calls.search(code)
+    if not called and not source.words.isdisjoint((b"decltype", b"num_threads")):
+        called = beyond.of_types.search(code)
+    if called or any(parent in tiles for _, parent in partitions):
+        found.add((b"member", b""))
+    return frozenset(found)
+
+
+def _line(source: Cpp, directive: Span) -> Span:
+    """Return the whole line of `directive`, or the directive alone if the line has more."""
+    start = directive.start - (source.position(directive.start)[1] - 1)
+    match = re.compile(rb"[ \t]*(?:\r\n|\n|\r|$)").match(source.text, directive.end)
+    if match is None or source.text[start : directive.start].strip():
+        return directive
+    return Span(start, match.end())
+
+
+PASS = Pass(Cpp, find)

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Report kernels that launch kernels, and calls of CUDA's runtime in device code: AMD's GPUs do neither.
+
+Such a launch does not compile with hipcc. Calls that CUDA's runtime answers on the device too, `cudaGetErrorString` and
+`cudaDeviceSynchronize` for example, are of the host in HIP. What stands in a lambda or a host function is left alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from hipport.analysis.functions import DEVICE, HOST
+from hipport.core.finding import Certainty, Finding
+from hipport.engine.pipeline import Pass
+from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp
+from hipport.syntax.cuda import launches
+from hipport.syntax.declarations import heads
+
+# What CUDA's runtime has on the device: CUDA C++ Programming Guide 13.0, "CUDA Dynamic Parallelism", "API Reference".
+_CALL = re.compile(rb"\s*\(")
+_RUNTIME = re.compile(
+    rb"(?:cuda|hip)(?:DeviceSynchronize|GetLastError|PeekAtLastError|GetErrorString|GetErrorName|StreamCreateWithFlags"
+    rb"|StreamDestroy|StreamWaitEvent|EventCreateWithFlags|EventRecord|EventDestroy|GetDevice|GetDeviceCount"
+    rb"|DeviceGetAttribute|FuncGetAttributes|MemcpyAsync|MemsetAsync|Malloc|Free)"
+)
+
+
+def find(source: Cpp, project: Project) -> Iterator[Finding]:
+    """Yield a finding per launch and per call of the runtime in device code."""
+    code = source.code
+    if b"__global__" not in code and b"__device__" not in code:
+        return
+    if b"<<<" in code:
+        for launch in launches(source):
+            if _on_device(source, launch.brackets.start):
+                message = (
+                    "a kernel cannot launch a kernel on AMD: launch it from the host, once this one has said what is "
+                    "to do, or put the work in a queue that the blocks of one kernel take it from"
+                )
+                yield Finding(launch.brackets, "launch", message, certainty=Certainty.MANUAL)
+    for span, called in source.names(_RUNTIME, _CALL):
+        if _on_device(source, span.start, only_device=True):
+            name = called.decode()
+            advice = "print the number" if "GetError" in name else "call it on the host"
+            message = f"{name} is of the host in HIP: {advice}"
+            yield Finding(span, "runtime", message, certainty=Certainty.MANUAL)
+
+
+def _on_device(source: Cpp, offset: int, only_device: bool = False) -> bool:
+    """Say whether `offset` is in code of the device; with `only_device`, in none of the host's too."""
+    if source.directive(offset) or source.ported(offset):
+        return False
+    for head in heads(source, offset):
+        text = source.code[head.start : head.end]
+        if DEVICE.search(text):
+            return not (only_device and HOST.search(text)) and not _for_one_side(source, head.end, offset)
+    return False
+
+
+def _for_one_side(source: Cpp, start: int, offset: int) -> bool:
+    """Say whether a condition inside of the function on being device code decides: `#ifndef __CUDA_ARCH__`, say."""
+    return any(
+        start <= group[0].span.start
+        and group[0].span.end <= offset < group[-1].span.start
+        and any(b"__CUDA_ARCH__" in part.condition or b"__HIP_DEVICE_COMPILE__" in part.condition for part in group)
+        for group in source.conditionals
+    )
+
+
+PASS = Pass(Cpp, find)

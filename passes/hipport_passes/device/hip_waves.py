@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Report code for AMD whose number of lanes does not hold on the GPUs that the port is for.
+
+Somebody's own code for HIP may count on 64 lanes in numbers, which is right on CDNA and on no GPU of the families
+gfx10, gfx11 and gfx12, whose wavefronts have 32: with such a GPU among the targets it is reported. So is
+`__AMDGCN_WAVEFRONT_SIZE`, with underscores behind it or without: the compiler's macro was deprecated with ROCm 6.4 and
+is gone from later releases, and the compilation for the host never knew it (ROCm's release notes and issue 4121,
+read in 2025). Nothing is changed: it is the program's own code for AMD.
+
+Nor is PyTorch's `C10_WARP_SIZE` a constant for the host: it is what the device answers there, by headers of today, and
+64 by older ones, while device code has 32 or 64, so that `kernel<C10_WARP_SIZE>` is no kernel, or another than the
+device's (torch/headeronly/macros/Macros.h of PyTorch 2.13, read on 2026-11-27). Where it is written as a constant and
+no pass has made it 32, it is reported.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from hipport.analysis.constant_values import value_in
+from hipport.analysis.functions import function_at, functions
+from hipport.core.edits import Span
+from hipport.core.finding import Certainty, Finding
+from hipport.engine.pipeline import Pass
+from hipport.program.project import Component, Project
+from hipport.syntax.cpp import Cpp, within
+from hipport_passes.device.waves.marks import COUNTED, WAVE_FUNCTION, any_gpu, counted, own_names
+from hipport_passes.device.waves.sizes import named_as_warp, sized
+
+_REMOVED = re.compile(rb"\b__AMDGCN_WAVEFRONT_SIZE(?:__)?\b")
+#: Shuffles that begin at half of 64, where their distance is a constant.
+_LOOP = re.compile(
+    rb"\bfor\s*\([^;(){}=]*=\s*(?P<start>[^;{}=]+);[^{};]*;[^{};]*(?:>>=|/=|/\s*2|>>\s*1)",
+)
+_SHUFFLE = re.compile(rb"\b(?:__shfl(?:_up|_down|_xor)?|__builtin_amdgcn_readlane)\s*(?=\()")
+#: `if (warpSize == 64)`, in front of what it decides.
+_IF_64 = re.compile(rb"\bif\s*(?:constexpr\s*)?\([^;{}]*?(?:\bwarpSize\b|[=>]\s*(?:64|32)\b)[^;{}]*\)\s*\{?[^;{}]*\Z")
+#: All lanes of 64, as they are compared with a ballot, and the last of them.
+_ALL = re.compile(
+    rb"(?:==|!=)\s*\(?\s*(?:~\s*\(?\s*0[uU]?[lL]{1,2}[uU]?|0[xX][fF]{16}|U(?:LLONG|INT64)_MAX|"
+    rb"\(\s*(?:unsigned\s+long\s+long|uint64_t)\s*\)\s*-\s*1|~\s*(?:unsigned long long|uint64_t)\s*[({]\s*0)"
+)
+_LAST = re.compile(rb"\b(?i:\w*lane\w*)(?:\(\))?\s*[=!]=\s*(?P<last>[\w:]+(?:\s*-\s*1)?)")
+#: PyTorch's size of a warp, and macros that stand for it.
+_OF_PYTORCH = re.compile(rb"\bC10_WARP_SIZE\b")
+_STANDS_FOR_IT = re.compile(rb"#[ \t]*define[ \t]+(\w+)[ \t]+\(?[^\r\n]*\bC10_WARP_SIZE\b")
+#: In front of what has to be a constant, from where the statement begins.
+_CONSTANT = re.compile(
+    rb"\b(?:constexpr|consteval|enum|static_assert|case|template)\b|\bstatic\s+const\b|\[[^\[\]]*\Z|"
+    rb"\b__launch_bounds__\s*\([^()]*\Z"
+)
+# Around an argument of a template.
+_OPENS, _CLOSES = re.compile(rb"\w\s*<(?![<=])[^;(){}<>=]*\Z"), re.compile(rb"[^;(){}<>=?:|]*>(?!=)")
+_DEVICE = re.compile(rb"\b(?:__device__|__global__|C10_DEVICE|C10_HOST_DEVICE)\b")
+_DEVICE_ALONE = re.compile(rb"\b(?:__device__|C10_DEVICE)\b")
+_OTHERS = "GPUs of the families gfx10, gfx11 and gfx12 have 32"
+
+
+def find(source: Cpp, project: Project) -> Iterator[Finding]:
+    """Yield a finding for each function and size that counts on 64 lanes, and one for the macro that is gone."""
+    yield from _removed(source)
+    yield from _no_constant(source, project)
+    if 32 not in project.target.wavefronts or not (source.hip_only or source.begun_as_hip):
+        return
+    for match in source.fact(sized):
+        place = match.start("value")
+        wide = match["value"][:2] in (b"64", b"0x") and named_as_warp(match["name"])
+        if wide and _for_amd(source, place) and any_gpu(source, place):
+            yield Finding(
+                Span(match.start("name"), match.end("value")),
+                "fixed",
+                f"{match['name'].decode()} is 64 for AMD, and {_OTHERS}, which are among the targets: choose it by the "
+                "GPU, in device code by warpSize, on the host by asking the device",
+                certainty=Certainty.MANUAL,
+            )
+    component = project.component(source)
+    for function in functions(source) if WAVE_FUNCTION.search(source.code) else ():
+        start, end = function.body.start_byte, function.body.end_byte
+        if not any(_for_amd(source, each.start()) for each in WAVE_FUNCTION.finditer(source.code, start, end)):
+            continue
+        for span in sorted(_by_64(source, component, start, end)):
+            if _for_amd(source, span.start) and any_gpu(source, span.start):
+                said = b" ".join(source.code[span.start : span.end].split()).decode("utf-8", "replace")
+                yield Finding(
+                    span,
+                    "fixed",
+                    f"{function.name.decode()} counts on 64 lanes with `{said}`, and {_OTHERS}, which are among the "
+                    "targets: count by warpSize",
+                    certainty=Certainty.MANUAL,
+                )
+                break
+
+
+def _by_64(source: Cpp, component: Component, start: int, end: int) -> Iterator[Span]:
+    """Yield what in a function is for 64 lanes: counts of lanes, distances of shuffles, all of a ballot's bits."""
+    code = source.code
+    for match in COUNTED.finditer(code, start, end):
+        if counted(component, match) == 64:
+            yield Span(*match.span())
+    for match in _LOOP.finditer(code, start, end):
+        if value_in(component, match["start"]) == 32:
+            yield Span(*match.span())
+    for match in _SHUFFLE.finditer(code, start, end):
+        given = source.arguments(match.end())
+        far = given is not None and len(given) > 1 and 32 <= (value_in(component, source[given[1]]) or 0) < 64
+        if given and far and not _IF_64.search(code, max(start, match.start() - 200), match.start()):
+            yield Span(match.start(), given[1].end)
+    for match in _ALL.finditer(code, start, end):
+        yield Span(*match.span())
+    for match in _LAST.finditer(code, start, end):
+        if value_in(component, match["last"]) == 63:
+            yield Span(*match.span())
+
+
+def _removed(source: Cpp) -> Iterator[Finding]:
+    """Find the macro; one finding for a file."""
+    places = [match for match in _REMOVED.finditer(source.code) if not within(match.start(), source.cuda_only)]
+    # What a program defines itself, it has.
+    if not places or re.search(rb"#[ \t]*define[ \t]+" + places[0].group() + rb"\b", source.code):
+        return
+    more = f" (and {len(places) - 1} more in this file)" if len(places) > 1 else ""
+    yield Finding(
+        Span(*places[0].span()),
+        "removed",
+        f"{places[0].group().decode()}{more}: the compiler's macro is gone from current releases of ROCm, and then "
+        "counts as 0 in conditions; use warpSize in device code, ask the device on the host, or tell the families of "
+        "GPUs apart (__GFX9__ has 64 lanes)",
+        certainty=Certainty.MANUAL,
+    )
+
+
+def _no_constant(source: Cpp, project: Project) -> Iterator[Finding]:
+    """Find constants of the host that are PyTorch's size of a warp; one finding for a file."""
+    names = project.together(source, _standing_for_it)
+    files = [each for each in project.component(source) if isinstance(each, Cpp)]
+    if names.isdisjoint(source.words) or b"C10_WARP_SIZE" in own_names(files):
+        return
+    places = []
+    for span, name in source.names(names):
+        function = function_at(source, span.start)
+        if source.directive(span.start) is not None or source.ported(span.start):
+            continue
+        if function is not None and _DEVICE.search(function.head):
+            continue
+        begin = max(source.code.rfind(each, 0, span.start) for each in (b";", b"{", b"}"))
+        before = source.code[max(begin, span.start - 400) + 1 : span.start]
+        behind = re.split(rb"[;{]", source.code[span.end : span.end + 400])[0]
+        if function is None and _DEVICE_ALONE.search(behind):
+            continue  # A template of device code, or one of its parameters.
+        if begin >= 0 and re.search(rb"\benum\b[^;{}()]*\Z", source.code[max(0, begin - 200) : begin]):
+            before = b"enum"
+        given = _OPENS.search(before) and _CLOSES.match(behind)
+        if given or _CONSTANT.search(before):
+            places.append((span, name))
+    if not places:
+        return
+    span, name = places[0]
+    more = f" (and {len(places) - 1} more in this file)" if len(places) > 1 else ""
+    yield Finding(
+        span,
+        "no_constant",
+        f"{name.decode()}{more}: PyTorch's C10_WARP_SIZE is no constant for the host on ROCm, which asks the device, "
+        "and with older releases 64 there whatever the device has; choose between both by at::cuda::warp_size(), as in "
+        "`warp_size() == 64 ? f<64>() : f<32>()`, or take hipport::warp_size where 32 lanes are meant",
+        certainty=Certainty.MANUAL,
+    )
+
+
+def _standing_for_it(source: Cpp) -> frozenset[bytes]:
+    if b"C10_WARP_SIZE" not in source.words:
+        return frozenset()
+    found = (match[1] for match in _STANDS_FOR_IT.finditer(source.code) if not source.ported(match.start()))
+    return frozenset((b"C10_WARP_SIZE", *found))
+
+
+def _for_amd(source: Cpp, offset: int) -> bool:
+    """Whether HIP sees the place, and CUDA does not."""
+    return not within(offset, source.cuda_only) and (source.begun_as_hip or within(offset, source.hip_only))
+
+
+PASS = Pass(Cpp, find, at_backends=True)

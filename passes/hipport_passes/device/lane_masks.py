@@ -1,0 +1,517 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Repair masks of lanes and warp sizes where a program mixes AMD's 64 lanes with CUDA's 32.
+
+CUDA's own code needs nothing of this: `warp_intrinsics` keeps its masks at 32 bits, and so all that is done with them.
+What goes wrong is code that somebody began to port. HIP's `__ballot` has 64 bits on every GPU, and a variable,
+parameter, member or result of 32 that it comes into, `__popc`, `__ffs` and a shift of `1` lose half of them: it is
+replaced by the ballot of the 32 lanes of a warp, which is what such code makes of it, along all the ways that its
+value takes. A full mask of 64 bits given to an intrinsic of 32 lanes, and a warp size that is 64 for HIP, become those
+of a warp. Shuffles over the wavefront, in a function that counts lanes to 32, get that width. A function that reckons
+with 64 lanes in other places is reported instead. Code that is HIP's throughout, with 64 bits everywhere, stays.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from hipport.analysis import constant_values
+from hipport.analysis.functions import Function, arguments, called_name, function_at, functions, nodes
+from hipport.analysis.library_names import Names
+from hipport.analysis.value_propagation import Flow, Kind, result_of
+from hipport.core.edits import Edit, Span
+from hipport.core.finding import Certainty, Finding
+from hipport.engine.pipeline import Pass
+from hipport.program.own_headers import include
+from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp, within
+from hipport.syntax.declarations import declarations, member_or_qualified
+from hipport.syntax.preprocessor import exclusive
+from hipport_passes.device.waves.branches import of_branches
+from hipport_passes.device.waves.kinds import Wavefronts, hip_throughout
+from hipport_passes.device.waves.sizes import MASKED, OF_WARPS, of_hip
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_MASKED_NAMES = Names(MASKED)
+#: What has 64 bits with HIP and 32 with CUDA: HIP's functions, and a macro of PyTorch's for both.
+_WIDE = re.compile(
+    rb"__ballot|__ballot_sync|__activemask|__match_any_sync|__lanemask_[lg][te]|__lanemask_eq|WARP_BALLOT"
+)
+_OF_32_LANES = re.compile(rb"\b__ballot_sync\b|\bhipport::")
+_ALWAYS_WIDE = frozenset((b"WARP_BALLOT",))
+_HANDED = ((re.compile(rb"__shfl(?:_up|_down|_xor)?|WARP_SHFL\w*|__brevll"), 0),)
+#: Functions of 32 bits.
+_OF_32_BITS = re.compile(rb"__(?:popc|ffs|clz|brev)")
+_FULL_64 = re.compile(
+    rb"~\s*\(?\s*0[uU]?[lL]{1,2}[uU]?\s*\)?|0[xX][fF]{16}(?:[uU]?[lL]{0,2}|[lL]{1,2}[uU])|-1[lL]{1,2}|U(?:LLONG|INT64)_MAX"
+)
+#: `\bconst` in a form that a search finds by its first letter, many times as fast.
+_CONST = rb"c(?<!\wc)onst(?:expr)?\b"
+#: The numbers in those.
+_WIDE_NUMBER = re.compile(rb"0[uU]?[lL]\w*|0[xX][fF]{16}\w*|1[lL]\w*|U(?:LLONG|INT64)_MAX\w*")
+_FULL_DEFINED = re.compile(
+    rb"(?:#[ \t]*define[ \t]+(?P<macro>\w+)[ \t]+\(?[ \t]*(?:\([ \t]*(?:unsigned long long|uint64_t)[ \t]*\)[ \t]*)?|"
+    + _CONST
+    + rb"[\w\s:]*?\b(?P<constant>\w+)\s*(?:=|\{)\s*)(?P<value>"
+    + _FULL_64.pattern
+    + rb")"
+)
+_OF_32_LANES = re.compile(rb"\bhipport::\w+_sync\b")
+#: Lanes counted to 64, and a size that they may be counted to.
+_NATIVE = re.compile(
+    rb"[&]\s*(?:0x3[fF]|63|32|0x20)[uU]?\b|>>\s*(?:32|6)\b|[%/]\s*64\b|\b1[uU]?[lL]{1,2}[uU]?\s*<<|"
+    rb"\b(?:__lane_id|__builtin_amdgcn_mbcnt_\w+)\s*\(|[%/&]\s*\(*\s*(?P<size>(?!warpSize)\w*(?i:warp_?size)\w*)"
+)
+#: Lanes counted to 32.
+_LOGICAL = re.compile(rb"[&]\s*(?:0x1[fF]|31)[uU]?\b|[%/]\s*32[uU]?\b|>>\s*5\b")
+#: A branch for one size of wavefront.
+_ASKS_SIZE = re.compile(rb"\w\)?\s*(?:==|!=|>=?|<=?)\s*(?:32|64)[uU]?\b|\bsizeof\b")
+#: Lanes counted to `warpSize`, which `warp_size` makes 32 but where all is of wavefronts.
+_BY_SIZE = re.compile(rb"[%]\s*(?:hipport::warp_size|warpSize)\b|[&]\s*\(\s*(?:hipport::warp_size|warpSize)\s*-\s*1")
+#: HIP's shuffles, and PyTorch's for both, whose third argument is the width.
+_SHUFFLES = re.compile(rb"__shfl(?:_up|_down|_xor)?|WARP_SHFL(?:_UP|_DOWN|_XOR)?")
+#: All of these: files without any of them have nothing to do with masks.
+_OF_LANES = re.compile(b"|".join((MASKED.pattern, OF_WARPS, _WIDE.pattern, _SHUFFLES.pattern)))
+_NARROW_SHIFT = re.compile(rb"\(*\s*-?\s*[12][uU]?\s*\)*")
+_WORD = re.compile(rb"[A-Za-z_]\w*")
+
+
+#: The wavefront's size, as PyTorch tells it; and what of PyTorch's works on the whole wavefront.
+_OF_PYTORCH = (b"C10_WARP_SIZE", b"cuda::warp_size")
+_PYTORCH_SIZE = re.compile(
+    rb"(?<![\w:])(?:::)?(?:(?:at::cuda::)?(?P<name>C10_WARP_SIZE)\b|at::cuda::(?P<call>warp_size)\s*\(\s*\))"
+)
+_WAVEFRONTS = re.compile(rb"WARP_(?:SHFL\w*|BALLOT|ANY|ALL)|cuda_utils")
+
+
+class _Cut(NamedTuple):
+    """A place where 64 bits come into 32, and what takes them."""
+
+    function: Function
+    node: Node
+    taker: str
+
+
+def find(source: Cpp, project: Project) -> Iterator[Finding]:
+    """Yield findings of full masks, warp sizes, and 64-bit masks that are cut."""
+    if source.is_hipport_header or not project.together(source, _concerned):
+        return
+    if source.matched(MASKED) or source.fact(_full_masks):
+        yield from _full(source, project)
+    known = [*of_hip(source, project)]
+    yield from known
+    places = {each.span.start for each in known}
+    yield from (each for each in of_branches(source, project) if each.span.start not in places)
+    if any(size in source.code for size in _OF_PYTORCH):
+        yield from _warp_sizes(source, project)
+    if source.matched(_WIDE):
+        yield from _cut(source, project)
+    if source.matched(_SHUFFLES):
+        yield from _widths(source, project)
+
+
+def _concerned(source: Cpp) -> frozenset[bool]:
+    """Whether the file has anything to do with masks: the first look, at all files."""
+    ported = b"hipport" in source.words and _OF_32_LANES.search(source.code)
+    return frozenset({True}) if ported or source.matched(_OF_LANES) else frozenset()
+
+
+# ---- full masks
+
+
+def _full(source: Cpp, project: Project) -> Iterator[Finding]:
+    """Find full masks of 64 bits that are given to CUDA's intrinsics, and what defines them."""
+    if source.begun_as_hip and hip_throughout(source, project):
+        return  # There they are of the whole wavefront.
+    defined = project.together(source, _full_masks)
+    only_masks = {name for name in defined if not project.together(source, _other_uses) & {name}}
+    for span, _ in _MASKED_NAMES.uses(source, project):
+        given = source.given(span.end)
+        if given and (_FULL_64.fullmatch(source[given[0]]) or source[given[0]] in defined - only_masks):
+            yield _full_mask(given[0], source[given[0]])
+    for match in _FULL_DEFINED.finditer(source.code) if only_masks else ():
+        name = match["macro"] or match["constant"]
+        if name in only_masks and name in project.together(source, _mask_arguments):
+            yield _full_mask(Span(*match.span("value")), match["value"])
+
+
+def _full_mask(span: Span, text: bytes) -> Finding:
+    return Finding(
+        span,
+        "full",
+        f"{text.decode(errors='replace')} → 0xffffffffu: CUDA's masks have 32 bits",
+        (Edit(span, b"0xffffffffu"),),
+    )
+
+
+def _full_masks(source: Cpp) -> frozenset[bytes]:
+    if not source.matched(_WIDE_NUMBER):
+        return frozenset()
+    return frozenset(match["macro"] or match["constant"] for match in _FULL_DEFINED.finditer(source.code))
+
+
+def _mask_arguments(source: Cpp) -> frozenset[bytes]:
+    """The names that are given to CUDA's intrinsics as masks."""
+    return frozenset(name for name, _ in _first_arguments(source))
+
+
+def _first_arguments(source: Cpp) -> Iterator[tuple[bytes, int]]:
+    for span, _ in source.names(MASKED):
+        given = source.given(span.end)
+        if given:
+            yield source[given[0]], given[0].start
+
+
+def _other_uses(source: Cpp) -> frozenset[bytes]:
+    """The names that are used as something else than masks of CUDA's intrinsics, among all words of the file."""
+    places = {start for _, start in _first_arguments(source)}
+    places |= {
+        start
+        for match in _FULL_DEFINED.finditer(source.code)
+        for start in (match.start("macro"), match.start("constant"))
+    }
+    return frozenset(match.group() for match in _WORD.finditer(source.code) if match.start() not in places)
+
+
+# ---- warp sizes
+
+
+def _warp_sizes(source: Cpp, project: Project) -> Iterator[Finding]:
+    """Find warp sizes of PyTorch's in functions with intrinsics of 32 lanes."""
+    need, header = include(source, project, "warp.h")
+    if not project.together(source, _of_wavefronts) and any(
+        _OF_32_LANES.search(other.code) or (other.matched(MASKED) and next(_MASKED_NAMES.uses(other, project), None))
+        for other in project.component(source)
+        if isinstance(other, Cpp)
+    ):
+        # What a function without intrinsics takes for the size may be handed on to one that has them, or to a launch.
+        for match in _PYTORCH_SIZE.finditer(source.code):
+            group = "name" if match["name"] else "call"
+            start = match.start(group)
+            if source.ported(start) or _defines(source, start):
+                continue
+            message = (
+                f"{match[group].decode()} → hipport::warp_size: assumes that the program's warps are meant, "
+                "which have 32 lanes"
+            )
+            edits = (Edit(Span(*match.span()), b"hipport::warp_size"), *((need,) if need else ()))
+            yield Finding(Span(*match.span(group)), "size", message, edits, Certainty.REVIEW, (header,))
+        return
+    for function in functions(source):
+        body = source.code[function.node.start_byte : function.node.end_byte]
+        # Those of an earlier run are of 32 lanes, too.
+        masked = _OF_32_LANES.search(body) or any(True for _ in _unported(function, project))
+        if b"C10_WARP_SIZE" not in body or not masked:
+            continue
+        for match in re.finditer(rb"\b(?:at::cuda::)?C10_WARP_SIZE\b", body):
+            span = Span(function.node.start_byte + match.start(), function.node.start_byte + match.end())
+            if source.ported(span.start):
+                continue
+            if _WAVEFRONTS.search(body):
+                message = (
+                    "C10_WARP_SIZE and PyTorch's functions of warps are of the wavefront, this function's __…_sync of "
+                    "32 lanes: use one of them throughout"
+                )
+                yield Finding(span, "mixed", message, certainty=Certainty.MANUAL)
+                break
+            message = (
+                "C10_WARP_SIZE → hipport::warp_size: assumes that this means the program's warps, which have 32 lanes"
+            )
+            edits = (Edit(span, b"hipport::warp_size"), *((need,) if need else ()))
+            yield Finding(span, "size", message, edits, Certainty.REVIEW, (header,))
+
+
+def _defines(source: Cpp, offset: int) -> bool:
+    """Say whether a name at `offset` is what a directive defines or asks for, not what it stands for."""
+    directive = source.directive(offset)
+    return directive is not None and not re.match(
+        rb"#[ \t]*define[ \t]+\w+(?:\([^()]*\))?\s", source.code[directive.start : offset]
+    )
+
+
+def _of_wavefronts(source: Cpp) -> frozenset[bytes]:
+    """What the file uses whose warps are the wavefront: PyTorch's functions, kernels of native warps."""
+    return frozenset(source.matched(_WAVEFRONTS)) | frozenset((b"native",) if b"hipport::native" in source.code else ())
+
+
+def _unported(function: Function, project: Project) -> Iterator[Span]:
+    """Yield CUDA's intrinsics in a function that both compilers see."""
+    for span, _ in _MASKED_NAMES.uses(function.source, project):
+        if function.body.start_byte <= span.start < function.body.end_byte:
+            yield span
+
+
+# ---- shuffles
+
+
+def _widths(source: Cpp, project: Project) -> Iterator[Finding]:
+    """Find shuffles over the wavefront in functions that count lanes to 32."""
+    hip = source.begun_as_hip
+    own_names = project.declared(source, _own_shuffles)
+    wavefronts = project.component(source).fact(Wavefronts)
+    for span, name in source.names(_SHUFFLES):
+        if name in own_names or within(span.start, source.cuda_only) or source.directive(span.start):
+            continue
+        if not (name.startswith(b"WARP") or hip or within(span.start, source.hip_only)):
+            continue
+        given = source.given(span.end)
+        function = function_at(source, span.start)
+        if given is None or len(given) != 2 or function is None or member_or_qualified(source.code, span.start):
+            continue
+        body = function.text(function.body)
+        stays = b"warpSize" in body and wavefronts.of(function)
+        if b"C10_WARP_SIZE" in body or stays or _counts_64(function, project):
+            continue
+        if not _LOGICAL.search(body) and not _BY_SIZE.search(body):
+            continue
+        message = (
+            f"{name.decode()} is of the whole wavefront on AMD, and the function counts lanes to 32: a width of 32; "
+            "assumes that this means the program's warps, which have 32 lanes"
+        )
+        end = given[1].end
+        yield Finding(span, "width", message, (Edit(Span(end, end), b", 32"),), Certainty.REVIEW)
+
+
+def _own_shuffles(source: Cpp) -> frozenset[bytes]:
+    return frozenset(
+        declaration.name
+        for declaration in declarations(source, source.names(_SHUFFLES))
+        if declaration.scope is None and not declaration.conditional
+    )
+
+
+# ---- masks that are cut
+
+
+def _cut(source: Cpp, project: Project) -> Iterator[Finding]:
+    """Find 64-bit masks of HIP's that come into 32 bits."""
+    made = _made(source, project.together(source, _own))
+    if not made:
+        return
+    flow = Flow(project, source, Kind(_WIDE, _HANDED, 64))
+    cut: dict[Function, list[_Cut]] = {}
+    for function in flow.functions:
+        found = list(_places(function, flow))
+        if found:
+            cut[function] = found
+    for span, name in made:
+        for function in _users(source, span, flow):
+            reached = _reached(function, flow, cut, source, span)
+            if reached is not None:
+                # Where another branch keeps all its bits, GPUs with 64 lanes were thought of.
+                kept = any(
+                    function.body.start_byte <= other.start < function.body.end_byte
+                    and exclusive(source.conditionals, other.start, span.start)
+                    and _reached(function, flow, cut, source, other) is None
+                    for other, _ in made
+                )
+                yield _narrowed(source, project, span, name, reached, kept or _counts_64(function, project))
+                break
+
+
+def _counts_64(function: Function, project: Project) -> bool:
+    """Whether lanes are counted to 64 in a function."""
+    for match in _NATIVE.finditer(function.source.code, function.body.start_byte, function.body.end_byte):
+        if not match["size"] or constant_values.value(function.source, project, match["size"]) != 32:
+            return True
+    return False
+
+
+def _users(source: Cpp, span: Span, flow: Flow) -> Iterator[Function]:
+    """Yield the functions that have the mask that is made at `span`: the one around it, or those that use the macro."""
+    macro = source.directive(span.start)
+    words = _WORD.findall(source.code, macro.start, macro.end) if macro is not None else []
+    for function in flow.functions:
+        if macro is not None:
+            if len(words) > 1 and re.search(rb"\b" + words[1] + rb"\b", function.text(function.body)):
+                yield function
+        elif function.source is source and function.body.start_byte <= span.start < function.body.end_byte:
+            yield function
+
+
+def _own(source: Cpp) -> frozenset[bytes]:
+    """The functions of such names that the program declares itself; macros under a condition, if of 32 lanes."""
+    return frozenset(
+        declaration.name
+        for declaration in declarations(source, source.names(_WIDE))
+        if declaration.scope is None and (not declaration.conditional or _OF_32_LANES.search(declaration.text))
+    )
+
+
+def _made(source: Cpp, own: frozenset[bytes]) -> tuple[tuple[Span, bytes], ...]:
+    """The calls in the file that give 64 bits: HIP's, where the program means HIP."""
+    hip = source.begun_as_hip
+    found = []
+    for span, name in source.names(_WIDE):
+        directive = source.directive(span.start)
+        if directive is not None and source.code[directive.start + 1 : span.start].split() == [b"define"]:
+            continue
+        if within(span.start, source.cuda_only) or name in own or member_or_qualified(source.code, span.start):
+            continue
+        if within(span.start, source.by_waves[0]):
+            continue  # Where it has 64 bits, half of them are 0.
+        # In a file of HIP the functions with a mask become hipport's with `warp_intrinsics`.
+        maskless = not name.endswith((b"_sync", b"mask"))
+        if name in _ALWAYS_WIDE or within(span.start, source.hip_only) or (hip and maskless):
+            found.append((span, name))
+    return tuple(found)
+
+
+def _narrowed(source: Cpp, project: Project, span: Span, name: bytes, cut: _Cut, native: bool) -> Finding:
+    of = cut.function.source
+    line = of.first.position(of.origin(Span(cut.node.start_byte, cut.node.end_byte)).start)[0]
+    where = f"line {line}" if of.path == source.path else f"{of.path.as_posix()}, line {line}"
+    said = f"{name.decode()} has 64 bits on AMD, and {cut.taker} on {where} takes 32"
+    if native:
+        return Finding(
+            span,
+            "mixed",
+            f"{said}, in a function that counts 64 lanes: keep the mask in `unsigned long long`, with __popcll, "
+            "__ffsll and 1ull, or count lanes to 32",
+            certainty=Certainty.MANUAL,
+        )
+    helper = b"hipport::" + {b"WARP_BALLOT": b"ballot"}.get(name, name[2:])
+    need, header = include(source, project, "warp.h")
+    edits = [Edit(span, helper), *((need,) if need else ())]
+    if name == b"WARP_BALLOT":
+        given = source.given(span.end) or ()
+        if len(given) == 2:
+            swapped = source[given[1]] + b", " + source[given[0]]
+            edits[0] = Edit(span, helper + b"_sync")
+            edits.append(Edit(Span(given[0].start, given[1].end), swapped))
+    message = (
+        f"{name.decode()} → {helper.decode()}: {said}; assumes that this means the program's warps, which have 32 lanes"
+    )
+    return Finding(span, "cut", message, tuple(edits), Certainty.REVIEW, (header,))
+
+
+def _reached(function: Function, flow: Flow, cuts: dict[Function, list[_Cut]], source: Cpp, made: Span) -> _Cut | None:
+    """The first place at which a mask of the function is cut: in itself, or where it is handed on to."""
+    for cut in cuts.get(function, ()):
+        if function.source is not source or not exclusive(source.conditionals, made.start, cut.node.start_byte):
+            return cut
+    called = {call.name for call in function.calls()}
+    for other, found in cuts.items():
+        if other is function:
+            continue
+        if other.name in called or (
+            function.name in flow.results and any(c.name == function.name for c in other.calls())
+        ):
+            return found[0]
+    return None
+
+
+def _places(function: Function, flow: Flow) -> Iterator[_Cut]:
+    """Yield where 64 bits come into 32, and what takes them."""
+    code = function.source.code
+    for node in nodes(function.body):
+        if within(node.start_byte, function.source.cuda_only) or within(node.start_byte, function.source.by_waves[0]):
+            continue
+        if node.type == "init_declarator" or node.type == "assignment_expression":
+            target = node.child_by_field_name("declarator") or node.child_by_field_name("left")
+            value = node.child_by_field_name("value") or node.child_by_field_name("right")
+            if flow.carries(function, value) and _bits_of(function, flow, target) == 32:
+                yield _Cut(function, node, f"`{_short(code, target)}`")
+        elif (converted := flow.conversion(function, node)) is not None:
+            if converted[0] == 32 and flow.carries(function, converted[1]) and not _chosen(function, converted[1]):
+                yield _Cut(function, node, "a conversion")
+        elif node.type == "call_expression":
+            yield from _given(function, flow, node)
+        elif node.type == "binary_expression":
+            left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
+            sign = node.child_by_field_name("operator")
+            if sign is not None and sign.type == "&" and left is not None and right is not None:
+                for one, other in ((left, right), (right, left)):
+                    if flow.carries(function, one) and _narrow_shift(function, other):
+                        yield _Cut(function, node, f"`{_short(code, other)}`")
+        elif node.type == "return_statement":
+            declared = result_of(function)
+            for value in node.named_children:
+                if declared is not None and flow.bits(declared) == 32 and flow.carries(function, value):
+                    yield _Cut(function, node, "the result")
+
+
+def _by_size(function: Function, node: Node) -> bool:
+    """Whether a place is come to by a size of wavefront alone: `size == 64 ? __popcll(m) : __popc(m)`."""
+    conditions = (function.text(each.expression) for each in function.conditions(node))
+    return any(_ASKS_SIZE.search(condition) for condition in conditions)
+
+
+def _given(function: Function, flow: Flow, node: Node) -> Iterator[_Cut]:
+    name = called_name(node, function.source.code)
+    given = arguments(node)
+    if _OF_32_BITS.fullmatch(name) and given and flow.carries(function, given[0]) and not _by_size(function, node):
+        yield _Cut(function, node, name.decode())
+    if name in (b"printf", b"sprintf", b"snprintf"):
+        form = function.source.text[node.start_byte : node.end_byte]
+        carried = [each for each in given[1:] if each.type == "call_expression" and flow.carries(function, each)]
+        if carried and not re.search(rb"%[-+ #0-9]*(?:ll|j|\" *PRI\w64)", form):
+            yield _Cut(function, node, "printf")
+    for called in flow.kernels.definitions(function.source, name) if name else ():
+        for parameter, argument in zip(called.parameters, given, strict=False):
+            if parameter and flow.carries(function, argument):
+                variable = called.locals.named(parameter, called.body.start_byte)
+                declared = flow.declared(called, variable) if variable is not None else None
+                if declared is not None and flow.bits(declared) == 32:
+                    yield _Cut(function, node, f"`{parameter.decode()}` of {name.decode()}")
+
+
+def _bits_of(function: Function, flow: Flow, target: Node | None) -> int | None:
+    """How many bits what is assigned to has, by its declaration."""
+    node = target
+    while node is not None:
+        if node.type == "identifier":
+            name = function.text(node)
+            variable = function.locals.named(name, node.start_byte) or function.locals.named(name, node.end_byte)
+            declared = flow.declared(function, variable) if variable is not None else None
+            if declared is not None:
+                return flow.bits(declared)
+            widths = {flow.bits(member) for member in flow.members_named(name)}
+            return widths.pop() if len(widths) == 1 else None
+        if node.type == "field_expression":
+            field = node.child_by_field_name("field")
+            widths = {flow.bits(member) for member in flow.members_named(function.text(field))} if field else set()
+            return widths.pop() if len(widths) == 1 else None
+        node = node.child_by_field_name("argument") or node.child_by_field_name("declarator")
+    return None
+
+
+def _narrow_shift(function: Function, node: Node) -> bool:
+    """Whether the expression is made by shifting a number of 32 bits by a lane: `1 << lane`, `(1u << lane) - 1`."""
+    stack = [node]
+    while stack:
+        each = stack.pop()
+        if each.type == "binary_expression":
+            sign, left = each.child_by_field_name("operator"), each.child_by_field_name("left")
+            right = each.child_by_field_name("right")
+            if (
+                sign is not None
+                and left is not None
+                and sign.type == "<<"
+                and _NARROW_SHIFT.fullmatch(function.text(left))
+            ):
+                return right is not None and right.type != "number_literal"
+        if each.type in ("binary_expression", "unary_expression", "parenthesized_expression"):
+            stack.extend(each.named_children)
+    return False
+
+
+def _chosen(function: Function, node: Node) -> bool:
+    """Whether a half of the mask is chosen: that is meant."""
+    while node.type == "parenthesized_expression" and node.named_children:
+        node = node.named_children[0]
+    sign, right = node.child_by_field_name("operator"), node.child_by_field_name("right")
+    if sign is None or right is None:
+        return False
+    return sign.type == ">>" or (sign.type == "&" and function.text(right).lower().startswith(b"0xffffffff"))
+
+
+def _short(code: bytes, node: Node | None) -> str:
+    text = b" ".join(code[node.start_byte : node.end_byte].split()).decode("utf-8", "replace") if node else ""
+    return text if len(text) < 40 else text[:36] + " …"
+
+
+PASS = Pass(Cpp, find)

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Leave out what `__launch_bounds__` says beside the number of threads: HIP takes it for something else.
+
+In CUDA the second argument is how many blocks a multiprocessor should hold; HIP hands it to the compiler as the waves
+that a SIMD must hold, and `(256, 8)` makes it spill registers. It changes no result, so it goes, as does the third,
+for clusters, which HIP does not compile. `1` asks for nothing and stays. Reported are more than 1024 threads to a
+block, and launches with 2^32 threads or more in one direction, which CUDA can do and HIP cannot.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from hipport.analysis.constant_values import value
+from hipport.core.edits import Edit, Span
+from hipport.core.finding import Certainty, Finding
+from hipport.engine.pipeline import Pass
+from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp
+from hipport.syntax.cuda import launches
+
+_BOUNDS = re.compile(rb"__launch_bounds__(?<!\w__launch_bounds__)\s*\(")
+_NO_BRACKETS = re.compile(rb"<<|[<>]=|->")
+_FIRST = re.compile(rb"dim3\s*[({](.*)[)}]", re.DOTALL)
+
+
+def find(source: Cpp, project: Project) -> Iterator[Finding]:
+    """Yield a finding per bound that means something else, and per limit that is passed."""
+    if b"__launch_bounds__" in source.code:
+        yield from _bounds(source, project)
+    if b"<<<" in source.code:
+        yield from _grids(source, project)
+
+
+def _bounds(source: Cpp, project: Project) -> Iterator[Finding]:
+    hip = source.begun_as_hip
+    end = 0
+    for match in _BOUNDS.finditer(source.code):
+        pieces = source.arguments(match.end() - 1)
+        arguments = _joined(source, pieces)
+        # One in the arguments of another is no bound.
+        if not arguments or match.start() < end or source.ported(match.start()):
+            continue
+        end = arguments[-1].end
+        if pieces and pieces[0] != arguments[0] and (len(arguments) == 1 or not hip):
+            message = "HIP's __launch_bounds__ divides its argument at commas between template arguments: parentheses"
+            start, end_of_first = arguments[0].start, arguments[0].end
+            edits = (Edit(Span(start, start), b"("), Edit(Span(end_of_first, end_of_first), b")"))
+            yield Finding(arguments[0], "commas", message, edits)
+        threads = value(source, project, source.code[arguments[0].start : arguments[0].end])
+        if threads is not None and threads > 1024:
+            message = f"{threads} threads to a block: a block has at most 1024 on AMD"
+            yield Finding(arguments[0], "threads", message, certainty=Certainty.MANUAL)
+        if len(arguments) < 2 or hip or (len(arguments) == 2 and source[arguments[1]] == b"1"):
+            continue
+        comma = source.code.index(b",", arguments[0].end)
+        edit = Edit(Span(comma, arguments[-1].end), b"")
+        message = "HIP takes the second argument of __launch_bounds__, blocks of a multiprocessor, for waves of a SIMD"
+        yield Finding(Span(arguments[1].start, arguments[-1].end), "blocks", message, (edit,))
+
+
+def _joined(source: Cpp, arguments: tuple[Span, ...] | None) -> tuple[Span, ...]:
+    """Join what commas between template arguments divide: `most<A, B>::value` is one argument."""
+    joined: list[Span] = []
+    first, depth = None, 0
+    for argument in arguments or ():
+        text = _NO_BRACKETS.sub(b"", source.code[argument.start : argument.end])
+        depth += text.count(b"<") - text.count(b">")
+        first = argument.start if first is None else first
+        if depth <= 0:
+            joined.append(Span(first, argument.end))
+            first, depth = None, 0
+    # A `<` that none closes is a comparison.
+    return tuple(joined) if first is None else arguments or ()
+
+
+def _grids(source: Cpp, project: Project) -> Iterator[Finding]:
+    for launch in launches(source):
+        if len(launch.configuration) < 2 or source.ported(launch.brackets.start):
+            continue
+        sizes = [_along_x(source, project, span) for span in launch.configuration[:2]]
+        if None not in sizes and (sizes[0] or 0) * (sizes[1] or 0) >= 1 << 32:
+            message = "2^32 threads or more along x: HIP launches fewer; let each thread do several elements"
+            yield Finding(launch.configuration[0], "grid", message, certainty=Certainty.MANUAL)
+
+
+def _along_x(source: Cpp, project: Project, span: Span) -> int | None:
+    text = source.code[span.start : span.end]
+    vector = _FIRST.fullmatch(text)
+    return value(source, project, vector[1].split(b",")[0] if vector else text)
+
+
+PASS = Pass(Cpp, find)

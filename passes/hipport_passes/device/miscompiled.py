@@ -1,0 +1,378 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Write device code otherwise that clang 21, of ROCm 7, makes wrong machine code of.
+
+Two forms are known, both seen in what hipcc 7.0 (clang 21.1.8) writes at -O2 and -O3 (2026-11), both right with
+clang 15 (ROCm 5.2) and at -O1:
+
+* `n < 32u ? min(length, 32u - n) : 0u`, of unsigned numbers. The optimizer moves the difference in front of its
+  condition with the promise that it does not wrap, concludes that n is at most 32 everywhere, and drops another
+  `min(n, 32u)` of the same kernel (gfx942, in LLVM's IR; llvm-project issue 137604 is related). Of unsigned numbers
+  `min(length, 32u - min(n, 32u))` is the same, and 0 by itself. The condition has to go: below it the optimizer makes
+  n of `min(n, 32u)` again. Where it is an `if` or an early `return 0`, that is left to a person.
+* `x & 0x80 ? x | ~0xff : x`, `if (x & 0x80) x |= 0xffffff00;`: a sign put in by OR. Where a kernel has two sums of
+  products of the same bytes, one of them signed, both become `v_dot4_u32_u8`, which knows no sign (gfx1100 for plain
+  code, gfx90a to gfx1201 for inlined functions). `(x ^ 0x80) - 0x80` is the same number if x has no bit above its sign.
+  The same came of `x + (x & 0x80 ? ~0xff : 0)`, `x -= 256` under the condition, an `else`, and the bit asked for in
+  other ways, which are reported; comparisons (`x > 127`), shifts and casts came out right.
+
+Other conditions by which a difference does not wrap do the same (`n <= 31u`, `n < 32u && more`, the difference in a
+variable, another result than 0); where the kernel has another clamp of the number, they are left to a person. By hand
+(`a < b ? a : b`), with `std::min` and with `max` it came out right.
+
+Whether a kernel comes out wrong depends on what else is inlined into it. So each place is at least REVIEW. Text of
+macros is not looked at, nor an early `return` in front of the difference in a function without a result.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from hipport.analysis.functions import Function, arguments, bare, nodes, operator_of
+from hipport.analysis.kernels import Kernels
+from hipport.core.edits import Edit, Span
+from hipport.core.finding import Certainty, Finding
+from hipport.engine.pipeline import Pass
+from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_COMPILER = "clang 21 (ROCm 7) at -O2"
+_MINIMUM = frozenset((b"min", b"umin", b"ullmin"))
+_SIGN_BIT = re.compile(rb"(?i)0x80(?:00)?u?|128u?|32768u?")
+_MAY_BE = re.compile(rb"\bmin|\bumin|\bullmin|(?i:0x80|\b128|\b32768)|>>\s*(?:7|15)\b")
+_ZERO = re.compile(rb"0[uUlL]*|0x0+[uUlL]*|\w+\(0[uUlL]*\)|static_cast<[\w:]+>\(0[uUlL]*\)|\([\w]+\)0[uUlL]*")
+# All bits above the sign, for a sign of 8 and of 16 bits, as they are written.
+_ABOVE = {
+    0x80: re.compile(rb"(?i)~0xffu?|~255u?|0xffffff00u?|-256|~\(?0xffu?\)?|\(?~0u?<<8\)?|\(?-1<<8\)?"),
+    0x8000: re.compile(rb"(?i)~0xffffu?|~65535u?|0xffff0000u?|-65536|\(?~0u?<<16\)?|\(?-1<<16\)?"),
+}
+#: Conditions that ask for the sign: by its bit, or with that shifted to the end.
+_ASKS_SIGN = re.compile(
+    rb"(?i)(?:(?P<x>[A-Za-z_][\w.\[\]]*)\)*&\(*|\(*(?P<shifted>[A-Za-z_][\w.\[\]]*)>>)(?P<bit>0x80(?:00)?|128|32768|7|15)u?\b"
+)
+#: What puts bits above the sign in, or takes what the sign stands for away.
+_PUTS_SIGN = {
+    0x80: re.compile(rb"(?i)~\(?0xff\b|~\(?0xffu\b|~255\b|0xffffff00|-=?256\b|-=?0x100\b|(?:~0u?|-1)\)?<<8\b"),
+    0x8000: re.compile(rb"(?i)~\(?0xffffu?\b|~65535\b|0xffff0000|-=?65536\b|-=?0x10000\b|(?:~0u?|-1)\)?<<16\b"),
+}
+_BELOW = frozenset(("<", "<="))
+_ABOVE_OR_AT = frozenset((">", ">="))
+_MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
+_UNSIGNED_NUMBER = re.compile(rb"(?:0[xX][0-9a-fA-F]+|\d+)[lL]*[uU][lL]*")
+_NUMBER = re.compile(rb"(0[xX][0-9a-fA-F]+|[1-9]\d*)[uUlL]*")
+_UNSIGNED = (
+    rb"(?:\bunsigned\b(?:\s+(?:char|short|int|long))*|\b(?:std\s*::\s*)?(?:u(?:int|char|short|long|longlong)"
+    rb"(?:\d+_t)?|size_t|u(?:8|16|32|64))\b)\s*(?:const\s+)?(?:[\w\s=+*/,.\[\]-]*,\s*)?&?"
+)
+_SIGNED_BYTES = rb"(?<!unsigned )\b(?:char|short|int8_t|int16_t)\b"
+_GIVEN = frozenset(("init_declarator", "assignment_expression", "return_statement"))
+
+
+def find(source: Cpp, project: Project) -> Iterator[Finding]:
+    """Yield a finding per difference under its own condition, and per sign that is put in by OR."""
+    if not _MAY_BE.search(source.code):
+        return
+    for function in Kernels.of(project).functions(source):
+        if source.ported(function.body.start_byte) or not _MAY_BE.search(function.text(function.body)):
+            continue
+        for call in function.calls(_MINIMUM):
+            found = [*_clamp(function, call.node)]
+            yield from found or _guarded(function, call.node)
+        for node in nodes(function.body, frozenset(("conditional_expression", "if_statement"))):
+            found = [*_sign(function, node)]
+            yield from found or _sign_otherwise(function, node)
+
+
+def _plain(function: Function, node: Node) -> bytes:
+    """The text of an expression without blanks and the parentheses around it."""
+    return b"".join(function.text(bare(node)).split())
+
+
+def _clamp(function: Function, call: Node) -> Iterator[Finding]:
+    """`min(length, bound - n)` where n was asked to be below the bound, and the result is 0 elsewhere."""
+    given = arguments(call)
+    if len(given) != 2:
+        return
+    for each in given:
+        difference = bare(each)
+        if difference.type != "binary_expression" or operator_of(difference, function.source.code) != "-":
+            continue
+        bound, n = (difference.child_by_field_name(side) for side in ("left", "right"))
+        if bound is None or n is None or not (_unsigned(function, bound) or _unsigned(function, n)):
+            continue
+        guard = _guard(function, call, _plain(function, n), _plain(function, bound))
+        if guard is None:
+            continue
+        written, least = function.text(n).strip(), function.text(bound).strip()
+        clamped = function.text(bare(_callee(call))).strip() + b"(" + written + b", " + least + b")"
+        shown, said = (
+            b" ".join(text.split()).decode("utf-8", "replace") for text in (clamped, function.text(difference))
+        )
+        why = (
+            f"`{said}` under its own condition: {_COMPILER} assumes that it is true everywhere and drops other clamps "
+            "of the same number in the kernel"
+        )
+        span = Span(difference.start_byte, difference.end_byte)
+        if guard.type != "conditional_expression" or _has_comment(function, guard):
+            advice = f"{why}; leave the condition out and subtract {shown}: then it is 0 where that does not hold"
+            yield Finding(span, "clamp", advice, certainty=Certainty.MANUAL)
+            return
+        start, end = n.start_byte - call.start_byte, n.end_byte - call.start_byte
+        text = function.text(call)
+        new = text[:start] + clamped + text[end:]
+        message = f"{why}: assumes that both are unsigned and of one type → without the condition, - {shown}"
+        edit = Edit(Span(guard.start_byte, guard.end_byte), new)
+        yield Finding(span, "clamp", message, (edit,), Certainty.REVIEW)
+
+
+def _callee(call: Node) -> Node:
+    return call.child_by_field_name("function") or call
+
+
+def _has_comment(function: Function, node: Node) -> bool:
+    """Whether a comment stands in it, which an edit would take away."""
+    source = function.source
+    return source.text[node.start_byte : node.end_byte] != source.code[node.start_byte : node.end_byte]
+
+
+def _guard(function: Function, call: Node, n: bytes, bound: bytes) -> Node | None:
+    """The statement or expression that makes the call only if n is below the bound, and is 0 or nothing otherwise."""
+    for condition in function.conditions(call):
+        if condition.taken is None or condition.loop:
+            continue
+        if _below(function, condition.expression, n, bound) is not condition.taken:
+            continue
+        if condition.statement.type == "conditional_expression":
+            then, other = "consequence", "alternative"
+            if not condition.taken:
+                then, other = other, then
+            least, none = (condition.statement.child_by_field_name(side) for side in (then, other))
+            if least is None or none is None or bare(least) != call or not _ZERO.fullmatch(_plain(function, none)):
+                return None
+            return condition.statement
+        outer: Node | None = call
+        while outer is not None and outer.type not in _GIVEN and outer != condition.statement:
+            outer = outer.parent
+        if outer is None or outer.type != "assignment_expression":
+            return None
+        left = outer.child_by_field_name("left")
+        return condition.statement if left is not None and left.type == "identifier" else None
+    for leaving in function.exits_before(call):
+        if leaving.type != "return_statement" or not leaving.named_children:
+            continue
+        asked = next(iter(function.conditions(leaving)), None)
+        if asked is None or asked.taken is None or not _ZERO.fullmatch(_plain(function, leaving.named_children[0])):
+            continue
+        if _below(function, asked.expression, n, bound) is (not asked.taken):
+            return asked.statement
+    return None
+
+
+def _guarded(function: Function, call: Node) -> Iterator[Finding]:
+    """Other forms, where the kernel has another clamp of the same number: what they come to has no plain rewrite."""
+    given = arguments(call)
+    for each in given if len(given) == 2 else ():
+        for bound, n in _subtracted(function, each):
+            if not (_unsigned_text(function, bound) or _unsigned_text(function, n)):
+                continue
+            asked = [each for each in function.conditions(call) if each.taken is not None and not each.loop]
+            if not any(_implies(function, each.expression, bool(each.taken), n, bound) for each in asked):
+                continue
+            if not _clamped_elsewhere(function, call, n):
+                continue
+            said = f"{bound.decode('utf-8', 'replace')} - {n.decode('utf-8', 'replace')}"
+            message = (
+                f"`{said}` under a condition by which it does not wrap: {_COMPILER} assumes that this is true "
+                "everywhere and drops other clamps of the same number in the kernel; compile the file with "
+                "-mllvm -spec-exec-max-speculation-cost=0, or look at what it makes of them"
+            )
+            yield Finding(Span(call.start_byte, call.end_byte), "guarded", message, certainty=Certainty.MANUAL)
+            return
+
+
+def _subtracted(function: Function, expression: Node) -> Iterator[tuple[bytes, bytes]]:
+    """Yield what is subtracted from what in an expression, or in what a variable there was made of."""
+    for node in nodes(expression, frozenset(("binary_expression",))):
+        left, right = (node.child_by_field_name(side) for side in ("left", "right"))
+        if left is not None and right is not None and operator_of(node, function.source.code) == "-":
+            yield _plain(function, left), _plain(function, right)
+    name = _plain(function, expression)
+    if re.fullmatch(rb"[A-Za-z_]\w*", name):
+        made = re.compile(rb"\b" + name + rb"\s*=\s*(\w+)\s*-\s*(\w+)\s*;")
+        before = function.source.code[function.body.start_byte : expression.start_byte]
+        yield from ((match[1], match[2]) for match in made.finditer(before))
+
+
+def _implies(function: Function, expression: Node, taken: bool, n: bytes, bound: bytes) -> bool:
+    """Whether a condition that holds, or does not if not `taken`, says that n is at most the bound."""
+    expression = bare(expression)
+    if expression.type != "binary_expression":
+        return False
+    sign = operator_of(expression, function.source.code)
+    left, right = (expression.child_by_field_name(side) for side in ("left", "right"))
+    if left is None or right is None:
+        return False
+    if sign == ("&&" if taken else "||"):
+        return any(_implies(function, side, taken, n, bound) for side in (left, right))
+    sides = (_plain(function, left), _plain(function, right))
+    if sides[1] == n:
+        sides, sign = sides[::-1], _MIRRORED.get(sign, sign)
+    if sides[0] != n or sign not in (_BELOW if taken else _ABOVE_OR_AT):
+        return False
+    least, most = (_NUMBER.fullmatch(text) for text in (sides[1], bound))
+    return sides[1] == bound or (least is not None and most is not None and int(least[1], 0) <= int(most[1], 0))
+
+
+def _clamped_elsewhere(function: Function, call: Node, n: bytes) -> bool:
+    return any(
+        each.node != call and n in (_plain(function, given) for given in arguments(each.node))
+        for each in function.calls(_MINIMUM)
+    )
+
+
+def _below(function: Function, expression: Node, n: bytes, bound: bytes) -> bool | None:
+    """Whether `expression` says that n is below the bound; None if it speaks of something else."""
+    expression = bare(expression)
+    if expression.type != "binary_expression":
+        return None
+    sign = operator_of(expression, function.source.code)
+    left, right = (expression.child_by_field_name(side) for side in ("left", "right"))
+    if left is None or right is None or sign not in _MIRRORED:
+        return None
+    sides = (_plain(function, left), _plain(function, right))
+    if sides == (bound, n):
+        sign = _MIRRORED[sign]
+    elif sides != (n, bound):
+        return None
+    return sign in _BELOW
+
+
+def _unsigned(function: Function, node: Node) -> bool:
+    return _unsigned_text(function, _plain(function, node))
+
+
+def _unsigned_text(function: Function, text: bytes) -> bool:
+    if _UNSIGNED_NUMBER.fullmatch(text) or re.fullmatch(rb"(?:threadIdx|blockIdx|blockDim|gridDim)\.[xyz]", text):
+        return True
+    if not re.fullmatch(rb"[A-Za-z_]\w*", text):
+        return False
+    return re.search(_UNSIGNED + rb"\s*\b" + text + rb"\b", function.text(function.node)) is not None
+
+
+def _sign(function: Function, node: Node) -> Iterator[Finding]:
+    """`x & 0x80 ? x | ~0xff : x`, or the same as an `if` without `else`."""
+    condition = node.child_by_field_name("condition")
+    if condition is None:
+        return
+    asked = bare(condition)
+    if asked.type == "condition_clause":
+        asked = bare(asked.child_by_field_name("value") or asked)
+    x, bit = _bit(function, asked)
+    value = _value(function, node, x)
+    if not x or value is None or not _is_or(function, value, x, bit) or _has_sign(function, x):
+        return
+    span = Span(node.start_byte, node.end_byte)
+    number = b"0x%x" % bit
+    new = b"(" + x + b" ^ " + number + b") - " + number
+    if node.type == "if_statement":
+        new = x + b" = " + new + b";"
+    shown, said = x.decode("utf-8", "replace"), number.decode()
+    message = (
+        f"the sign of `{shown}` is put in by OR, of which {_COMPILER} makes unsigned dot products: assumes that "
+        f"`{shown}` has no bit above {said} → ({shown} ^ {said}) - {said}"
+    )
+    if _has_comment(function, node):
+        yield Finding(span, "sign", message.replace(" → ", "; write "), certainty=Certainty.MANUAL)
+        return
+    yield Finding(span, "sign", message, (Edit(span, new),), Certainty.REVIEW)
+
+
+def _sign_otherwise(function: Function, node: Node) -> Iterator[Finding]:
+    """Other forms of the same: by `else`, `x + (x & 0x80 ? ~0xff : 0)`, `x -= 256`; how to write it depends on them."""
+    condition = node.child_by_field_name("condition")
+    if condition is None:
+        return
+    asked = b"".join(function.text(condition).split())
+    match = _ASKS_SIGN.search(asked)
+    if match is None:
+        return
+    bit = 0x8000 if match["bit"].lower() in (b"0x8000", b"32768", b"15") else 0x80
+    x = match["x"] or match["shifted"]
+    rest = b"".join(function.source.code[condition.end_byte : node.end_byte].split())
+    if not _PUTS_SIGN[bit].search(rest) or _has_sign(function, x):
+        return
+    sides = [node.child_by_field_name(side) for side in ("consequence", "alternative")]
+    # On the other side it is x as it was, or nothing is added.
+    left = re.compile(rb"(?:else)?\{?(?:[\w.\[\]]+=)?\(?(?:" + re.escape(x) + rb"|0[uU]?)\)?;?\}?")
+    if sides[1] is not None and not any(
+        left.fullmatch(b"".join(function.text(side).split())) for side in sides if side is not None
+    ):
+        return
+    shown, number = x.decode("utf-8", "replace"), f"{bit:#x}"
+    message = (
+        f"the sign of `{shown}` is put in under a condition, of which {_COMPILER} makes unsigned dot products: write "
+        f"({shown} ^ {number}) - {number}, where it has no bit above that, or convert it to a signed type of its size"
+    )
+    yield Finding(Span(node.start_byte, node.end_byte), "sign", message, certainty=Certainty.MANUAL)
+
+
+def _value(function: Function, node: Node, x: bytes) -> Node | None:
+    """What x becomes where the condition holds, if it stays what it is otherwise: the `|` or the `|=` of it."""
+    then, other = (node.child_by_field_name(side) for side in ("consequence", "alternative"))
+    if then is None:
+        return None
+    if node.type == "conditional_expression":
+        return bare(then) if other is not None and _plain(function, other) == x else None
+    if other is not None:
+        return None
+    inner = then.named_children if then.type == "compound_statement" else [then]
+    if len(inner) != 1 or inner[0].type != "expression_statement" or not inner[0].named_children:
+        return None
+    given = inner[0].named_children[0]
+    if given.type != "assignment_expression":
+        return None
+    left, right = (given.child_by_field_name(side) for side in ("left", "right"))
+    if left is None or right is None or _plain(function, left) != x:
+        return None
+    return given if operator_of(given, function.source.code) == "|=" else bare(right)
+
+
+def _is_or(function: Function, value: Node, x: bytes, bit: int) -> bool:
+    """Whether it is `x | above` or `x |= above`, where `above` is all bits above the sign."""
+    if operator_of(value, function.source.code) not in ("|", "|="):
+        return False
+    operands = (value.child_by_field_name(side) for side in ("left", "right"))
+    sides = [_plain(function, operand) for operand in operands if operand is not None]
+    return len(sides) == 2 and x in sides and _ABOVE[bit].fullmatch(sides[sides[0] == x]) is not None
+
+
+def _has_sign(function: Function, x: bytes) -> bool:
+    """Whether x is declared with as few bits as it has, and signed: then the OR changes nothing."""
+    return (
+        re.search(_SIGNED_BYTES + rb"[\w\s,=*&]*\b" + re.escape(x) + rb"\b", function.text(function.node)) is not None
+    )
+
+
+def _bit(function: Function, asked: Node) -> tuple[bytes, int]:
+    """What `x & 0x80` asks: x, as text, and the number of the bit; empty for other expressions."""
+    if asked.type == "binary_expression" and operator_of(asked, function.source.code) == "!=":
+        right = asked.child_by_field_name("right")
+        left = asked.child_by_field_name("left")
+        if right is None or left is None or not _ZERO.fullmatch(_plain(function, right)):
+            return b"", 0
+        asked = bare(left)
+    if asked.type != "binary_expression" or operator_of(asked, function.source.code) != "&":
+        return b"", 0
+    sides = [asked.child_by_field_name(side) for side in ("left", "right")]
+    texts = [_plain(function, side) for side in sides if side is not None]
+    for number, x in (texts[::-1], texts) if len(texts) == 2 else ():
+        if _SIGN_BIT.fullmatch(number) and re.fullmatch(rb"[A-Za-z_]\w*(?:\[\w+\]|\.\w+)*", x):
+            return x, int(number.rstrip(b"uU"), 0)
+    return b"", 0
+
+
+PASS = Pass(Cpp, find)

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Report code for AMD's whole wavefront that is used together with code for warps of 32 lanes.
+
+A kernel may have a branch of its own for AMD, in which it votes on up to 64 lanes, and count lanes by a helper, a
+constant or a group of 32: on GPUs with wavefronts of 64 lanes there are two leaders then, and each adds the votes of
+both halves. Nothing is changed, because the code does not say which of the two is meant. Uses are followed through
+functions, macros and constants, over the whole component, and seen as the other passes leave them, where warps have 32
+lanes wherever CUDA's intrinsics did. If blocks have rows of 32 threads, `threadIdx.x` is the lane in CUDA, and not in a
+wavefront that has two of the rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hipport.core.finding import Certainty, Finding
+from hipport.engine.pipeline import Pass
+from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp
+from hipport_passes.device.waves.marks import Mark, mixed
+from hipport_passes.device.waves.rows import taken_for_lanes
+
+
+def find(source: Cpp, project: Project) -> Iterator[Finding]:
+    """Yield a finding for the first place of each function, macro or constant that counts on wavefronts."""
+    for native, logical, user in project.component(source).fact(mixed):
+        if native.definition.source is not source:
+            continue
+        both = "" if user is native.definition else f", both in {user.name}"
+        message = (
+            f"{native.text} beside {_where(logical, source)}{both}: the first is of AMD's whole wavefront, the other "
+            "of 32 lanes, which do not fit where a wavefront has 64; count lanes by the wavefront throughout "
+            "(warpSize, __lane_id(), masks of 64 bits), or by 32 (hipport::ballot, hipport::warp_size)"
+        )
+        yield Finding(native.span, "mixed", message, certainty=Certainty.MANUAL)
+    for lane, native in taken_for_lanes(source, project):
+        message = (
+            f"{lane.text} beside {_where(native, source)}: blocks of this kernel have rows of 32 threads, of which a "
+            "wavefront of 64 lanes has two, so that a thread's place in its row is not its lane; take the lane of "
+            "__lane_id(), or count by 32 lanes (hipport::ballot)"
+        )
+        yield Finding(lane.span, "rows", message, certainty=Certainty.MANUAL)
+
+
+def _where(mark: Mark, source: Cpp) -> str:
+    """Say what stands at a mark, in what, and on which line of which file."""
+    of = mark.definition
+    place = f"line {mark.line}" if of.source.path == source.path else f"{of.source.path.as_posix()}, line {mark.line}"
+    return f"{mark.text} in {of.name} ({place})"
+
+
+PASS = Pass(Cpp, find, at_backends=True)

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What macros become where they are used, text for text, as the preprocessor makes it: with strings and pasted names.
+
+    expand(b"ADD(d, x[0], 1)", definitions(files), {b"ADD", b"TWO"})  # b'asm("add.u32 %0, %1, 1;" : …)'
+
+Only the macros that are asked for are replaced, and what is given to them where it is another macro's name. A macro
+with two definitions, or one that is not used as it is defined, ends it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from hipport.syntax.cpp import Cpp
+
+_DEFINE = re.compile(rb"#[ \t]*define[ \t]+(?P<name>\w+)(?P<parameters>\([^()]*\))?", re.DOTALL)
+_SPLICE = re.compile(rb"\\[ \t]*\r?\n")
+_QUOTED = re.compile(rb"\"[^\"]*\"|'[^']*'")
+_TOKEN = re.compile(
+    rb'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'|(?P<word>[A-Za-z_]\w*)|\.?\d(?:[eEpP][+-]|[\w.])*|##|\s+|.', re.DOTALL
+)
+_PASTE = re.compile(rb"\s*##\s*")
+#: How much text a use may come to, in bytes, and how deep macros may use each other.
+_MOST, _DEEPEST = 1 << 16, 16
+
+
+class Unexpanded(Exception):
+    """What a text comes to is not known. The message says why."""
+
+
+class Definition(NamedTuple):
+    """The names of the parameters, None without parentheses, and the text."""
+
+    parameters: tuple[bytes, ...] | None
+    text: bytes
+
+
+def definitions(files: Iterable[Cpp]) -> Mapping[bytes, Definition | None]:
+    """Return the macros of the files that HIP sees; None for those with several definitions."""
+    found: dict[bytes, Definition | None] = {}
+    for file in files:
+        for name, definition in file.fact(_definitions):
+            found[name] = definition if found.get(name, definition) == definition else None
+    return found
+
+
+def _definitions(source: Cpp) -> tuple[tuple[bytes, Definition], ...]:
+    found = []
+    for directive in source.directives if b"define" in source.code else ():
+        match = _DEFINE.match(source.code, directive.start, directive.end)
+        if match is None or source.ported(directive.start):
+            continue
+        given = match["parameters"]
+        parameters = None if given is None else tuple(each.strip() for each in given[1:-1].split(b","))
+        text = with_strings(source, match.end(), directive.end)
+        found.append((match["name"], Definition(() if parameters == (b"",) else parameters, text)))
+    return tuple(found)
+
+
+def with_strings(source: Cpp, start: int, end: int) -> bytes:
+    """Return a stretch on one line without its comments; `code` has blanks for what is in strings, too."""
+    text = bytearray(source.code[start:end])
+    for match in _QUOTED.finditer(source.code, start, end):
+        text[match.start() - start : match.end() - start] = source.text[match.start() : match.end()]
+    return _SPLICE.sub(b" ", bytes(text)).strip()
+
+
+def expand(
+    text: bytes,
+    macros: Mapping[bytes, Definition | None],
+    wanted: Container[bytes] | None = None,
+    hidden: frozenset[bytes] = frozenset(),
+) -> bytes:
+    """Return a text with the macros in it replaced: those of `wanted`, all if that is None. Raises Unexpanded."""
+    if len(hidden) > _DEEPEST:
+        raise Unexpanded("macros use each other too deep")
+    out: list[bytes] = []
+    at = 0
+    while (match := _TOKEN.match(text, at)) is not None:
+        at = match.end()
+        word = match["word"]
+        if word is None or word not in macros or word in hidden or (wanted is not None and word not in wanted):
+            out.append(match.group())
+            continue
+        macro = macros[word]
+        if macro is None:
+            raise Unexpanded(f"{word.decode()} has several definitions")
+        given, end = _arguments(text, at) if macro.parameters is not None else (None, at)
+        if macro.parameters is not None and given is None:
+            out.append(word)
+            continue
+        made = macro.text if given is None else _substituted(macro, given, macros, wanted, hidden)
+        out.append(expand(_PASTE.sub(b"", made), macros, wanted, hidden | {word}))
+        at = end
+        if sum(map(len, out)) > _MOST:
+            raise Unexpanded("it comes to too much text")
+    return b"".join(out)
+
+
+def _substituted(
+    macro: Definition,
+    given: Sequence[bytes],
+    macros: Mapping[bytes, Definition | None],
+    wanted: Container[bytes] | None,
+    hidden: frozenset[bytes],
+) -> bytes:
+    bound = _bound(macro.parameters or (), given)
+    tokens = [match.group() for match in _TOKEN.finditer(macro.text)]
+    words = [i for i, token in enumerate(tokens) if not token.isspace()]
+    out = list(tokens)
+    for position, i in enumerate(words):
+        before = words[position - 1] if position else None
+        after = words[position + 1] if position + 1 < len(words) else None
+        if tokens[i] == b"__VA_OPT__":
+            raise Unexpanded("__VA_OPT__ is not put together here")
+        if tokens[i] not in bound:
+            continue
+        if before is not None and tokens[before] == b"#":
+            out[i] = b'"' + bound[tokens[i]].replace(b"\\", b"\\\\").replace(b'"', b'\\"') + b'"'
+            out[before:i] = [b""] * (i - before)
+            continue
+        pasted = (before is not None and tokens[before] == b"##") or (after is not None and tokens[after] == b"##")
+        if pasted and before is not None and tokens[i] == b"__VA_ARGS__" and not bound[tokens[i]]:
+            # `, ##__VA_ARGS__` of GNU's: the comma goes where there is nothing.
+            comma = words[position - 2] if position > 1 else None
+            if comma is not None and tokens[comma] == b",":
+                out[comma] = b""
+        out[i] = bound[tokens[i]] if pasted else _given(bound[tokens[i]], macros, wanted, hidden)
+    return b"".join(out)
+
+
+def _given(
+    text: bytes, macros: Mapping[bytes, Definition | None], wanted: Container[bytes] | None, hidden: frozenset[bytes]
+) -> bytes:
+    """Return an argument, expanded: all of it where it is one name, which may become a string in another macro."""
+    macro = macros.get(text)
+    alone = macro is not None and macro.parameters is None
+    return expand(text, macros, None if alone else wanted, hidden)
+
+
+def _bound(parameters: Sequence[bytes], given: Sequence[bytes]) -> dict[bytes, bytes]:
+    if parameters and parameters[-1].endswith(b"..."):
+        first = len(parameters) - 1
+        if len(given) < first:
+            raise Unexpanded("a macro is used with another number of arguments")
+        named = parameters[-1][:-3].strip() or b"__VA_ARGS__"
+        return dict(zip(parameters, given[:first], strict=False)) | {named: b", ".join(given[first:])}
+    if len(given) != len(parameters) and not (not given and len(parameters) == 1):
+        raise Unexpanded("a macro is used with another number of arguments")
+    return dict(zip(parameters, given or [b""], strict=False))
+
+
+def _arguments(text: bytes, at: int) -> tuple[list[bytes] | None, int]:
+    """Return the arguments in the parentheses that stand at `at`, and where they end; None if there are none."""
+    while text[at : at + 1].isspace():
+        at += 1
+    if text[at : at + 1] != b"(":
+        return None, at
+    depth, begin = 1, at + 1
+    found: list[bytes] = []
+    for match in _TOKEN.finditer(text, begin):
+        token = match.group()
+        if token in (b"(", b")"):
+            depth += 1 if token == b"(" else -1
+        if not depth or (token == b"," and depth == 1):
+            found.append(b" ".join(text[begin : match.start()].split()))
+            begin = match.end()
+        if not depth:
+            return ([] if found == [b""] else found), match.end()
+    return None, at

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Report shared memory beyond what a block has on AMD: 64 KiB, and 160 KiB on gfx950.
+
+CUDA's blocks have 48 KiB, and up to 227 KiB where `cudaFuncSetAttribute` asks for it. Seen are arrays in `__shared__`
+variables of a function, the third argument of a launch, and the size that the attribute is set to, as far as they are
+constants, or variables that were declared with one and not changed. Static arrays that are too large do not compile for
+AMD; the others fail when the program runs, and a launch that failed is told of by a later call only.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from hipport.analysis.constant_values import size, value
+from hipport.core.edits import Span
+from hipport.core.finding import Certainty, Finding
+from hipport.engine.pipeline import Pass
+from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp, within
+from hipport.syntax.cuda import launches
+from hipport.syntax.declarations import heads
+
+# LLVM, AMDGPU usage guide: local memory of a work-group, in bytes; gfx950 has more than all others.
+_BYTES = 65536
+_BYTES_OF = {"gfx950": 163840}
+_ATTRIBUTE = frozenset((b"cudaFuncSetAttribute", b"hipFuncSetAttribute"))
+_CALL = re.compile(rb"\s*\(")
+_NAME = re.compile(rb"[A-Za-z_]\w*")
+_DYNAMIC = re.compile(rb"\b(?:cuda|hip)FuncAttributeMaxDynamicSharedMemorySize\b")
+_ARRAY = re.compile(
+    rb"__shared__(?<!\w__shared__)\s+(?:__align__\s*\([^()]*\)\s*|alignas\s*\([^()]*\)\s*|volatile\s+)*"
+    rb"(?P<type>[A-Za-z_][\w:\s]*?(?:\s*\*)?)\s*\b(?P<name>[A-Za-z_]\w*)\s*(?P<extents>(?:\[[^\[\]]+\]\s*)+);"
+)
+
+
+def find(source: Cpp, project: Project) -> Iterator[Finding]:
+    """Yield a finding per function, launch and attribute that asks for more than one of the targets has."""
+    if b"__shared__" in source.code:
+        yield from _arrays(source, project)
+    for span, _ in source.names(_ATTRIBUTE, _CALL):
+        arguments = source.arguments(source.code.index(b"(", span.end)) or ()
+        if len(arguments) == 3 and _DYNAMIC.search(source.code, arguments[1].start, arguments[1].end):
+            yield from _checked(source, project, arguments[2], "dynamic")
+    for launch in launches(source):
+        if len(launch.configuration) > 2:
+            yield from _checked(source, project, launch.configuration[2], "dynamic")
+
+
+def _checked(source: Cpp, project: Project, span: Span, kind: str) -> Iterator[Finding]:
+    text = source.code[span.start : span.end]
+    amount = value(source, project, text)
+    if amount is None and (given := _given(source, span)) is not None:
+        amount = value(source, project, given)
+    if amount is not None:
+        yield from _too_much(source, project, span, kind, amount)
+
+
+def _given(source: Cpp, use: Span) -> bytes | None:
+    """Return what a variable of the function was declared with, if it can be nothing else where it is used."""
+    name = source.code[use.start : use.end].strip()
+    if not _NAME.fullmatch(name):
+        return None
+    code = source.code[: use.start]
+    declared = list(
+        # Perhaps behind others, or in front of them.
+        re.finditer(
+            rb"\b(?:int|unsigned|size_t|long|auto|u?int\d+_t)\s+(?:[^;{}]*,\s*)?" + name + rb"\s*=\s*([^;,]+)[;,]", code
+        )
+    )
+    if not declared:
+        return None
+    between = code[declared[-1].end() :]
+    depth = 0
+    for bracket in re.findall(rb"[{}]", between):
+        depth += 1 if bracket == b"{" else -1
+        if depth < 0:
+            return None  # that one was another block's
+    changed = rb"(?:\+\+|--|&)\s*\b" + name + rb"\b|\b" + name + rb"\b\s*(?:\+\+|--|(?:[-+*/%&|^]|<<|>>)?=(?!=))"
+    return None if re.search(changed, between) else declared[-1][1]
+
+
+def _too_much(source: Cpp, project: Project, span: Span, kind: str, amount: int) -> Iterator[Finding]:
+    lacking = [arch for arch in project.target.archs if amount > _BYTES_OF.get(arch.partition(":")[0], _BYTES)]
+    if not lacking or source.ported(span.start):
+        return
+    message = (
+        f"{amount} bytes of shared memory: a block has {_BYTES} on {', '.join(lacking)}; use smaller tiles, or keep a "
+        "part in registers or in global memory"
+    )
+    yield Finding(span, kind, message, certainty=Certainty.MANUAL)
+
+
+def _arrays(source: Cpp, project: Project) -> Iterator[Finding]:
+    """Find functions whose arrays are too large together."""
+    found: list[tuple[re.Match[bytes], int]] = []
+    for match in _ARRAY.finditer(source.code):
+        amount = size(match["type"])
+        for extent in re.findall(rb"\[([^\[\]]+)\]", match["extents"]):
+            number = value(source, project, extent)
+            amount = None if amount is None or number is None else amount * number
+        # Branches of an #if are not there together.
+        if amount is not None and not within(match.start(), source.conditional):
+            found.append((match, amount))
+    if sum(amount for _, amount in found) <= _BYTES:
+        return  # However they are divided among functions.
+    totals: dict[int, int] = {}
+    for match, amount in found:
+        function = _function(source, match.start())
+        before = totals.get(function, 0)
+        totals[function] = before + amount
+        if before <= _BYTES:
+            yield from _too_much(source, project, Span(*match.span("name")), "static", totals[function])
+
+
+def _function(source: Cpp, offset: int) -> int:
+    """Return where the function that `offset` is in starts, 0 for none."""
+    return min((head.start for head in heads(source, offset)), default=0)
+
+
+PASS = Pass(Cpp, find)

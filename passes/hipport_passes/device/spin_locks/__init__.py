@@ -1,0 +1,298 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Keep critical sections inside the loops that wait for their locks.
+
+`while (atomicCAS(lock, 0, 1) != 0); …; atomicExch(lock, 0);` ends on NVIDIA GPUs from sm_70 on, whose threads progress
+independently. On AMD the lanes of a wavefront leave a loop together: the lane with the lock waits behind the loop for
+the lanes that wait for it to release the lock. With the critical section in the loop, `if (atomicCAS(…) == 0) { …; done
+= true; }`, each iteration lets one lane take the lock, work and release it, and each thread does what it did.
+
+It is not enough that the section is in the loop in the source: clang sees that a lane with the lock leaves, and moves
+the section behind the loop again (clang 15 and 21, from -O1, seen in the assembly). `hipport::opaque()` hides from it
+that the lane leaves. Loops that programs wrote this way for old GPUs need just that. Fences are added where a lock has
+none: without them neither vendor promises that one owner sees what the last one wrote.
+
+If functions take and release a lock (`lock.lock(); …; lock.unlock();`), by trying or by a ticket
+(`while (serving != ticket);`), the lanes take turns. If one lane takes it for its warp
+(`if (lane == 0) lock(); __syncwarp(); …; if (lane == 0) unlock();`), two warps share a wavefront of 64 lanes, and the
+warps take turns, for review: the lanes of a warp have to reach it together.
+
+Left alone: locks that one thread of a block takes, and loops that compare and swap without holding anything. Reported:
+locks that are released out of sight, that are left by `return` or `break`, or that are held where all lanes have to
+converge; macros that wait for a lock; lanes that each wait for a flag of their own, which a lane of their own wavefront
+may have to set; and waits for shared memory.
+
+A loop in which lanes go on only when they see flags of others raised (`while (at < end) if (done[column[at]]) at++;`),
+and behind which they raise their own, is such a wait too. If a flag is for a warp, warps take turns, for review: the
+second of a wavefront of 64 lanes may wait for the first, as warps of lower number start no later.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from hipport.analysis.functions import Function, nodes
+from hipport.analysis.kernels import Kernels
+from hipport.core.edits import Edit, Span
+from hipport.core.finding import Certainty, Finding
+from hipport.engine.pipeline import Pass
+from hipport.program.own_headers import include
+from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp, within
+from hipport_passes.device.spin_locks.lock_flags import ATOMIC, for_the_block, own_flag, progress, readers_of
+from hipport_passes.device.spin_locks.lock_turns import (
+    all_in_turns,
+    by_warps,
+    kept_around,
+    kept_inside,
+    of_warps,
+    taken_for_others,
+    turns,
+)
+from hipport_passes.device.spin_locks.taking import (
+    ATOMICS,
+    LOOP,
+    METHODS,
+    NAME,
+    WAITS,
+    ZERO,
+    acquire_in,
+    gives_back_a_lock,
+    is_lock,
+    loops_in,
+    releases,
+    swaps_otherwise,
+    ticket,
+    waits_for,
+)
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_POLLS = re.compile(rb"\bvolatile\b|\batomic\w+|\b(?:load|" + METHODS.pattern + rb")\s*\(")
+_VOLATILE = re.compile(rb"volatile(?<!\wvolatile)\b[^;,(){}=]*?\b(\w+)\s*[\[=;]")
+_GOTO = re.compile(rb"\bgoto\b")
+_DEFINE = re.compile(rb"#[ \t]*define[ \t]+(\w+)(?:\([^()]*\))?")
+_TAKES = re.compile(rb"\b(atomic(?:CAS|Exch))(?:_block|_system)?\s*\(")
+_DRAWS = re.compile(ATOMICS.pattern + rb"|atomic(?:Add|Inc)(?:_block|_system)?")
+_NUMBERED = re.compile(rb"=\s*atomic(?:Add|Inc)\w*\s*\([^;{}]*;[^;{}]*\bwhile\s*\([^;{}]*!=")
+_FIXED = re.compile(rb"[\s()]*(?:\d+[uUlL]*|true|false|[A-Z][A-Z0-9_]*)[\s()]*")
+
+
+def find(source: Cpp, project: Project) -> Iterator[Finding]:
+    """Yield a finding per loop that waits for a lock or for a flag of a lane's own."""
+    if source.words.isdisjoint((b"volatile", b"atomic")) and not source.matched(ATOMIC):
+        return
+    kernels = Kernels.of(project)
+    # Who draws a number waits for it, where there are such locks.
+    takers = kernels.carriers(source, _DRAWS if project.together(source, _draws_numbers) else ATOMICS)
+    watched = frozenset(_VOLATILE.findall(source.code))
+    for function in kernels.functions(source):
+        start = function.body.start_byte
+        if source.ported(start):
+            continue
+        code = source.code[function.node.start_byte : function.body.end_byte]
+        polls = _POLLS.search(code) or b"__shared__" in code or not takers.isdisjoint(function.called)
+        polls = polls or not project.together(source, readers_of).isdisjoint(function.called)
+        # There may be volatile variables of the whole file in it.
+        if not polls and (not watched or watched.isdisjoint(NAME.findall(code))):
+            continue
+        for loop in loops_in(function):
+            yield from for_the_block(function, loop)
+            findings = list(_of_loop(function, loop, kernels, project)) or list(
+                progress(function, loop, kernels, project)
+            )
+            # What is compared is looked at last: it takes the longest.
+            if findings and not kernels.one_thread(function, loop):
+                yield from findings
+        yield from _by_goto(function, kernels)
+        yield from _of_calls(function, kernels, project)
+    yield from _of_macros(source, kernels, project)
+    for function, node in kernels.in_one_row(source):
+        yield Finding(
+            Span(node.start_byte, node.start_byte + 1),
+            "rows",
+            f"what waits in {function.name.decode()} is taken for one thread of each block, by threadIdx.x, but not "
+            "all launches are seen: make sure that its blocks have one row, or test threadIdx.y == 0 too",
+            certainty=Certainty.MANUAL,
+        )
+
+
+def _of_macros(source: Cpp, kernels: Kernels, project: Project) -> Iterator[Finding]:
+    """Find macros that wait for a lock, if threads of one wavefront use them."""
+    for directive in source.directives:
+        define = _DEFINE.match(source.code, directive.start, directive.end)
+        if define is None or not LOOP.search(source.code, define.end(), directive.end):
+            continue
+        if source.ported(directive.start):
+            continue
+        if b"opaque" in source.code[define.end() : directive.end]:
+            continue
+        for call in _TAKES.finditer(source.code, define.end(), directive.end):
+            given = [source.code[each.start : each.end] for each in source.arguments(call.end() - 1) or ()]
+            wanted = given[1:] if len(given) == (3 if call[1] == b"atomicCAS" else 2) else []
+            # What is compared with a value that was loaded is an update; what puts a 0 there gives a lock back.
+            if not wanted or not all(map(_FIXED.fullmatch, wanted)) or ZERO.fullmatch(wanted[-1].strip(b" ()\t\r\n")):
+                continue
+            if _used_by_many(define[1], source, kernels, project):
+                yield Finding(
+                    Span(*define.span(1)),
+                    "macro",
+                    f"{define[1].decode()} waits for a lock: lanes of one wavefront that wait hold up the lane that "
+                    "has it, and macros are not changed; write it out where it is used, as a loop with the "
+                    "critical section in it, for (bool done = false; !hipport::opaque(done);) if (taken) { …; unlock; "
+                    "done = true; }, with hipport/lock.h",
+                    certainty=Certainty.MANUAL,
+                )
+            break
+
+
+def _used_by_many(name: bytes, source: Cpp, kernels: Kernels, project: Project) -> bool:
+    """Whether a macro is used on the device, and not by one thread of a block alone."""
+    uses = re.compile(rb"\b" + name + rb"\b")
+    for other in project.component(source):
+        if not isinstance(other, Cpp) or not uses.search(other.code):
+            continue
+        for function in kernels.functions(other):
+            for match in uses.finditer(other.code, function.body.start_byte, function.body.end_byte):
+                node = function.body.descendant_for_byte_range(match.start(), match.end())
+                if node is None or other.directive(match.start()) or within(match.start(), other.cuda_only):
+                    continue
+                if not kernels.one_thread(function, node):
+                    return True
+    return False
+
+
+def _of_loop(function: Function, loop: Node, kernels: Kernels, project: Project) -> Iterator[Finding]:
+    condition, body = loop.child_by_field_name("condition"), loop.child_by_field_name("body")
+    if body is None:
+        return
+    head = Span(loop.start_byte, (loop if condition is None or loop.type == "do_statement" else condition).end_byte)
+    acquire = waits_for(function, loop)
+    if acquire is None:
+        if WAITS.fullmatch(function.text(body)) is None:
+            yield from kept_inside(function, loop, condition, body, kernels, project)
+        elif condition is not None and (by := swaps_otherwise(function, condition)):
+            yield Finding(
+                head,
+                "lock",
+                f"lanes wait here for the result of {by}: a lane of the same wavefront that has to change it, behind "
+                "the loop, never gets there; put the work in between into a loop, for (bool done = false; "
+                "!hipport::opaque(done);) if (taken) { …; unlock; done = true; }, with hipport/lock.h",
+                certainty=Certainty.MANUAL,
+            )
+        elif _NUMBERED.search(function.source.code) and ticket(function, loop) and all_in_turns(function, kernels):
+            return
+        elif condition is not None and own_flag(
+            function, condition, kernels, project.together(function.source, readers_of)
+        ):
+            yield Finding(
+                head,
+                "flag",
+                "each lane waits here for a flag or a value of its own: a lane of the same wavefront that has to set "
+                "it never gets there; let each lane test once per iteration of a loop of the whole wavefront, until "
+                "all are done",
+                certainty=Certainty.MANUAL,
+            )
+        return
+    name = acquire.lock.decode("utf-8", "replace")
+    why, edits = kept_around(function, loop, condition, body, acquire, kernels)
+    if edits:
+        need, header = include(function.source, project, "lock.h")
+        assumed = "; assumes that its value is only ever free or taken" if acquire.two_valued else ""
+        yield Finding(
+            head,
+            "lock",
+            f"the critical section of {name} moves into the loop: behind it, the lane with the lock waits for the "
+            f"lanes of its wavefront that wait for the lock{assumed}",
+            (*edits, *((need,) if need else ())),
+            Certainty.REVIEW if assumed else Certainty.SAFE,
+            (header,),
+        )
+        return
+    first, last = taken_for_others(function, loop, lambda node: releases(function, node, acquire))
+    if first is not None and last is not None:
+        reason, edits = by_warps(function, first, last, kernels)
+        if edits:
+            yield of_warps(function, head, edits, project)
+            return
+        why = reason or why
+        if not reason:
+            return
+    if not gives_back_a_lock(function):
+        # The callers give it back, who may have been ported.
+        calls = kernels.callers(function)
+        reasons = [(call, turns(call, kernels)[0]) for call in calls]
+        if calls and not any(reason for _, reason in reasons):
+            return
+        why = next(
+            (
+                f"{reason}, in line {call.node.start_point[0] + 1} of {call.function.source.path.name}"
+                for call, reason in reasons
+                if reason
+            ),
+            why,
+        )
+    yield Finding(
+        head,
+        "lock",
+        f"lanes of one wavefront that wait for {name} hold up the lane that has it: {why}; put what is done "
+        "under the lock into the loop, for (bool done = false; !hipport::opaque(done);) "
+        "if (taken) { …; unlock; done = true; }, with hipport/lock.h",
+        certainty=Certainty.MANUAL,
+    )
+
+
+def _draws_numbers(source: Cpp) -> frozenset[bool]:
+    return frozenset({True} if _NUMBERED.search(source.code) else ())
+
+
+def _by_goto(function: Function, kernels: Kernels) -> Iterator[Finding]:
+    """Find `again: if (…the lock is taken…) goto again;`."""
+    if not function.mentions(_GOTO):
+        return
+    for node in nodes(function.body):
+        if node.type != "goto_statement":
+            continue
+        label = re.compile(rb"\b" + re.escape(function.text(node.named_children[0])) + rb"\s*:(?!:)")
+        for condition in function.conditions(node):
+            acquire = acquire_in(function, condition.expression)
+            if acquire is None or not label.search(function.source.code, function.body.start_byte, node.start_byte):
+                continue
+            if not kernels.one_thread(function, node):
+                name = acquire.lock.decode("utf-8", "replace")
+                yield Finding(
+                    Span(node.start_byte, node.end_byte),
+                    "lock",
+                    f"lanes of one wavefront that wait for {name} hold up the lane that has it; put what is "
+                    "done under the lock into a loop, for (bool done = false; !hipport::opaque(done);) if (taken) { …; "
+                    "unlock; done = true; }, with hipport/lock.h",
+                    certainty=Certainty.MANUAL,
+                )
+            break
+
+
+def _of_calls(function: Function, kernels: Kernels, project: Project) -> Iterator[Finding]:
+    """Find where a function takes a lock by waiting for it, and another gives it back."""
+    done: set[Edit] = set()
+    for call in function.calls():
+        if is_lock(call, kernels):
+            _, edits = turns(call, kernels)
+            if edits and not done & set(edits):
+                done |= set(edits)
+                if b"warp_by_warp" in edits[0].new:
+                    yield of_warps(function, Span(call.node.start_byte, call.node.end_byte), edits, project)
+                    continue
+                need, header = include(function.source, project, "lock.h")
+                yield Finding(
+                    Span(call.node.start_byte, call.node.end_byte),
+                    "turns",
+                    f"lanes take turns from {call.name.decode()}() to where the lock is released: one "
+                    "that has it would wait for the lanes of its wavefront that wait for it",
+                    (*edits, *((need,) if need else ())),
+                    creates=(header,),
+                )
+
+
+PASS = Pass(Cpp, find)

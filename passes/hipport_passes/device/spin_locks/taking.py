@@ -1,0 +1,488 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What takes a lock, waits for it and gives it back: in loops, functions, methods, and by numbers that are drawn."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from hipport.analysis.functions import Call, Function, arguments, called_name, contains, nodes
+from hipport.analysis.kernels import Kernels
+from hipport.core.edits import Span
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+# Functions, and methods of atomic objects.
+METHODS = re.compile(rb"exchange|compare_exchange_(?:strong|weak)|test_and_set")
+ATOMICS = re.compile(rb"atomic(?:CAS|Exch)(?:_block|_system)?|" + METHODS.pattern)
+_GIVES = re.compile(rb"store|clear|exchange")
+_LOOPS = frozenset(("while_statement", "do_statement", "for_statement"))
+# What a loop that only waits may do, and what orders memory.
+WAITS = re.compile(
+    rb"(?:\s|[;{}]|(?:hipport::)?(?:__)?(?:nanosleep|builtin_amdgcn_s_sleep|threadfence\w*)\s*\([^()]*\)\s*;)*"
+)
+# Looking at the lock until it seems free, before trying again.
+LOOKS = re.compile(rb"\bwhile\s*\((?:[^(){};=]|[!=]=|\([^(){};=]*\))*\)\s*(?:;|\{[\s;]*\})")
+SLEEP = re.compile(rb"(?:__)?(?:nanosleep|builtin_amdgcn_s_sleep)")
+ZERO = re.compile(rb"\s*(?:0[uU]?|false|\w*(?i:free|unlocked|available|open))\s*")
+LOOP = re.compile(rb"\b(?:while|for|do)\b")
+#: By what a lock may be taken that `ATOMICS` has not; what adds counts or draws a number.
+_OTHER_SWAPS = re.compile(rb"atomic(?:Inc|Dec|Max|Min|Xor|Or|And|Sub)(?:_block|_system)?")
+_TAKES_NUMBER = re.compile(rb"\s*atomic(?:Add|Inc)(?:_block|_system)?\s*\(")
+NAME = re.compile(rb"[A-Za-z_]\w*")
+#: What neither a free nor a taken lock has.
+_NEITHER = b"2000000011"
+
+
+class Acquire(NamedTuple):
+    """A call that takes `lock`, which is the code of a pointer without white space, unless it is taken."""
+
+    call: Node
+    lock: bytes
+    free: bytes  #: what the call returns if the lock was free
+    #: Whether the loop is left for whatever is not what a taken lock has, and not for what a free one has.
+    two_valued: bool = False
+
+
+def waits_for(function: Function, loop: Node) -> Acquire | None:
+    """Return the lock that a loop does nothing but wait for; it may wait longer each time."""
+    condition, body = loop.child_by_field_name("condition"), loop.child_by_field_name("body")
+    acquire = acquire_in(function, condition) if condition is not None and loop.type != "for_statement" else None
+    if acquire is None and condition is not None and loop.type != "for_statement":
+        acquire = _by_bits(function, condition)
+    if acquire is None:
+        return _taken_in_body(function, loop)
+    if body is None or any(
+        releases(function, node, acquire) for node in nodes(body) if node.type == "expression_statement"
+    ):
+        return None
+    text = function.text(body)
+    if METHODS.fullmatch(called_name(acquire.call, function.source.code)) and not acquire.free:
+        # What was expected is set anew each time.
+        expected = re.escape(function.text(arguments(acquire.call)[0]))
+        text = re.sub(rb"\b" + expected + rb"\s*=\s*(?:\w+|\{\s*\w*\s*\})\s*;", b"", text)
+    if WAITS.fullmatch(LOOKS.sub(b"", text)):
+        return acquire
+    # `while (atomicCAS(&table[slot], EMPTY, key) != EMPTY) slot = …;` looks for a place.
+    names = set(NAME.findall(function.text(acquire.call)))
+    changed = {
+        each.variable.name for each in function.locals.assignments if contains(body, each.node) and not each.declares
+    }
+    sleeps = any(SLEEP.fullmatch(called_name(call, function.source.code)) for call in calls_in(body))
+    return acquire if sleeps and not names & changed else None
+
+
+def swaps_otherwise(function: Function, condition: Node) -> str:
+    """Return the atomic operation other than those of locks that a condition changes something by; empty for none."""
+    for call in calls_in(condition):
+        name, given = called_name(call, function.source.code), arguments(call)
+        if _OTHER_SWAPS.fullmatch(name) and given:
+            last = b"".join(function.text(given[-1]).split())
+            if last.rstrip(b"uUlL") not in (b"0", b"~0", b"0xffffffff", b"-1"):
+                return name.decode()
+    return ""
+
+
+def _by_bits(function: Function, condition: Node) -> Acquire | None:
+    """Return the lock of `while (atomicOr(&word, bit) & bit)`, which is a bit of a word."""
+    for call in calls_in(condition):
+        outer, given = call.parent, arguments(call)
+        if called_name(call, function.source.code) != b"atomicOr" or len(given) != 2 or outer is None:
+            continue
+        sign = outer.child_by_field_name("operator") if outer.type == "binary_expression" else None
+        whole = bare(function.text(condition)).removesuffix(b"!=0")
+        if sign is not None and sign.type == "&" and bare(whole) == b"".join(function.text(outer).split()):
+            return Acquire(call, _pointer(b"".join(function.text(given[0]).split())), b"|")
+    return None
+
+
+def _taken_in_body(function: Function, loop: Node) -> Acquire | None:
+    """Return the lock of a loop that tries for it in its body, and is left when it has it: by `break` or a variable."""
+    body = loop.child_by_field_name("body")
+    if body is None or (loop.type == "for_statement" and loop.child_by_field_name("update") is not None):
+        return None
+    for call in calls_in(body):
+        acquire = acquire_in(function, call)
+        if acquire is None or acquire.call != call or not acquire.free or innermost_loop(call) != loop:
+            continue
+        last = b"".join(function.text(arguments(call)[-1]).split())
+        leaves = [_turn(function, loop, acquire, _number(result)) for result in (acquire.free, last)]
+        if leaves != [True, False]:
+            return None
+        return acquire._replace(two_valued=_turn(function, loop, acquire, _NEITHER) is not False)
+    return None
+
+
+class _Unknown(Exception):
+    """What a turn of a loop does is not seen in its text."""
+
+
+def _number(text: bytes) -> bytes:
+    """A literal without its suffix."""
+    return text.rstrip(b"uUlL") if text[:1].isdigit() else text
+
+
+def _turn(function: Function, loop: Node, acquire: Acquire, result: bytes) -> bool | None:
+    """Whether a turn of a loop is its last if trying for the lock gives `result`; None if that is not known.
+
+    The turn does nothing else, and there is one.
+    """
+    known: dict[bytes, bytes] = {}
+    condition, body = loop.child_by_field_name("condition"), loop.child_by_field_name("body")
+
+    def value(node: Node) -> bytes:
+        if node == acquire.call:
+            return result
+        text = function.text(node).strip()
+        parts = node.named_children
+        if node.type in ("condition_clause", "parenthesized_expression", "cast_expression") and parts:
+            return value(parts[-1])
+        if node.type in ("number_literal", "true", "false"):
+            return {b"true": b"1", b"false": b"0"}.get(text, text.rstrip(b"uUlL"))
+        if node.type == "identifier":
+            variable = function.locals.named(text, node.start_byte)
+            if text in known:
+                return known[text]
+            if variable is None:
+                return text  # a constant
+            before = function.locals.last(variable, loop)
+            if before is not None and len(before.values) == 1:
+                return value(before.values[0])
+        if node.type == "unary_expression" and text.startswith(b"!"):
+            return b"0" if truth(parts[-1]) else b"1"
+        if node.type == "call_expression" and called_name(node, function.source.code) == b"opaque":
+            return value(arguments(node)[0])
+        left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
+        sign = node.child_by_field_name("operator")
+        if left is not None and right is not None and sign is not None:
+            if node.type == "assignment_expression" and sign.type == "=" and left.type == "identifier":
+                known[function.text(left)] = value(right)
+                return known[function.text(left)]
+            if node.type == "binary_expression" and sign.type in ("==", "!="):
+                return b"1" if (value(left) == value(right)) == (sign.type == "==") else b"0"
+        raise _Unknown
+
+    def truth(node: Node) -> bool:
+        text = value(node)
+        if text == result and not text[:1].isdigit() and text != acquire.free:
+            return True  # What a lock that is taken has is not 0.
+        if not text.lstrip(b"-").isdigit():
+            raise _Unknown
+        return int(text) != 0
+
+    def leaves(node: Node) -> bool | None:
+        """Whether a statement leaves the loop, or (False) the turn; None if what is behind it is next."""
+        if node.type in ("compound_statement", "else_clause"):
+            for each in node.named_children:
+                left = leaves(each)
+                if left is not None:
+                    return left
+            return None
+        if node.type in ("break_statement", "continue_statement"):
+            return node.type == "break_statement"
+        if node.type == "if_statement":
+            asked, yes = node.child_by_field_name("condition"), node.child_by_field_name("consequence")
+            no = node.child_by_field_name("alternative")
+            if asked is None or yes is None:
+                raise _Unknown
+            branch = yes if truth(asked) else no
+            return leaves(branch) if branch is not None else None
+        if node.type == "declaration":
+            for each in node.children_by_field_name("declarator"):
+                name, given = each.child_by_field_name("declarator"), each.child_by_field_name("value")
+                if name is None or given is None:
+                    raise _Unknown
+                known[function.text(name)] = value(given)
+            return None
+        if not WAITS.fullmatch(function.text(node)):
+            if node.type != "expression_statement" or not node.named_children:
+                raise _Unknown
+            value(node.named_children[0])
+        return None
+
+    try:
+        if loop.type != "do_statement" and condition is not None and not truth(condition):
+            return None  # There may be no turn.
+        left = leaves(body) if body is not None else None
+        return left if left else condition is not None and not truth(condition)
+    except _Unknown:
+        return None
+
+
+def gives_back_a_lock(function: Function) -> bool:
+    """Whether the function gives a lock back, whatever else it does."""
+    text = function.text(function.body)
+    for each in function.calls(_GIVES):
+        if _method_of(function, each.node) and (
+            each.name == b"clear" or (each.arguments and ZERO.fullmatch(function.text(each.arguments[0])))
+        ):
+            return True
+    return any(
+        each.arguments and ZERO.fullmatch(function.text(each.arguments[-1]))
+        for each in function.calls(ATOMICS)
+        if not METHODS.fullmatch(each.name)
+    ) or bool(re.search(rb"(?:\*\s*\w+|\]|\bstate\w*|\block\w*)\s*=\s*0\s*;", text))
+
+
+def ticket(function: Function, loop: Node) -> bytes:
+    """What a loop waits for to reach a number that was drawn, `while (serving != ticket);`; else nothing."""
+    condition, body = loop.child_by_field_name("condition"), loop.child_by_field_name("body")
+    if condition is None or body is None or loop.type == "for_statement" or not WAITS.fullmatch(function.text(body)):
+        return b""
+    for node in nodes(condition):
+        left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
+        sign = node.child_by_field_name("operator")
+        if left is None or right is None or sign is None or sign.type != "!=":
+            continue
+        for looked, number in ((left, right), (right, left)):
+            given = [
+                value
+                for each in function.locals.assignments
+                if number.type == "identifier" and each.variable.name == function.text(number)
+                for value in each.values
+            ]
+            if len(given) == 1 and _TAKES_NUMBER.match(function.text(given[0])) and is_look(function, looked):
+                names = NAME.findall(re.sub(rb"\[[^\]]*\]", b"", function.text(looked).split(b",")[0]))
+                return names[-1] if names else b""
+    return b""
+
+
+def _serves(function: Function, name: bytes) -> bool:
+    """Whether the function lets the next number go on, `atomicAdd(&serving, 1)` or `serving++`."""
+    text, word = function.text(function.body), re.escape(name) + rb"\b\s*(?:\[[^\]]*\]\s*)?"
+    added = rb"\batomicAdd(?:_block|_system)?\s*\([&*\w.\->\s()]*?\b" + word + rb",\s*1[uUlL]*\s*\)"
+    counted = rb"\b" + word + rb"(?:\+\+|\+=\s*1\s*;)|\+\+[\w.\->]*\b" + word
+    return bool(re.search(added + rb"|" + counted, text))
+
+
+def takes(function: Function, tries: bool) -> bool:
+    """Whether the function takes a lock and keeps it, at once or not at all (`tries`), or else after waiting."""
+    if not function.mentions(ATOMICS):
+        return not tries and any(ticket(function, loop) for loop in loops_in(function))
+    if gives_back_a_lock(function):
+        return False
+    loops = [loop for loop in loops_in(function) if waits_for(function, loop) is not None]
+    return bool(loops) != tries and acquire_in(function, function.body) is not None
+
+
+def _method_of(function: Function, call: Node) -> bytes:
+    """The code of the object whose method is called, without white space; empty if it is no method."""
+    called = call.child_by_field_name("function")
+    node = called.child_by_field_name("argument") if called is not None and called.type == "field_expression" else None
+    return b"".join(function.text(node).split()) if node is not None else b""
+
+
+def object(function: Function, call: Node) -> bytes:
+    """What a lock's function is called on: the object of a method, or the first argument."""
+    called = call.child_by_field_name("function")
+    node = called.child_by_field_name("argument") if called is not None and called.type == "field_expression" else None
+    node = node or next(iter(arguments(call)), None)
+    return b"".join(function.text(node).split()) if node is not None else b""
+
+
+def is_lock(call: Call, kernels: Kernels) -> bool:
+    definitions = kernels.definitions(call.function.source, call.name)
+    return bool(definitions) and all(takes(definition, tries=False) for definition in definitions)
+
+
+def unlocks(function: Function, node: Node, lock: bytes, kernels: Kernels, taker: bytes = b"") -> bool:
+    """Whether `node` gives back the lock that the function `taker` takes."""
+    takers = kernels.definitions(function.source, taker) if taker else ()
+    numbers = {number for each in takers for loop in loops_in(each) if (number := ticket(each, loop))}
+    for call in calls_in(node):
+        definitions = kernels.definitions(function.source, called_name(call, function.source.code))
+        if object(function, call) != lock or not definitions:
+            continue
+        if all(gives_back_a_lock(each) or any(_serves(each, name) for name in numbers) for each in definitions):
+            return True
+    return False
+
+
+def bare(text: bytes) -> bytes:
+    text = b"".join(text.split())
+    while text.startswith(b"(") and text.endswith(b")"):
+        text = text[1:-1]
+    return text
+
+
+def acquire_in(function: Function, node: Node) -> Acquire | None:
+    """Return how `node` takes a lock: with a compare-and-swap of constants, or by putting one there."""
+    for call in calls_in(node):
+        name = called_name(call, function.source.code)
+        if not ATOMICS.fullmatch(name):
+            continue
+        given = [b"".join(function.text(each).split()) for each in arguments(call)]
+        if METHODS.fullmatch(name):
+            of = _method_of(function, call)
+            swaps = name.startswith(b"compare")
+            value = given[1:2] if swaps else given[:1] if name == b"exchange" else [b"1"]
+            # `compare_exchange_weak(seen, seen + 1)` makes the new value of the one that was found: it is an update,
+            # unless what is expected is set back to what a free lock has.
+            if swaps and value and set(NAME.findall(given[0])) & set(NAME.findall(value[0])):
+                if of and _set_back(function, given[0], call):
+                    return Acquire(call, of, b"")
+                continue
+            if of and value and value[0] not in (b"0", b"0u", b"false") and _constant(function, value[0], call):
+                return Acquire(call, of, b"" if swaps else b"0")
+            continue
+        if len(given) != (3 if name.startswith(b"atomicCAS") else 2) or b"++" in given[0] or b"--" in given[0]:
+            continue
+        free = given[1] if len(given) == 3 else b"0"
+        # What is compared with a value that was loaded is an update, and holds nothing.
+        constants = given[1:2] if len(given) == 3 else given[1:]
+        if all(_constant(function, each, call) for each in constants) and given[-1] not in (b"0", b"0u", b"false"):
+            return Acquire(call, _pointer(given[0]), free)
+    return None
+
+
+def _set_back(function: Function, name: bytes, call: Node) -> bool:
+    """Whether the loop around a call sets a variable, and not to what it loads."""
+    loop = innermost_loop(call)
+    if loop is None:
+        return False
+    for each in nodes(loop, frozenset({"assignment_expression"})):
+        left, right = each.child_by_field_name("left"), each.child_by_field_name("right")
+        if left is not None and right is not None and function.text(left) == name and not any(calls_in(right)):
+            return True
+    return False
+
+
+def _pointer(text: bytes) -> bytes:
+    """The code of a pointer, without casts and outer parentheses."""
+    text = re.sub(rb"^(?:\((?:unsigned|int|volatile|long|uint32_t|u?int)[\w*]*\))+", b"", text)
+    while text.startswith(b"(") and text.endswith(b")"):
+        text = text[1:-1]
+    return text
+
+
+def _constant(function: Function, text: bytes, at: Node) -> bool:
+    """Whether an expression is the same whenever it is asked: numbers, macros, and variables that are declared so."""
+    text = re.sub(rb"^\((?:unsigned|int|long|uint|u?int\d+_t|\s)+\)", b"", text)  # a cast
+    if b"[" in text or b"*" in text or b"(" in text or b"->" in text:
+        return False
+    for name in NAME.findall(text):
+        variable = function.locals.named(name, at.start_byte)
+        if variable is None:
+            continue
+        given = function.locals.given.get(variable, [])
+        if not given or any(not each.declares or not each.values for each in given):
+            return False
+        if not all(_constant(function, function.text(value), value) for each in given for value in each.values):
+            return False
+    return True
+
+
+def when_taken(function: Function, condition: Node | None, acquire: Acquire) -> bytes | None:
+    """Return the condition under which the lock was taken, from the one under which the loop goes on."""
+    source = function.source
+    if condition is None or not contains(condition, acquire.call):
+        return source[Span(acquire.call.start_byte, acquire.call.end_byte)] + b" == " + acquire.free
+    node: Node | None = condition
+    while node is not None and node.type in ("condition_clause", "parenthesized_expression") and node.named_children:
+        node = node.named_children[0]
+    if node is None:
+        return None
+    if acquire.free == b"|":
+        return b"!(" + source[Span(node.start_byte, node.end_byte)] + b")"
+    if not acquire.free and METHODS.fullmatch(called_name(acquire.call, source.code)):
+        # It says whether it was taken.
+        refused = node.type == "unary_expression" and node.child_by_field_name("argument") == acquire.call
+        return source[Span(acquire.call.start_byte, acquire.call.end_byte)] if refused else None
+    if node == acquire.call:
+        return source[Span(node.start_byte, node.end_byte)] + b" == " + (acquire.free or b"0")
+    left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
+    sign = node.child_by_field_name("operator")
+    if node.type != "binary_expression" or left is None or right is None or sign is None:
+        return None
+    if acquire.call not in (left, right) or sign.type not in ("!=", "=="):
+        return None
+    other = {"!=": b"==", "==": b"!="}[sign.type]
+    return source.text[node.start_byte : sign.start_byte] + other + source.text[sign.end_byte : node.end_byte]
+
+
+def releases(function: Function, node: Node, acquire: Acquire) -> bool:
+    """Whether a statement gives the lock back."""
+    # `*(volatile int*)lock = 0;`
+    text = re.sub(
+        rb"^\*\((?:volatile|unsigned|int|uint32_t|long)[\w*]*\*\)", b"*", b"".join(function.text(node).split())
+    )
+    lock = acquire.lock
+    plain = lock[1:] if lock.startswith(b"&") else b"*" + lock
+    for call in calls_in(node) if node.type == "expression_statement" else ():
+        name = called_name(call, function.source.code)
+        if _GIVES.fullmatch(name) and _method_of(function, call) == lock:
+            return call != acquire.call
+        given = [b"".join(function.text(each).split()) for each in arguments(call)]
+        if name.startswith(b"atomic") and given and _pointer(given[0]) == lock:
+            return call != acquire.call and (acquire.free != b"|" or name != b"atomicOr")
+    return node.type == "expression_statement" and (
+        text.startswith((plain + b"=", b"(" + plain + b")=", lock + b"[0]=", lock + b"=false;", lock + b"=0;"))
+        and not text.startswith(plain + b"==")
+    )
+
+
+def is_look(function: Function, node: Node) -> bool:
+    """Whether an expression is nothing but a look at what other threads change."""
+    while node.type in ("parenthesized_expression", "cast_expression") and node.named_children:
+        node = node.named_children[-1]
+    if node.type == "call_expression":
+        name = called_name(node, function.source.code)
+        if name == b"load":
+            return bool(_method_of(function, node))
+        return bool(re.fullmatch(rb"atomic(?:Add|Or|CAS|Max)\w*", name)) and not changes(function, arguments(node))
+    named = re.match(rb"\W*(\w+)", function.text(node))
+    if named is None or node.type not in ("pointer_expression", "subscript_expression", "identifier"):
+        return False
+    if b"volatile" in function.text(node):
+        return True
+    of_file = function.locals.named(named[1], node.start_byte) is None
+    head = function.source.code[0 if of_file else function.node.start_byte : function.body.end_byte]
+    return bool(re.search(rb"\bvolatile\b[^;,(){}=]*\b" + named[1] + rb"\b", head))
+
+
+def changes(function: Function, given: tuple[Node, ...]) -> bool:
+    return any(b"".join(function.text(each).split()) not in (b"0", b"0u", b"0U", b"0.0f") for each in given[1:])
+
+
+def is_flag(function: Function, name: Node, body: Node, acquire: Acquire) -> bool:
+    """Whether a variable tells that the lock was taken: it is set to constants, or to what the call says."""
+    variable = function.locals.named(function.text(name), name.start_byte)
+    given = [
+        each
+        for each in function.locals.assignments
+        if each.variable == variable and not each.declares and contains(body, each.node)
+    ]
+    return (
+        all(each.values for each in given)
+        and bool(given)
+        and all(
+            value.type in ("true", "false", "number_literal") or contains(value, acquire.call)
+            for each in given
+            for value in each.values
+        )
+    )
+
+
+def innermost_loop(node: Node, breaks: bool = False) -> Node | None:
+    outer = node.parent
+    while outer is not None and outer.type not in (
+        *_LOOPS,
+        "for_range_loop",
+        *(("switch_statement",) if breaks else ()),
+    ):
+        outer = outer.parent
+    return outer
+
+
+def loops_in(function: Function) -> Iterator[Node]:
+    for match in LOOP.finditer(function.source.code, function.body.start_byte, function.body.end_byte):
+        word = function.body.descendant_for_byte_range(match.start(), match.end())
+        loop = word.parent if word is not None else None
+        if loop is not None and loop.type in _LOOPS and loop.start_byte == match.start():
+            yield loop
+
+
+def calls_in(node: Node) -> Iterator[Node]:
+    return nodes(node, frozenset(("call_expression",)))

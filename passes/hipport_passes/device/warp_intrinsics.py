@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Replace warp intrinsics by hipport's helpers, which act on 32 lanes of wavefronts of 32 and of 64.
+
+`__shfl_down_sync(mask, v, 16)` becomes `hipport::shfl_down_sync(mask, v, 16)`: names change, arguments, masks and the
+types of results do not, so that code which uses 32-bit masks stays right. The name alone decides, so macros, wrappers
+and templates are reached.
+
+CUDA requires that all lanes that a mask names and that have not exited execute the intrinsic with that mask, and makes
+them wait for each other. AMD's compilers make lanes converge where the branches on which they diverged join, so a call
+has all active lanes of one branch and one iteration, and the helper, which does not wait, means the same: SAFE. It is
+REVIEW if lanes of one mask could meet on CUDA though they are separate on AMD: in calls in both branches of a divergent
+`if`, in calls under conditions of their own, and in a call that lanes reach in different iterations of a loop; also
+through functions and macros, and not if the mask was determined in that branch or iteration. A mask that names inactive
+lanes is undefined in CUDA too, and stays. A mask of 28 lanes, say, is REVIEW with a shuffle by a distance, which may
+lead out of it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from hipport.analysis import constant_values
+from hipport.analysis.built_ins import LANES
+from hipport.analysis.collective_summary import Collectives, Meeting
+from hipport.analysis.convergence import meetings
+from hipport.analysis.functions import function_at
+from hipport.analysis.library_names import helper_rows
+from hipport.core.edits import Edit, Span
+from hipport.core.finding import Certainty, Finding
+from hipport.engine.pipeline import Pass
+from hipport.program.own_headers import include
+from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp, within
+from hipport_passes.device.waves.kinds import hip_throughout, narrow_mask
+from hipport_passes.device.waves.sizes import sizes_of_wavefronts
+
+_TABLE = Path(__file__).with_suffix(".toml")
+
+_MACRO = re.compile(rb"#[ \t]*define\b")
+# A name that a macro pastes together: what it begins with, and what it is given.
+_PASTED = re.compile(rb"(?<![\w#])(?<!#[ \t])(__(?:[a-z]\w*)?)[ \t]*##[ \t]*(\w+)[ \t]*##[ \t]*(\w*_sync)\b")
+# A part of such a name, and macros, which may put together what they are given, or have others do so.
+_PART = re.compile(rb"(?<!\w)(?:_sync|__(?:shfl|match|reduce)_(?:[a-z]+_)?)(?!\w)")
+_FUNCTION_LIKE = re.compile(rb"^[ \t]*#[ \t]*define[ \t]+(\w+)\(", re.M)
+_GIVEN_TO = re.compile(rb"(\w+)[ \t]*\((?:[^();{}]|\([^()]*\))*$")
+# Shuffles from a lane so and so far away.
+_BY_DISTANCE = re.compile(rb"__shfl_(?:up|down|xor)_sync")
+_OF_WARPS = re.compile(rb"__\w+_sync")
+_FOR_CUDA = re.compile(
+    rb"^[ \t]*#[ \t]*define[ \t]+(\w+)(?:\([^()]*\))?[ \t]+(__(?:shfl\w*|ballot|any|all)_sync)\b", re.M
+)
+_FOR_HIP = re.compile(
+    rb"^[ \t]*#[ \t]*define[ \t]+(\w+)\([^()]*\)[ \t]+(__(?:shfl|shfl_up|shfl_down|shfl_xor|any|all))[ \t]*\(", re.M
+)
+_OWN_BARRIER = re.compile(rb"^[ \t]*#[ \t]*define[ \t]+__syncwarp\b[^\r\n]*(?:barrier|fence|sync)", re.M)
+
+
+_COLLECTIVES = Collectives(
+    re.compile(rb"__(?:shfl(?:_up|_down|_xor)?|any|all|uni|ballot|match_(?:any|all)|reduce_\w+)_sync|__syncwarp"),
+    re.compile(rb"__activemask|__ballot(?:_sync)?|__match_a(?:ny|ll)_sync|activemask|ballot|match_any"),
+    re.compile(rb"__syncthreads\w*"),
+)
+
+
+def find(source: Cpp, project: Project) -> Iterator[Finding]:
+    """Yield a finding per use of an intrinsic that the program does not define itself."""
+    names, helpers = helper_rows(_TABLE)
+    already_hip = source.begun_as_hip
+    of_wavefronts = already_hip and hip_throughout(source, project)
+    need, header, apart = None, None, {}
+    # Somebody's port to AMD already, and right at both sizes: unlike their shuffles and votes, it names no lanes.
+    own_barrier = b"__syncwarp" in source.words and bool(project.declared(source, _own_barriers))
+    for span, name in names.uses(source, project):
+        if own_barrier and name == b"__syncwarp":
+            continue
+        if already_hip and not name.endswith((b"_sync", b"warp", b"mask")):
+            continue
+        if of_wavefronts and not (name.endswith(b"_sync") and narrow_mask(source, span)):
+            continue  # HIP has it, too, for the whole wavefront, as all of the file is.
+        directive = source.directive(span.start)
+        if directive is not None and not _MACRO.match(source.code, directive.start):
+            continue  # `#if __has_builtin(…)`: asked, not used.
+        if header is None:
+            need, header = include(source, project, "warp.h")
+            apart = meetings(source, project, _COLLECTIVES)
+        edits = (Edit(span, helpers[name]), *((need,) if need else ()))
+        message = f"{name.decode()} → {helpers[name].decode()}"
+        certainty = Certainty.SAFE
+        if span.start in apart:
+            certainty = Certainty.REVIEW
+            message += f"; assumes that {assumption(source, project, apart[span.start], span.start)}"
+        elif outside := _reads_outside(source, project, span, name):
+            certainty = Certainty.REVIEW
+            message += f"; assumes that {outside}"
+        yield Finding(span, "helper", message, edits, certainty, (header,))
+    yield from _macros(source, project, helpers)
+    yield from _pasted(source, project, helpers)
+    yield from _parts(source, project)
+
+
+def _reads_outside(source: Cpp, project: Project, span: Span, name: bytes) -> str:
+    """Say of a shuffle by a distance what must hold if its mask is a constant that is no group of lanes; else nothing.
+
+    Such a mask is a slip of the pen at times, `0xfffffff`, and distances that are halved lead out of it.
+    """
+    given = source.given(span.end) if _BY_DISTANCE.fullmatch(name) else None
+    said = source.code[given[0].start : given[0].end] if given else b""
+    known = bool(said) and not constant_values.hidden(function_at(source, span.start), said, span.start)
+    mask = constant_values.value(source, project, said) if known else None
+    lanes = mask.bit_count() if mask is not None and mask > 0 else 0
+    if lanes & (lanes - 1) == 0 or lanes > LANES:
+        return ""
+    return (
+        f"nothing depends on what lanes outside of its mask of {lanes} lanes give, which CUDA leaves open and AMD tells"
+    )
+
+
+def _own_barriers(source: Cpp) -> frozenset[bytes]:
+    """The macros of the program's own that are `__syncwarp` for AMD, and a barrier or a fence."""
+    if b"__syncwarp" not in source.text or not source.hip_only:
+        return frozenset()
+    found = (match for match in _OWN_BARRIER.finditer(source.code) if within(match.start(), source.hip_only))
+    return frozenset(match.group() for match in found)
+
+
+def _pasted(source: Cpp, project: Project, helpers: Mapping[bytes, bytes]) -> Iterator[Finding]:
+    """Find macros that paste the names of intrinsics together, `__##op##_sync`."""
+    if b"##" not in source.code:
+        return
+    for match in _PASTED.finditer(source.code):
+        start, given, end = match.groups()
+        if start in helpers and not source.begun_as_hip:
+            continue  # Found as a name itself.
+        if source.ported(match.start()):
+            continue
+        if not any(name.startswith(start) and name.endswith(end) for name in helpers):
+            continue
+        span = Span(*match.span())
+        said = source[span].decode("utf-8", "replace")
+        others = [name for name in project.together(source, _others) if name.startswith(start) and name.endswith(end)]
+        if others:
+            message = f"{said} may make names of intrinsics, and {min(others).decode()}: write the intrinsics out"
+            yield Finding(span, "pasted", message, certainty=Certainty.MANUAL)
+            continue
+        need, header = include(source, project, "warp.h")
+        # `hipport::##op` would paste two things that make none.
+        new = b"hipport::" + (start[2:] + b"##" if start != b"__" else b"") + given + b"##" + end
+        message = (
+            f"{said} → {new.decode()}: assumes that what it is given makes names of CUDA's intrinsics, and that the "
+            "lanes of a mask come to them together"
+        )
+        edits = (Edit(span, new), *((need,) if need else ()))
+        yield Finding(span, "pasted", message, edits, Certainty.REVIEW, (header,))
+
+
+def _parts(source: Cpp, project: Project) -> Iterator[Finding]:
+    """Find parts of the names of intrinsics that macros paste together in other ways, `CAT(__##op, _sync)`."""
+    if not source.matched(_PART):
+        return
+    macros = project.together(source, _macros_with_arguments)
+    whole = [Span(*match.span()) for match in _PASTED.finditer(source.code)]
+    lines = set()
+    for match in _PART.finditer(source.code) if b"##" in macros else ():
+        start, end = match.span()
+        before = source.code[max(0, start - 200) : start]
+        given = _GIVEN_TO.search(before)
+        # Not what others stand in front of: `own_##name##_sync` says how it begins.
+        pasted = source.code[end:].lstrip(b" \t").startswith(b"##")
+        if not pasted and not (given and given[1] in macros):
+            continue
+        line = source.position(start)[0]
+        if line in lines or source.ported(start) or any(each.start <= start < each.end for each in whole):
+            continue
+        lines.add(line)
+        message = f"{match[0].decode()} may be a part of names of intrinsics that macros make: write the intrinsics out"
+        yield Finding(Span(start, end), "pasted", message, certainty=Certainty.MANUAL)
+
+
+def _macros_with_arguments(source: Cpp) -> frozenset[bytes]:
+    """The macros of a file that take arguments; with them `##`, if any pastes."""
+    found = (
+        frozenset(match[1] for match in _FUNCTION_LIKE.finditer(source.code)) if b"#" in source.code else frozenset()
+    )
+    return found | {b"##"} if b"##" in source.code else found
+
+
+def _others(source: Cpp) -> frozenset[bytes]:
+    """Names in the file that look like those of intrinsics with a mask, and are none."""
+    return frozenset(source.matched(_OF_WARPS)) - helper_rows(_TABLE)[1].keys()
+
+
+def assumption(source: Cpp, project: Project, meeting: Meeting, offset: int, which: str = "that its mask names") -> str:
+    """Say what must hold for the collective at `offset` to be right; `which` lanes wait for each other there."""
+    if meeting.unless:
+        # Where it does not hold, what follows must.
+        unless, rest = meeting.unless, meeting._replace(unless="")
+        said = assumption(source, project, rest, offset, which).removesuffix(")")
+        return f"{said}; so they do where {unless})"
+    together = f"all lanes {which} reach this call together"
+    if meeting.kind == "turn":
+        return f"{together} (in the same iteration of the loop)"
+    if meeting.kind == "far":
+        return f"{together} (which was not followed through so many calls and conditions)"
+    if meeting.other == (source.path, offset):
+        return f"{together} (not through different branches at a time)"
+    other = project.by_path[meeting.other.path]
+    line = other.first.position(other.origin(Span(meeting.other.offset, meeting.other.offset + 1)).start)[0]
+    where = f"line {line}" if other.path == source.path else f"{other.path.as_posix()}, line {line}"
+    branch = ", in the other branch" if meeting.kind == "branch" else ""
+    return f"{together} (none of them is at the call on {where}{branch})"
+
+
+def _macros(source: Cpp, project: Project, helpers: Mapping[bytes, bytes]) -> Iterator[Finding]:
+    """Find macros that are an intrinsic with a mask for CUDA, and for AMD the form without one, for a whole wave."""
+    code = source.code
+    if b"_sync" not in code or not source.hip_only:
+        return
+    if project.together(source, sizes_of_wavefronts):
+        return  # A program that has the wavefront's size for AMD means its shuffles, too.
+    for_cuda = {match[1]: match[2] for match in _FOR_CUDA.finditer(code) if within(match.start(), source.cuda_only)}
+    for match in _FOR_HIP.finditer(code):
+        if for_cuda.get(match[1]) != match[2] + b"_sync" or not within(match.start(), source.hip_only):
+            continue
+        span = Span(*match.span(2))
+        need, header = include(source, project, "warp.h")
+        name, helper = match[2].decode(), helpers[match[2]].decode()
+        message = (
+            f"{name} in {match[1].decode()} → {helper}: assumes that the macro means on AMD what it means on CUDA, "
+            "on 32 lanes and for half too"
+        )
+        edits = (Edit(span, helpers[match[2]]), *((need,) if need else ()))
+        yield Finding(span, "macro", message, edits, Certainty.REVIEW, (header,))
+
+
+PASS = Pass(Cpp, find)

@@ -1,0 +1,296 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Replace `warpSize` by the 32 that CUDA code means.
+
+On AMD `warpSize` is the size of the wavefront: 64 on CDNA, where the program's warps still have 32 lanes, and since
+ROCm 7 it is no constant expression. `hipport::warp_size` is 32 everywhere, and a constant. The member of the device's
+properties follows where host code computes with it; where it is printed as it is, it stays what it says. A question
+for the attribute, `cudaDeviceGetAttribute(&size, cudaDevAttrWarpSize, device)`, becomes its answer. In a file that
+includes HIP's headers `warpSize` is the wavefront's, and stays, unless the file's intrinsics are of 32 lanes by now.
+So it stays where somebody wrote the program's code for AMD for the whole wavefront, but for functions of 32 lanes, and
+what calls them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TypeAlias
+
+from hipport.analysis.functions import function_at
+from hipport.analysis.library_names import Names
+from hipport.core.edits import Edit, NewFile, Span
+from hipport.core.finding import Certainty, Finding
+from hipport.core.source import Source
+from hipport.engine.pipeline import Pass
+from hipport.program.own_headers import include
+from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp, within
+from hipport.syntax.declarations import member_of
+from hipport_passes.device.waves.kinds import Wavefronts
+from hipport_passes.device.waves.marks import asked
+from hipport_passes.names.helper_includes import USE, declaring
+
+_WARP_SIZE = Names(frozenset((b"warpSize",)))
+_WORD = re.compile(rb"\w")
+# In front of the name of a member.
+_MEMBER = re.compile(rb"(?:\.|->)\s*\Z")
+# A question for the attribute. The device is dropped, so what names it must be without effects.
+_SIMPLE = rb"(?:[^(),;{}=+-]|->)*"
+_ATTRIBUTE = re.compile(
+    rb"\b(?P<function>cu(?:da)?DeviceGetAttribute|hipDeviceGetAttribute)\s*\(\s*(?P<place>" + _SIMPLE + rb"?)\s*,"
+    rb"\s*(?P<attribute>cudaDevAttrWarpSize|CU_DEVICE_ATTRIBUTE_WARP_SIZE|hipDeviceAttributeWarpSize)\s*,\s*"
+    + _SIMPLE
+    + rb"\)"
+)
+_ASKS = frozenset((b"cudaDevAttrWarpSize", b"CU_DEVICE_ATTRIBUTE_WARP_SIZE", b"hipDeviceAttributeWarpSize"))
+_SUCCESS = {b"cudaDeviceGetAttribute": b"cudaSuccess", b"hipDeviceGetAttribute": b"hipSuccess"}
+_ADDRESS = re.compile(rb"&\s*(?P<variable>[A-Za-z_](?:[\w.\[\]]|->)*)")
+_STATEMENT_BEFORE = re.compile(rb"[;{}]\s*\Z")
+_STATEMENT_AFTER = re.compile(rb"\s*;")
+_OWN_MEMBER = re.compile(
+    rb"\b(?:int|unsigned|size_t|u?int\d+_t|long|short)\s+(?:\w+\s*(?:=[^,;(){}]*)?,\s*)*(warpSize)\s*[;={,]"
+)
+#: Properties of a device, which a program may have beside structures of its own with such a member.
+_PROPERTIES = re.compile(rb"\b(?:cudaDeviceProp|hipDeviceProp_t)\b(?:\s*const\b)?\s*>?")
+_DECLARED = re.compile(
+    rb"[&*\s]*([A-Za-z_]\w*)\s*(?:\[[^\[\]]*\]|\{[^{}]*\})*(?:=(?:\{[^{}]*\}|(?!\{[^{}]*\})[^,;()]|\([^()]*\))*)?\s*(,|[;)])"
+)
+_GOT = re.compile(rb"\b(\w+)\s*=\s*\*?\s*(?:\w+::)*get\w*DeviceProp\w*\s*\(")
+_RETURNED = re.compile(rb"get\w*DeviceProp\w*\s*\([^()]*\)\s*\Z|\bget_device_properties\s*\([^()]*\)\s*\Z")
+_LAST_NAME = re.compile(rb"([A-Za-z_]\w*)\s*(?:\[[^\[\]]*\]|\([^()]*\))*\s*\Z")
+_SIZE = re.compile(rb"\b(?<!::)(?<!\.)(?<!->)warpSize\b")
+_DEFINE = re.compile(rb"#[ \t]*define\b")
+# `int Params::`, in front of the name of a method.
+_OF_CLASS = re.compile(rb"(\w+)\s*(?:<[^<>]*>\s*)?::\s*\Z")
+_ASSIGNED = re.compile(rb"\s*=[^=]")
+# A print is no launch, no shift of a number, and no logarithm.
+_PRINTS = re.compile(
+    rb"(?i:printf|\bcout\b|\bprint\w*)|\b(?:LOG(?!2|10)\w*|Log\w*|log(?:ger|ging|_(?!2)\w*))\b|(?<!<)(?<![\duUlL])(?<![\duUlL]\s)<<(?!<)"
+)
+# What is printed as it is: an argument, or what stands between two `<<`, perhaps under a cast.
+_ALONE_BEFORE = re.compile(rb"(?:,|<<|[\w]\s*\(|static_cast\s*<[^<>]*>\s*\()\s*(?:\(\s*[a-z_ ]+\)\s*)?\Z")
+_ALONE_AFTER = re.compile(rb"\s*\)?\s*(?:,|<<|\)|;)")
+_MACRO = re.compile(rb"#[ \t]*define[ \t]+(\w+)")
+# `constexpr int kWarps = 256 / `, in front of the place.
+_CONSTANT = re.compile(rb"\b(?:constexpr|const)\b[^;{}()<>=]*?\b(\w+)\s*(?:=|\{)[^;{}=]*\Z")
+_SHARED = (
+    "outside of functions, in a program that has functions of the whole wavefront and may have others of 32 lanes: "
+    "warpSize is the wavefront's there, and since ROCm 7 no constant; give each kind a constant of its own "
+    "(hipport::warp_size is 32)"
+)
+
+_ASKED_FOR_BOTH = (
+    "the wavefront's size, in a program with functions of the whole wavefront (PyTorch's WARP_SHFL and its like, or "
+    "branches of its own for AMD) and others of 32 lanes: give each kind the size that it counts on "
+    "(hipport::warp_size is 32)"
+)
+_NOT_SEEN = (
+    "of what it is the size is not seen: where the program's warps are meant, which have 32 lanes, write "
+    "hipport::warp_size"
+)
+_USED_BY_BOTH = (
+    "warpSize is the wavefront's for some functions that use this one, and 32 for others: take the number of lanes as "
+    "an argument, or write the function twice (hipport::warp_size is 32)"
+)
+#: The edits that include hipport's header, and that.
+_Helper: TypeAlias = tuple[tuple[Edit, ...], NewFile]
+
+
+#: Kinds of findings whose edits replace an expression with all that is in it.
+_WHOLE = ("property", "attribute")
+
+
+def _declared(code: bytes, offset: int, directive: Span | None) -> bytes | None:
+    """Return the name of the macro, or of the constant, that has what stands at `offset` as its value."""
+    if directive is not None:
+        macro = _MACRO.match(code, directive.start)
+        return macro[1] if macro is not None else None
+    constant = _CONSTANT.search(code, max(0, offset - 400), offset)
+    return constant[1] if constant is not None else None
+
+
+def find(source: Cpp, project: Project) -> Iterator[Finding]:
+    """Yield a finding per `warpSize` that is CUDA's."""
+    found = [*_found(source, project)]
+    # What asks a device goes as a whole: `props[threadIdx.x / warpSize].warpSize`.
+    whole = tuple(sorted(e.span for each in found if each.kind in _WHOLE for e in each.edits if len(e.span)))
+    yield from (each for each in found if each.kind in _WHOLE or not within(each.span.start, whole))
+
+
+def _found(source: Cpp, project: Project) -> Iterator[Finding]:
+    if b"warpSize" not in source.text and source.words.isdisjoint(_ASKS):
+        return
+    need, header = include(source, project, "warp.h")
+    helper = ((need,) if need else (), header)
+    # By what hipport's header declares, too, as the include may have got lost.
+    if source.begun_as_hip and not _includes(source, "hipport/warp.h") and not _of_logical_warps(source):
+        return
+    wavefronts = project.component(source).fact(Wavefronts)
+    yield from _in_device_code(source, project, wavefronts, helper)
+    of_pytorch, logical = project.component(source).fact(asked)
+    both = (bool(wavefronts) or of_pytorch) and logical
+    if (wavefronts or of_pytorch) and not logical:
+        return  # The host asks for what they have.
+    yield from _attributes(source, both, helper)
+    for span, _ in source.names(frozenset((b"warpSize",))):
+        if _MEMBER.search(source.code, max(0, span.start - 40), span.start):
+            yield from _property(source, project, span, both, helper)
+
+
+def _in_device_code(source: Cpp, project: Project, wavefronts: Wavefronts, helper: _Helper) -> Iterator[Finding]:
+    """Replace the variable of device code, but for functions of the whole wavefront."""
+    code, makes, header = source.code, *helper
+    owners = project.together(source, _owners)
+    for span, _ in _WARP_SIZE.uses(source, project):
+        directive = source.directive(span.start)
+        if directive is not None and not _DEFINE.match(code, directive.start):
+            continue  # `#ifdef warpSize`: asked, not used.
+        method = function_at(source, span.start) if owners or wavefronts else None
+        if wavefronts and method is None:
+            constant = _declared(code, span.start, directive) or b""
+            if not wavefronts.names_in_logical(constant) or wavefronts.names_in_others(constant):
+                # A macro is what it is where it is used.
+                if directive is None or wavefronts.names_in_logical(constant):
+                    yield Finding(span, "shared", _SHARED, (), Certainty.MANUAL)
+                continue
+        elif wavefronts.shared(method):
+            yield Finding(span, "shared", _USED_BY_BOTH, (), Certainty.MANUAL)
+            continue
+        elif wavefronts.of(method):
+            continue
+        of_class = _OF_CLASS.search(method.head) if method is not None else None
+        if of_class is not None and of_class[1] in owners:
+            continue
+        message = "warpSize → hipport::warp_size, which is 32"
+        certainty = Certainty.SAFE
+        if source.begun_as_hip or wavefronts:
+            message += "; assumes that this means the program's warps, which have 32 lanes"
+            certainty = Certainty.REVIEW
+        edits = (Edit(span, b"hipport::warp_size"), *makes)
+        yield Finding(span, "logical", message, edits, certainty, creates=(header,))
+
+
+def _attributes(source: Cpp, both: bool, helper: _Helper) -> Iterator[Finding]:
+    """Answer the questions for the attribute; `both`: the program has functions of 32 lanes and of the wavefront."""
+    code, makes, header = source.code, *helper
+    for match in _ATTRIBUTE.finditer(code):
+        span = Span(*match.span())
+        # By its name in HIP where an earlier run has left the question, which is for review.
+        if source.ported(span.start) or (source.begun_as_hip and match["attribute"].startswith(b"hip")):
+            continue
+        if source.directive(span.start) != source.directive(span.end - 1):
+            continue  # A directive ends in it: no call.
+        address = _ADDRESS.fullmatch(match["place"])
+        place = _SIZE.sub(b"hipport::warp_size", address["variable"] if address else b"*(" + match["place"] + b")")
+        answer = place + b" = hipport::warp_size"
+        if not (
+            _STATEMENT_BEFORE.search(code[max(0, span.start - 200) : span.start])
+            and _STATEMENT_AFTER.match(code, span.end)
+        ):
+            success = _SUCCESS.get(match["function"], b"CUDA_SUCCESS")
+            answer = b"((" + answer + b"), " + success + b")"
+        said = match["attribute"].decode()
+        if both:
+            yield Finding(span, "shared", f"{said}: {_ASKED_FOR_BOTH}", (), Certainty.MANUAL)
+            continue
+        yield Finding(
+            span,
+            "attribute",
+            f"{said} is 32: assumes that this means the program's warps, which have 32 lanes",
+            (Edit(span, answer), *makes),
+            Certainty.REVIEW,
+            (header,),
+        )
+
+
+def _property(source: Cpp, project: Project, name: Span, both: bool, helper: _Helper) -> Iterator[Finding]:
+    """Yield what is to be said of a member of that name, if it is a device's property."""
+    code, makes, header = source.code, *helper
+    of = member_of(code, name.start)
+    span = Span(of.start if of is not None else name.start, name.end)
+    if source.ported(span.start):
+        return
+    statement = re.split(rb"[;{}]", code[max(0, span.start - 200) : span.start])[-1]
+    printed = _PRINTS.search(statement) and _ALONE_BEFORE.search(statement) and _ALONE_AFTER.match(code, span.end)
+    if printed or _ASSIGNED.match(code, span.end):
+        return
+    if project.together(source, _members) and (of is None or not _is_of_device(source, project, of)):
+        return
+    said = source[span].decode("utf-8", "replace")
+    if both:
+        yield Finding(span, "shared", f"{said}: {_ASKED_FOR_BOTH}", (), Certainty.MANUAL)
+    elif of is None:
+        message = f"{said}: {_NOT_SEEN}"
+        yield Finding(span, "property", message, (), Certainty.MANUAL)
+    else:
+        message = f"{said} → hipport::warp_size: assumes that this means the program's warps, which have 32 lanes"
+        # `return(*p).warpSize`
+        gap = b" " if _WORD.fullmatch(code, span.start - 1, span.start) else b""
+        edits = (Edit(span, gap + b"hipport::warp_size"), *makes)
+        yield Finding(span, "property", message, edits, Certainty.REVIEW, (header,))
+
+
+def _of_logical_warps(source: Cpp) -> bool:
+    """Whether a file uses what hipport's warp.h declares. Another helper says nothing of its warps."""
+    return any(declaring().get(b"".join(match.group().split())) == "warp.h" for match in USE.finditer(source.code))
+
+
+def _includes(source: Source, part: str) -> bool:
+    return isinstance(source, Cpp) and any(part in include.path for include in source.includes)
+
+
+def _is_of_device(source: Cpp, project: Project, of: Span) -> bool:
+    """Say whether an object is the properties of a device, by its declaration or by the function that returns them."""
+    if _RETURNED.search(source.code, of.start, of.end):
+        return True
+    # `(*props)`
+    while source.code.startswith(b"(", of.start) and source.closing(of.start) == of.end - 1:
+        of = source.trimmed(Span(of.start + 1, of.end - 1))
+    last = _LAST_NAME.search(source.code, of.start, of.end)
+    if last is None or last[1] not in project.together(source, _properties):
+        return False
+    # What is declared last by that name, if it is seen.
+    before = re.compile(rb"\b(\w+)\s*>?[&*\s]+" + last[1] + rb"\s*[;,)={\[]")
+    declared = [match[1] for match in before.finditer(source.code, 0, of.start)]
+    types = [each for each in declared if each not in (b"return", b"else", b"case", b"const")]
+    return not types or types[-1] in (b"cudaDeviceProp", b"hipDeviceProp_t", b"auto")
+
+
+def _properties(source: Cpp) -> frozenset[bytes]:
+    """The names of what is declared as properties of a device."""
+    found = {match[1] for match in _GOT.finditer(source.code)}
+    for match in _PROPERTIES.finditer(source.code):
+        declared = _DECLARED.match(source.code, match.end())
+        while declared is not None:
+            found.add(declared[1])
+            declared = _DECLARED.match(source.code, declared.end()) if declared[2] == b"," else None
+    return frozenset(found)
+
+
+def _members(source: Cpp) -> frozenset[bytes]:
+    """Whether the program has a member of that name itself: `int warpSize;` in one of its structures."""
+    return frozenset(match[1] for match in _OWN_MEMBER.finditer(source.code) if _is_member(source, match.start(1)))
+
+
+def _owners(source: Cpp) -> frozenset[bytes]:
+    """The program's structures that have a member of that name."""
+    found = set()
+    for match in _OWN_MEMBER.finditer(source.code):
+        node = source.tree.root_node.descendant_for_byte_range(match.start(1), match.start(1))
+        while node is not None and node.type not in ("struct_specifier", "class_specifier", "compound_statement"):
+            node = node.parent
+        name = node.child_by_field_name("name") if node is not None else None
+        if name is not None:
+            found.add(source.code[name.start_byte : name.end_byte])
+    return frozenset(found)
+
+
+def _is_member(source: Cpp, offset: int) -> bool:
+    """Whether what is declared there is declared in a structure: a variable of that name is no member."""
+    node = source.tree.root_node.descendant_for_byte_range(offset, offset)
+    while node is not None and node.type not in ("declaration", "field_declaration", "compound_statement"):
+        node = node.parent
+    return node is not None and node.type == "field_declaration"
+
+
+PASS = Pass(Cpp, find)

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Put `hipport::syncwarp()` between the steps of code that counts on the lanes of a warp to run in lockstep.
+
+`if (tid < 32) { s[tid] += s[tid + 16]; s[tid] += s[tid + 8]; … }` reads in each step what other lanes stored in the
+step before, without saying so. AMD's wavefronts do run in lockstep, of 32 and of 64 lanes, but the compiler does not
+know it: `s[tid]` and `s[tid + 8]` are different elements, and unless they are volatile it may load the second before it
+stores the first. `hipport::syncwarp()` keeps accesses on their side of it and costs no instruction. It goes in front of
+each statement that loads from a shared array what another lane may have stored since the last barrier.
+
+It adds an order among the lanes of a warp and takes nothing away, so it changes no program that does not depend on that
+order. If the code is for the lanes of one warp, under `tid < 32`, by the conditions of its callers or by its indices
+(`tid & 31`), the call gives the order that the code counts on: SAFE. Volatile accesses of which none of this is known
+are REVIEW. Exchanges through other arrays are left alone: nothing says that they are among the lanes of one warp. A
+macro orders accesses if all its definitions do; a macro that is such a step itself has the call in front of each use
+but the first of several in a row, and one that is several steps has it between them. A fence of CUDA's orders the
+accesses of one thread and does not order lanes. Elements of a member are checked if the object lies in shared memory or
+was given some; a called function may store or load any element.
+
+`if (leader) *sum = 0; atomicAdd(sum, x); if (leader) atomicAdd(out, *sum);` counts on lockstep too, in any memory: the
+others may not add before the leader has stored, and the leader may not load before they have added. A call goes in
+front of both, for review, because nothing says that those who add are of one warp.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from hipport.analysis.functions import Function, nodes
+from hipport.analysis.kernels import LED, Kernels
+from hipport.core.edits import Span
+from hipport.core.finding import Certainty, Finding
+from hipport.engine.pipeline import Pass
+from hipport.program.own_headers import include
+from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp
+from hipport_passes.device.warp_synchronous.accesses import places_of_order, step_macros
+from hipport_passes.device.warp_synchronous.arrays import (
+    LAMBDAS,
+    Arrays,
+    arrays_of,
+    concerned,
+    has_elements,
+    has_shared,
+)
+from hipport_passes.device.warp_synchronous.calls import at, at_the_end, in_front, joined
+from hipport_passes.device.warp_synchronous.steps import Steps
+from hipport_passes.device.warp_synchronous.synchronous_macros import of_macros, of_several_steps
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+
+def find(source: Cpp, project: Project) -> Iterator[Finding]:
+    """Yield a finding per function with such steps, and per value that a lane leads atomic operations on."""
+    if b"atomic" in source.code:
+        yield from _led(source, project)
+    if b"[" not in source.code or not project.together(source, has_shared) or not concerned(source, project):
+        return
+    kernels = Kernels.of(project)
+    yield from of_several_steps(source, project, kernels)
+    known: dict[Function, Arrays] = {}
+    orders = places_of_order(source, project)
+    in_macros = project.component(source).fact(step_macros)
+    for function in kernels.functions(source):
+        start = function.body.start_byte
+        if source.ported(start):
+            continue
+        if not has_elements(function, project):
+            continue
+        arrays = arrays_of(function, kernels, project, known)
+        if not arrays:
+            continue
+        if not in_macros.keys().isdisjoint(function.called):
+            yield from of_macros(function, kernels, project, arrays, orders, in_macros)
+        steps = Steps(kernels, function, arrays, orders)
+        steps.follow(function.body, ())
+        for body, for_one_warp in _lambdas(function, kernels):
+            steps.for_one_warp = for_one_warp
+            steps.follow(body, ())
+        if not steps.before and not steps.behind:
+            continue
+        need, header = include(source, project, "warp.h")
+        places = sorted({*steps.before.values(), *steps.behind.values()}, key=lambda node: node.start_byte)
+        lines = ", ".join(dict.fromkeys(str(_line(source, node)) for node in places))
+        # Each once: what several steps need in front of one statement, or at the end of one body.
+        edits = [edit for node in dict.fromkeys(steps.before.values()) for edit in in_front(source, node)]
+        edits += (edit for node in dict.fromkeys(steps.behind.values()) for edit in at_the_end(source, node))
+        message = f"hipport::syncwarp() between steps in which lanes read what others stored (lines {lines})"
+        if steps.assumes:
+            message += "; assumes that lanes which exchange values are of one warp"
+        yield Finding(
+            Span(places[0].start_byte, places[0].end_byte),
+            "lockstep",
+            message,
+            (*joined(edits), *((need,) if need else ())),
+            Certainty.REVIEW if steps.assumes else Certainty.SAFE,
+            (header,),
+        )
+
+
+def _led(source: Cpp, project: Project) -> Iterator[Finding]:
+    """Find what one lane of several stores before their atomic operations and loads behind them."""
+    for match in LED.finditer(source.code):
+        if source.ported(match.start()):
+            continue
+        need, header = include(source, project, "warp.h")
+        places = (match.start("atomic"), match.start("load"))
+        edits = [edit for place in places for edit in at(source, place)]
+        yield Finding(
+            Span(*match.span("atomic")),
+            "lockstep",
+            "hipport::syncwarp() around an atomic operation on what one lane stores before it and loads behind it; "
+            "assumes that the lanes which do it are of one warp and reach it together",
+            (*edits, *((need,) if need else ())),
+            Certainty.REVIEW,
+            (header,),
+        )
+
+
+def _lambdas(function: Function, kernels: Kernels) -> Iterator[tuple[Node, bool]]:
+    """Yield the bodies of the function's lambdas, and whether only lanes of one warp call them."""
+    if b"](" not in b"".join(function.text(function.body).split()):
+        return
+    for node in nodes(function.body, LAMBDAS):
+        body, outer = node.child_by_field_name("body"), node.parent
+        variable = outer.child_by_field_name("declarator") if outer and outer.type == "init_declarator" else None
+        name = function.text(variable) if variable is not None else b""
+        calls = [call for call in function.calls({name}) if call.node.start_byte >= node.end_byte] if name else []
+        if body is not None:
+            yield body, bool(calls) and all(kernels.one_warp(function, call.node) for call in calls)
+
+
+def _line(source: Cpp, node: Node) -> int:
+    """The line that the user wrote it on."""
+    return source.first.position(source.origin(Span(node.start_byte, node.start_byte + 1)).start)[0]
+
+
+PASS = Pass(Cpp, find)

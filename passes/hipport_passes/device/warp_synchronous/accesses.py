@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What text tells of accesses to elements of arrays: which are stored, which are loaded, and what orders them."""
+
+from __future__ import annotations
+
+import re
+
+from hipport.program.project import Component, Project
+from hipport.syntax.cpp import Cpp
+
+# What orders accesses of lanes: barriers, by whatever name. A shuffle or a vote does not, nor does a fence of CUDA's or
+# PTX's, which is for the accesses of one thread, or one for the compiler.
+ORDERS = re.compile(
+    rb"\b(?!\w*(?:shfl|ballot|any_|all_|match_|reduce_|async|thread_?fence|mem_?fence|fence_(?:acq|sc|proxy)))"
+    rb"\w*(?:sync|barrier|fence)\w*|\basm\b(?!\s*(?:volatile|__volatile__)?\s*\(\s*\"\")",
+    re.IGNORECASE,
+)
+_FOR_COMPILER = re.compile(rb"\b(?:__)?asm(?:__)?\s*(?:volatile|__volatile__)?\s*\(\s*\"\"")
+_DEFINE = re.compile(rb"#[ \t]*define[ \t]+(\w+)(?:\([^()]*\))?((?:[^\\\r\n]|\\[ \t]*(?:\r\n?|\n)|\\)*)")
+ELEMENT = re.compile(rb"(?:\(\s*)?\b([A-Za-z_]\w*)\b\s*\)?\s*\[([^\[\]]*)\]")
+STORE = re.compile(ELEMENT.pattern + rb"\s*(?:[-+*/|&^]|<<|>>)?=(?!=)")
+# An element that is not only stored to.
+LOADED = re.compile(ELEMENT.pattern + rb"(?!\s*=(?!=))")
+HALVES = re.compile(rb"(?:>>|<<|\*|/)=|=[^=;]*(?:>>|<<|\*|/)\s*[12]\b")
+_IN_PARENTHESES = re.compile(rb"\((\w+)\)")
+WORD = re.compile(rb"[A-Za-z_]\w*")
+
+
+def has_order(text: bytes, macros: dict[bytes, bool]) -> bool:
+    """Say whether code orders accesses, itself or by one of the macros that are known to, or not to."""
+    if any(macros.get(match.group(), True) for match in ORDERS.finditer(text)):
+        return True
+    return any(macros.get(word, False) for word in WORD.findall(text)) if macros else False
+
+
+def places_of_order(source: Cpp, project: Project) -> list[int]:
+    """Where words stand that order accesses."""
+    macros = project.component(source).fact(ordering_macros)
+    words = {word for word in source.matched(ORDERS) if macros.get(word, True)}
+    words |= {name for name, orders in macros.items() if orders}
+    # `asm volatile("" ::: "memory")` is for the compiler: it does not bring lanes together.
+    assembly = _FOR_COMPILER.finditer(source.code) if b"asm" in source.code else ()
+    for_compiler = {match.start() for match in assembly}
+    return [span.start for span, _ in source.names(words) if span.start not in for_compiler]
+
+
+def ordering_macros(component: Component) -> dict[bytes, bool]:
+    """Say of the macros whose name or text is about order whether they order accesses, by all their definitions."""
+    defined = {each for source in component if isinstance(source, Cpp) for each in source.fact(_defines)}
+    bodies: dict[bytes, list[bytes]] = {}
+    for name, body in defined:
+        bodies.setdefault(name, []).append(body)
+    known: dict[bytes, bool] = {name: False for name in bodies if ORDERS.search(name)}
+    changed = True
+    while changed:
+        changed = False
+        for name, texts in bodies.items():
+            if not known.get(name, False) and all(has_order(text, known) for text in texts):
+                known[name] = changed = True
+    return known
+
+
+def step_macros(component: Component) -> dict[bytes, bytes]:
+    """The macros that store to one element of an array and load another, with no order in them, and which array."""
+    macros = component.fact(ordering_macros)
+    found = {}
+    for name, body in {each for source in component if isinstance(source, Cpp) for each in source.fact(_defines)}:
+        stored = {(match[1], index_text(match[2])) for match in STORE.finditer(body)} if b"[" in body else set()
+        for match in ELEMENT.finditer(body) if stored and not has_order(body, macros) else ():
+            element = index_text(match[2])
+            if any(match[1] == array and re.match(re.escape(own) + rb"[-+^]", element) for array, own in stored):
+                found[name] = match[1]
+    return found
+
+
+def index_text(text: bytes) -> bytes:
+    """An index without white space and parentheses around a name, which macros put there."""
+    return _IN_PARENTHESES.sub(rb"\1", b"".join(text.split()))
+
+
+def _defines(source: Cpp) -> frozenset[tuple[bytes, bytes]]:
+    return (
+        frozenset((match[1], match[2]) for match in _DEFINE.finditer(source.code))
+        if b"define" in source.code
+        else (frozenset())
+    )

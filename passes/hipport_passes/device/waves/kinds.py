@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which functions of files that belong together count lanes by AMD's wavefront, and which by the 32 of a warp.
+
+Somebody wrote code that only AMD sees, which calls HIP's functions of the wavefront and asks for its size or takes 64
+bits. Where there is such code, all of the program is ported already but for the functions of 32 lanes, and what calls
+them. What either kind uses, through whatever functions, macros and constants, is of that kind, too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import cached_property
+
+from hipport.analysis.functions import Function
+from hipport.analysis.references import Mentions
+from hipport.core.edits import Span
+from hipport.program.project import Component, Project
+from hipport.syntax.cpp import Cpp, within
+
+# Functions of the whole wavefront, and of 32 lanes; what tells that 64 lanes were thought of.
+_OF_WAVEFRONT = re.compile(rb"\b__(?:shfl(?:_up|_down|_xor)?|ballot|any|all)\s*\(")
+OF_32_LANES = re.compile(
+    rb"\bhipport::(?:shfl|ballot|any|all|uni|activemask|match_|reduce_|lane)|"
+    rb"\b__(?:shfl(?:_up|_down|_xor)?|any|all|uni|ballot|match_\w+|reduce_\w+)_sync\b|\b__activemask\b"
+)
+_BY_WAVEFRONT = re.compile(
+    rb"\bwarpSize\b|\b__AMDGCN_WAVEFRONT_SIZE|\b__(?:popc|ffs|clz|brev)ll\b|\bunsigned\s+long\s+long\b|\buint64_t\b"
+)
+_WORD = re.compile(rb"[A-Za-z_]\w*")
+_MASKED = re.compile(rb"__\w+_sync")
+# Lanes by HIP's own functions, bits of 64, and sizes by name.
+_64_LANES = re.compile(
+    rb"\b__(?:lane_id|(?:popc|ffs|clz|brev)ll)\s*\(|\b__builtin_amdgcn_(?:mbcnt_hi|ballot_w64)\b|"
+    rb"\b\w*(?i:warp|wave|lane)\w*\s*(?:=|\{)?\s*64\b"
+)
+_NARROW = re.compile(rb"\s*(?:0[xX][fF]{1,8}[uU]?|~\s*0[uU]?|-1|\(\s*unsigned\s*\)\s*-1|UINT_MAX)\s*")
+
+
+def callers(functions: Iterable[Function], every: Iterable[Function]) -> set[Function]:
+    """Return functions, and those of `every` that call one of their names, or of such a function's, and so on."""
+    calling: dict[bytes, list[Function]] = {}
+    for each in every:
+        for name in each.called:
+            calling.setdefault(name, []).append(each)
+    found = set(functions)
+    waiting = {each.name for each in found}
+    while waiting:
+        more = {each for each in calling.pop(waiting.pop(), ()) if each not in found}
+        found |= more
+        waiting |= {each.name for each in more}
+    return found
+
+
+class Wavefronts:
+    """The functions, of files that belong together, that work on whole wavefronts of AMD's as they are."""
+
+    def __init__(self, component: Component) -> None:
+        self._component = component
+        self._any = False
+        self._logical: frozenset[Function] = frozenset()
+        self._others: frozenset[Function] = frozenset()
+        # One file may have the functions, and another one the size.
+        if not any(isinstance(file, Cpp) and file.fact(_may_be_native) for file in component):
+            return
+        every = [each.function for each in self.mentions.definitions if each.function is not None]
+        of_32 = (each.function for each in self.mentions.having(_places_of_32_lanes))
+        logical = {function for function in of_32 if function is not None and _of_32_lanes(function)}
+        native = (each.function for each in self.mentions.having(places_on_wavefronts))
+        self._any = any(f is not None and f not in logical and on_wavefronts(f) for f in native)
+        self._logical = frozenset(callers(logical, every))
+        self._others = frozenset(every) - self._logical
+
+    @property
+    def mentions(self) -> Mentions:
+        """What the definitions of the files say of each other."""
+        return self._component.fact(Mentions)
+
+    @cached_property
+    def _words(self) -> tuple[frozenset[bytes], frozenset[bytes]]:
+        return _names(self._logical), _names(self._others)
+
+    def names_in_logical(self, name: bytes) -> bool:
+        """Whether functions of 32 lanes say the name."""
+        return name in self._words[0]
+
+    def names_in_others(self, name: bytes) -> bool:
+        """Whether other functions say it."""
+        return name in self._words[1]
+
+    def __bool__(self) -> bool:
+        return self._any
+
+    def of(self, function: Function | None) -> bool:
+        """Whether the function is one of them; what is outside of all is, too."""
+        return self._any and function not in self._logical and not self._only_logical(function)
+
+    def shared(self, function: Function | None) -> bool:
+        """Whether functions of both kinds use the function, which tells of neither itself."""
+        if function is None or not self._any or function in self._logical:
+            return False
+        logical, native = self._used_by(function)
+        return logical and native
+
+    def _only_logical(self, function: Function | None) -> bool:
+        logical, native = self._used_by(function) if function is not None else (False, False)
+        return logical and not native
+
+    def _used_by(self, function: Function) -> tuple[bool, bool]:
+        """Whether functions of 32 lanes use the function, and whether ones of wavefronts do, or it is one itself."""
+        known = self._users.get(function)
+        if known is None:
+            users = [
+                user.function
+                for each in self.mentions.named(function.name)
+                if each.function is function
+                for user in self.mentions.reaching(each)
+                if user.function is not None
+            ]
+            logical = any(each in self._logical and _of_32_lanes(each) for each in users)
+            native = any(on_wavefronts(each) for each in users)
+            known = self._users[function] = logical, native
+        return known
+
+    @cached_property
+    def _users(self) -> dict[Function, tuple[bool, bool]]:
+        """Those that were asked for."""
+        return {}
+
+
+def hip_throughout(source: Cpp, project: Project) -> bool:
+    """Say whether a file of HIP's is of whole wavefronts, with all that belongs to it: no mask has 32 bits."""
+    if project.together(source, _narrow_masks):
+        return False
+    return bool(project.together(source, _of_64_lanes)) or bool(project.component(source).fact(Wavefronts))
+
+
+def _of_64_lanes(source: Cpp) -> frozenset[bool]:
+    return frozenset((True,) if source.begun_as_hip and _64_LANES.search(source.code) else ())
+
+
+def narrow_mask(source: Cpp, span: Span) -> bool:
+    """Say whether the intrinsic at a place is given a mask that is written with 32 bits, as CUDA's are."""
+    given = source.given(span.end)
+    return (
+        given is not None and given != () and _NARROW.fullmatch(source.code, given[0].start, given[0].end) is not None
+    )
+
+
+def _narrow_masks(source: Cpp) -> frozenset[bool]:
+    found = source.names(_MASKED)
+    return frozenset(
+        True for span, _ in found if not within(span.start, source.cuda_only) and narrow_mask(source, span)
+    )
+
+
+def _may_be_native(source: Cpp) -> bool:
+    return bool((source.hip_only or source.begun_as_hip) and _OF_WAVEFRONT.search(source.code))
+
+
+def _names(functions: Iterable[Function]) -> frozenset[bytes]:
+    return frozenset(
+        word
+        for function in functions
+        for word in re.findall(
+            rb"[A-Za-z_]\w*", function.source.code[function.node.start_byte : function.node.end_byte]
+        )
+    )
+
+
+def _places_of_32_lanes(source: Cpp) -> tuple[int, ...]:
+    return source.fact(_of_32)
+
+
+def _of_32(source: Cpp) -> tuple[int, ...]:
+    return tuple(match.start() for match in OF_32_LANES.finditer(source.code))
+
+
+def places_on_wavefronts(source: Cpp) -> tuple[int, ...]:
+    """Return where functions may be ones that `on_wavefronts` tells."""
+    return source.fact(_on_wavefronts)
+
+
+def _on_wavefronts(source: Cpp) -> tuple[int, ...]:
+    if not (source.hip_only or source.begun_as_hip):
+        return ()
+    return tuple(match.start() for match in _OF_WAVEFRONT.finditer(source.code))
+
+
+def _of_32_lanes(function: Function) -> bool:
+    source, body = function.source, function.body
+    return any(
+        not within(match.start(), source.cuda_only)
+        for match in OF_32_LANES.finditer(source.code, body.start_byte, body.end_byte)
+    )
+
+
+def on_wavefronts(function: Function) -> bool:
+    """Whether the function itself votes or shuffles over the wavefront, and thinks of its size."""
+    source, start, end = function.source, function.body.start_byte, function.body.end_byte
+    calls = [
+        match.start()
+        for match in _OF_WAVEFRONT.finditer(source.code, start, end)
+        if not within(match.start(), source.cuda_only)
+    ]
+    if source.begun_as_hip:
+        asked = (match.start() for match in _BY_WAVEFRONT.finditer(source.code, start, end))
+        return bool(calls) and any(not within(each, source.cuda_only) for each in asked)
+    # All of a branch for AMD, of which the function may be a part, tells what it is for.
+    spans = [each for each in source.hip_only if each.start < end and start < each.end]
+    return any(
+        any(each.start <= call < each.end for call in calls) and _BY_WAVEFRONT.search(source.code, each.start, each.end)
+        for each in spans
+    )

@@ -1,0 +1,366 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where code counts on AMD's whole wavefront, where on 32 lanes, and where both are used together."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import pairwise
+from typing import NamedTuple
+
+from hipport.analysis import constant_values, template_arguments
+from hipport.analysis.references import Definition, Mentions
+from hipport.core.edits import Span
+from hipport.program.project import Component
+from hipport.syntax.cpp import Cpp, within, word_before
+from hipport_passes.device.waves.distances import stays_in_half
+from hipport_passes.device.waves.kinds import OF_32_LANES, narrow_mask
+from hipport_passes.device.waves.sizes import named_as_warp, sized
+
+_LANES = 32
+#: What has, or is, a bit or a value for each lane of the wavefront, in code that is for AMD.
+WAVE_FUNCTION = re.compile(
+    rb"\b(?:__(?:ballot|activemask|any|all|lane_id|shfl(?:_up|_down|_xor)?)|"
+    rb"__builtin_amdgcn_(?:ballot_w64|mbcnt_hi|wavefrontsize))\s*\(|\bwarpSize\b|\b__AMDGCN_WAVEFRONT_SIZE(?:__)?\b"
+)
+#: PyTorch's of both compilers. CUB has some of the names, too, in its namespace.
+OF_PYTORCH = re.compile(
+    rb"\b(?<!\bcub::)(?:C10_WARP_SIZE|WARP_(?:SHFL(?:_UP|_DOWN|_XOR)?|BALLOT|ANY|ALL))\b|\bat::cuda::warp_size\b|"
+    rb"\bcuda_utils\s*::\s*(?:Warp|Block)Reduce\w*"
+)
+_PYTORCH = (b"WARP_SHFL", b"WARP_SHFL_UP", b"WARP_SHFL_DOWN", b"WARP_SHFL_XOR", b"WARP_BALLOT", b"C10_WARP_SIZE")
+#: Lanes, threads or ranks, and what they are divided by.
+COUNTED = re.compile(
+    rb"(?:\bthreadIdx\s*\.\s*[xyz]|\b(?i:\w*(?:lane|thread|tid)\w*)(?:\s*\(\s*\))?|\bthread_rank\s*\(\s*\))\s*\)?\s*"
+    rb"(?:[%/](?!=)\s*(?P<size>[\w:]+\s*\(\s*\)|[\w:]+\b(?!\s*\()|\([^()]*\))|&\s*(?P<mask>[\w:]+\b(?!\s*\()|\([^()]*\))|"
+    rb">>(?!=)\s*(?P<shift>[\w:]+\b(?!\s*\()))"
+)
+#: The same of other variables, which a thread's number was given to.
+_BY_VARIABLE = re.compile(
+    rb"(?<=[\w \t])(?:%(?!=)\s*(?P<size>[\w:]+\b(?!\s*\())|&(?![&=])\s*(?P<mask>[\w:]+\b(?!\s*\()|\([^()]*\)))"
+)
+_NAME = re.compile(rb"[A-Za-z_]\w*")
+_LESS_ONE = re.compile(rb"\(\s*(\w+)\s*-\s*1[uU]?\s*\)")
+#: Groups of so many lanes.
+_TILES = re.compile(
+    rb"\b(?:tiled_partition|thread_block_tile)\s*<\s*(?P<size>[\w:]+)\s*[,>]|"
+    rb"\btiled_partition\s*\((?:[^;(),]|\([^()]*\))*,\s*(?P<given>[\w:]+)\s*\)"
+)
+_FOUND_GROUPS = re.compile(rb"\b(?:coalesced_threads|labeled_partition|binary_partition)\s*[(<]|\bcoalesced_group\b")
+#: Before the port: `hipport::warp_size` is what it makes of `warpSize`, wherever that is not the wavefront's.
+_WARP_SIZE = re.compile(rb"\bhipport::warp_size\b")
+
+
+class Mark(NamedTuple):
+    """A place that tells how many lanes are meant, and the definition that it is in."""
+
+    definition: Definition
+    span: Span
+
+    @property
+    def text(self) -> str:
+        """What stands there."""
+        code = self.definition.source.code[self.span.start : self.span.end]
+        return b" ".join(code.split()).rstrip(b"(, ").decode("utf-8", "replace")
+
+    @property
+    def line(self) -> int:
+        """The line, in the file as it was read."""
+        source = self.definition.source
+        return source.first.position(source.origin(self.span).start)[0]
+
+
+class Mixed(NamedTuple):
+    """Something of wavefronts, what of 32 lanes is used together with it, and by which definition."""
+
+    native: Mark
+    logical: Mark
+    user: Definition
+
+
+def counted(component: Component, match: re.Match[bytes]) -> int | None:
+    """Return how many lanes `COUNTED` counts by where it matches; None if that is not known."""
+    if match["size"]:
+        return constant_values.value_in(component, match["size"])
+    if match["mask"]:
+        mask = constant_values.value_in(component, match["mask"])
+        return None if mask is None else mask + 1
+    shift = constant_values.value_in(component, match["shift"])
+    return None if shift is None or not 0 <= shift < 32 else 1 << shift
+
+
+def mixed(component: Component) -> tuple[Mixed, ...]:
+    """Return what counts on wavefronts beside something that counts on 32 lanes, one for each definition with it."""
+    files = [file for file in component if isinstance(file, Cpp)]
+    if not any(file.fact(may_be_native) for file in files) or not any(file.fact(_may_be_logical) for file in files):
+        return ()
+    mentions = component.fact(Mentions)
+    own = own_names(files)
+    natives = {
+        each: mark for each in mentions.having(_native_places) if (mark := _first(native_marks(each, own, component)))
+    }
+    if not natives:
+        return ()
+    having = mentions.having(_logical_places)
+    logicals = {each: mark for each in having if (mark := _first(_logical_marks(each, component, own)))}
+    return tuple(_meeting(mentions, natives, logicals))
+
+
+def _native_places(source: Cpp) -> tuple[int, ...]:
+    return source.fact(_natives)
+
+
+def _natives(source: Cpp) -> tuple[int, ...]:
+    """Where `native_marks` may find something."""
+    patterns = [OF_PYTORCH]
+    of_hip = source.begun_as_hip or source.side == "hip" or bool(source.hip_only)
+    found = [match.start() for match in source.fact(sized)] if of_hip else []
+    if of_hip:
+        patterns.append(WAVE_FUNCTION)
+    return (*found, *(match.start() for pattern in patterns for match in pattern.finditer(source.code)))
+
+
+def _logical_places(source: Cpp) -> tuple[int, ...]:
+    return source.fact(_logicals)
+
+
+def _logicals(source: Cpp) -> tuple[int, ...]:
+    """Where `_logical_marks` may find something."""
+    patterns = (OF_32_LANES, COUNTED, _BY_VARIABLE, _TILES, _WARP_SIZE, _FOUND_GROUPS)
+    return tuple(match.start() for pattern in patterns for match in pattern.finditer(source.code))
+
+
+class Asked(NamedTuple):
+    """Whether anything of a program's counts on wavefronts, and whether anything counts on 32 lanes."""
+
+    native: bool
+    logical: bool
+
+
+def asked(component: Component) -> Asked:
+    """Say what the program's device code counts on: what the host may mean by its question for the size of a warp."""
+    files = [file for file in component if isinstance(file, Cpp)]
+    own = own_names(files)
+    native = any(
+        match.group() not in own and not within(match.start(), file.cuda_only)
+        for file in files
+        for match in OF_PYTORCH.finditer(file.code)
+    )
+    logical = any(
+        not within(match.start(), file.cuda_only) for file in files for match in OF_32_LANES.finditer(file.code)
+    )
+    return Asked(native, logical)
+
+
+def _meeting(
+    mentions: Mentions, natives: Mapping[Definition, Mark], logicals: Mapping[Definition, Mark]
+) -> Iterator[Mixed]:
+    # What the host does with both is launch kernels of both kinds, and no code for devices uses what is the host's.
+    devices = [each for each in mentions.definitions if each in natives or _on_device(each)]
+    users = mentions.users_among(devices)
+    without: set[Definition] = set()
+    for native, mark in natives.items():
+        for user in mentions.reaching_by(native, users):
+            if user in without or not _on_device(user):
+                continue
+            reached = []
+            for each in mentions.following_from(user, without):
+                reached.append(each)
+                if each in logicals:
+                    break
+            else:
+                without.update(reached)
+                continue
+            yield Mixed(mark, logicals[each], user)
+            break
+
+
+_ON_DEVICE = re.compile(rb"\b__(?:device|global)__\b|\b\w*(?:DEVICE|GLOBAL|KERNEL)\w*\b|\b\w*(?i:device|inline)\w*\b")
+_ASKS_LANES = re.compile(rb"\bthreadIdx\b")
+
+
+def _on_device(definition: Definition) -> bool:
+    function = definition.function
+    return function is None or bool(
+        _ON_DEVICE.search(function.head) or function.mentions(_ASKS_LANES) or WAVE_FUNCTION.search(function.head)
+    )
+
+
+def native_marks(
+    definition: Definition, own: frozenset[bytes] = frozenset(), component: Component | None = None
+) -> Iterator[Mark]:
+    """Yield what a definition does with whole wavefronts, by its own words; `own` are names of the program's.
+
+    With the `component`, shuffles that stay in half of a wavefront do not count.
+    """
+    source = definition.source
+    for match in definition.matches(WAVE_FUNCTION):
+        if not (source.begun_as_hip or source.side == "hip" or within(match.start(), source.hip_only)):
+            continue
+        if not any_gpu(source, match.start()):
+            continue
+        if match.group().startswith(b"__shfl"):
+            given = source.arguments(match.end() - 1)
+            # A shuffle may say how wide it is.
+            if given is None or (len(given) == 3 and not _is_wide(component, source, given[2])):
+                continue
+            by_distance = match.group().startswith(b"__shfl_xor") and len(given) >= 2
+            if by_distance and component is not None and stays_in_half(component, definition, given[1]):
+                continue
+        yield Mark(definition, Span(*match.span()))
+    for match in source.fact(sized) if source.hip_only or source.begun_as_hip else ():
+        start = match.start("value")
+        wide = match["value"] != b"32" and named_as_warp(match["name"]) and match["name"] in definition.names
+        for_amd = source.begun_as_hip or within(start, source.hip_only)
+        inside = definition.span.start <= start < definition.span.end
+        if wide and inside and for_amd and not within(start, source.cuda_only) and any_gpu(source, start):
+            yield Mark(definition, Span(match.start("name"), match.end("value")))
+    for match in definition.matches(OF_PYTORCH):
+        if match.group() not in own:
+            yield Mark(definition, Span(*match.span()))
+
+
+def _is_wide(component: Component | None, source: Cpp, width: Span) -> bool:
+    text = source.code[width.start : width.end].strip()
+    known = (
+        constant_values.value_in(component, text) if component is not None else int(text) if text.isdigit() else None
+    )
+    return known == 2 * _LANES
+
+
+def any_gpu(source: Cpp, offset: int) -> bool:
+    """Say whether a place is not for GPUs of one size of wavefront alone, where that size is right."""
+    return not within(offset, source.by_waves[0]) and not within(offset, source.by_waves[1])
+
+
+def _groups_of_hipport(component: Component) -> bool:
+    return any(isinstance(file, Cpp) and b"hipport::cooperative_groups" in file.code for file in component)
+
+
+def _of_32(definition: Definition, component: Component, match: re.Match[bytes]) -> bool:
+    """Whether what is counted by, or the size of a tile, is 32."""
+    if match.re is COUNTED or match.re is _BY_VARIABLE:
+        less = _LESS_ONE.fullmatch(match["mask"] or b"")
+        name = less[1] if less is not None else match["size"]
+        if match.re is _BY_VARIABLE and not _is_thread(definition, match.start()):
+            return False
+        said = match["size"] or match["mask"] or (match.re is COUNTED and match["shift"]) or b""
+        if constant_values.hidden(definition.function, said, match.start()):
+            return name is not None and _is_default(definition, name)
+        if (match["size"] or match["mask"] or less) and counted(component, match) == _LANES:
+            return True
+        if name is not None:
+            return _may_be(definition, component, name, _LANES)
+        shift = match.re is COUNTED and match["shift"]
+        if shift:
+            return counted(component, match) == _LANES or _may_be(definition, component, shift, 5)
+        return bool(match["mask"]) and _may_be(definition, component, match["mask"], _LANES - 1)
+    if match.re is _TILES:
+        name = match["size"] or match["given"]
+        return constant_values.value_in(component, name) == _LANES or _may_be(definition, component, name, _LANES)
+    return True
+
+
+def _is_thread(definition: Definition, offset: int) -> bool:
+    """Whether what stands in front is a variable that was given a thread's number."""
+    code = definition.source.code
+    name = word_before(code, offset)
+    if not name or definition.function is None:
+        return False
+    given = re.compile(rb"\b" + re.escape(name) + rb"\s*[={(]\s*[^;{}]*\bthreadIdx\s*\.")
+    return given.search(code, definition.span.start, offset) is not None
+
+
+def _may_be(definition: Definition, component: Component, name: bytes, number: int) -> bool:
+    """Whether a parameter of a template, or a member of a class that is one, has a number somewhere in the program."""
+    function = definition.function
+    if number == _LANES and _is_default(definition, name):
+        return True
+    if function is None:
+        return False
+    owner, _, member = name.rpartition(b"::")
+    if owner:
+        return owner in function.template_parameters and number in constant_values.members(component, member)
+    if name not in function.template_parameters:
+        return False
+    return number in (template_arguments.given(component, function, name, some=True) or ())
+
+
+def _is_default(definition: Definition, name: bytes) -> bool:
+    """Whether a parameter of a template, or of a function, is 32 where nothing is given."""
+    function = definition.function
+    if function is None:
+        return False
+    outer = function.node.parent
+    start = outer.start_byte if outer is not None and outer.type == "template_declaration" else function.node.start_byte
+    given = re.compile(rb"\b" + re.escape(name) + rb"\s*=\s*32\b")
+    return given.search(definition.source.code, start, function.body.start_byte) is not None
+
+
+def _logical_marks(definition: Definition, component: Component, own: frozenset[bytes]) -> Iterator[Mark]:
+    """Yield what it does with 32 lanes."""
+    found = (_FOUND_GROUPS,) if component.fact(_groups_of_hipport) else ()
+    source = definition.source
+    for pattern in (OF_32_LANES, COUNTED, _BY_VARIABLE, _TILES, _WARP_SIZE, *found):
+        for match in definition.matches(pattern):
+            if not _of_32(definition, component, match):
+                continue
+            name = match.group()
+            of_hip = bool(source.side) or source.begun_as_hip
+            if name.startswith(b"__") and (name in own or (of_hip and not _narrow(source, match))):
+                continue  # The program's own, or HIP's.
+            # What somebody wrote for AMD alone is meant so, but for what hipport put there.
+            if within(match.start(), source.hip_only) and not match.group().startswith(b"hipport"):
+                continue
+            if not within(match.start(), source.fact(_not_on_device)):
+                before = len(word_before(source.code, match.start())) + 1 if pattern is _BY_VARIABLE else 0
+                yield Mark(definition, Span(match.start() - before, match.end()))
+
+
+def _not_on_device(source: Cpp) -> tuple[Span, ...]:
+    """What is compiled for the host alone, by HIP: behind a condition for all device code of it."""
+    return tuple(
+        sorted(
+            Span(part.span.end, following.span.start)
+            for group in source.conditionals
+            if set(_NAME.findall(group[0].asked)) - {b"defined"} == {b"__HIP_DEVICE_COMPILE__"}
+            and b"!" not in group[0].asked
+            for part, following in pairwise(group[1:])
+        )
+    )
+
+
+def _narrow(source: Cpp, match: re.Match[bytes]) -> bool:
+    return narrow_mask(source, Span(*match.span()))
+
+
+def _first(marks: Iterable[Mark]) -> Mark | None:
+    return next(iter(marks), None)
+
+
+def may_be_native(source: Cpp) -> bool:
+    return bool(
+        ((source.hip_only or source.begun_as_hip or source.side == "hip") and WAVE_FUNCTION.search(source.code))
+        or OF_PYTORCH.search(source.code)
+    )
+
+
+def _may_be_logical(source: Cpp) -> bool:
+    return any(pattern.search(source.code) for pattern in (OF_32_LANES, COUNTED, _BY_VARIABLE, _TILES, _WARP_SIZE))
+
+
+_DEFINED = re.compile(rb"^[ \t]*#[ \t]*define[ \t]+(" + b"|".join(_PYTORCH) + rb"|__\w+_sync|__activemask)\b", re.M)
+
+
+_INTRINSICS = re.compile(rb"__\w+_sync|__activemask")
+
+
+def own_names(files: Iterable[Cpp]) -> frozenset[bytes]:
+    """The names of PyTorch's and of intrinsics that the program defines itself where HIP sees it."""
+    return frozenset(
+        match[1]
+        for file in files
+        if b"define" in file.words and (file.matched(_INTRINSICS) or not file.words.isdisjoint(_PYTORCH))
+        for match in _DEFINED.finditer(file.code)
+        if not within(match.start(), file.cuda_only)
+    )

@@ -1,0 +1,493 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rename CUDA's functions, types and constants to HIP's, and report those that HIP has no equal of.
+
+Names are found as tokens, so that macro bodies, inactive branches and templates are reached. A name is left alone
+where it is a member, where it is in a namespace of the program, where the program declares it itself, and in code that
+only one of CUDA and HIP ever sees. A `#define`, `typedef` or function that stands in for a CUDA name with CUDA's own
+means, or only under a condition or in a file that is included where there is no CUDA, is no declaration of the
+program's own: it is renamed with the name.
+
+Names that a macro pastes together (`cuda##name`) are not found; the macro is reported, unless it is there for HIP too.
+So are names that a backslash breaks over two lines, and names of which a macro makes others that the program has
+(`t##name`, given cuInit, where there is a tcuInit).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from hipport.analysis.macros import defined, expanded, pasting
+from hipport.core.edits import Edit, Span
+from hipport.core.finding import Certainty, Finding
+from hipport.core.tables import load
+from hipport.engine.pipeline import Pass
+from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp, word_before
+from hipport.syntax.declarations import declarations, member_or_qualified, namespaces, opened_before
+from hipport.syntax.lexing import SPLICE
+from hipport_passes.names.release_comparisons import DEFINE, ON_DEVICE, asserted, compared_release, settled
+
+_IDENTIFIER = re.compile(rb"\b[A-Za-z_]\w*")
+_CALL = re.compile(rb"\s*\(")
+_TAGGED = re.compile(rb"\b(?:struct|enum)\s+$")
+_BLANK = re.compile(rb"[ \t]*")
+_HIP = re.compile(rb"\b(?:__)?(?:hip|HIP|roc|ROC|miopen|rccl)\w*")
+# The beginning of a name of CUDA's, to which a macro adds the rest.
+_PASTED = re.compile(
+    rb"(?<![\w#])(?P<prefix>(?:cuda|cublas(?:Lt)?|cusparse|cufft|curand|cusolver(?:Dn|Sp|Rf)?|cudnn|nvrtc|nvml|cu)(?:[A-Z]\w*)?"
+    rb"|(?:CUBLAS|CUSPARSE|CUFFT|CURAND|CUSOLVER|CUDNN|NVRTC|NVML)_\w*|CUDA_[RC]_\w*|CU(?:DA)?)[ \t]*##"
+)
+_PASTED_FOR_HIP = re.compile(rb"(?<![\w#])(?:hip|HIP|roc|ROC|miopen)\w*[ \t]*##")
+_OF_CALL = re.compile(r"\{(\w+)\}")
+_SPLICED = re.compile(rb"[A-Za-z_]\w*(?:" + SPLICE + rb"\w+)+")
+_SPLICE = re.compile(SPLICE)
+_BODY = re.compile(rb"\s*(?:noexcept\s*)?[;{]")
+_BEFORE_CALLS = frozenset(b"return else do case throw co_return co_yield co_await and or not in".split())
+_OUTERMOST = re.compile(rb"(?<![\w>:])\s*::\s*$|\b(?:return|else|case)\s*::\s*$")
+_USING = re.compile(
+    rb"\busing\s+(?:namespace\s+(?:::\s*)?(?:\w+\s*::\s*)*(\w+)|(?:::\s*)?(?:\w+\s*::\s*)*(\w+)\s*::\s*\w+)\s*;"
+)
+_CONDITION = re.compile(rb"#[ \t]*(?:if|ifdef|ifndef|elif)\b")
+_UNDEF = re.compile(rb"#[ \t]*undef\b")
+# Words that say how a function is called, on other systems than Linux.
+_CONVENTION = re.compile(rb"\s*(?:(?:__stdcall|__cdecl|_stdcall|_cdecl|__fastcall|WINAPI)\s*)?")
+
+
+#: The names of namespaces, outermost first, and a name that is declared in them.
+_InNamespace = tuple[tuple[bytes, ...], bytes]
+
+
+class Row(NamedTuple):
+    """What is known of a CUDA name.
+
+    `hip` is None where HIP has no equal. `since` and `until` are the ROCm releases that it came with and went with.
+    `calls` has other forms for calls with that many arguments, in which "(…)" stands for the arguments, and `{name}`
+    for the last argument that `name` was given before, in the same block, behind the last one of this call.
+    `tag` is the name behind `struct` or `enum` where that is another. `review` is the assumption under which the HIP
+    name means the same. `value` is what stands for the name outside of conditions, where it is not defined on AMD.
+    `called`: it is a word that programs use for variables too, and means CUDA's function only where it is called.
+    `in_c` has forms as `calls`, for programs in C: HIP's function has defaults in C++ for what CUDA's has not.
+    """
+
+    area: str
+    hip: str | None
+    since: tuple[int, int] = (0, 0)
+    until: tuple[int, int] | None = None
+    why: str = ""
+    instead: str = ""
+    calls: Mapping[str, str] = MappingProxyType({})
+    review: str = ""
+    tag: str = ""
+    value: str = ""
+    called: bool = False
+    in_c: Mapping[str, str] = MappingProxyType({})
+
+    @property
+    def advice(self) -> str:
+        """Why the name cannot be kept, and what to do."""
+        return "; ".join(part for part in (self.why or "HIP has no equal", self.instead) if part)
+
+
+@cache
+def table() -> Mapping[bytes, Row]:
+    """Return what is known of each CUDA name: the generated table, and over it the rows made by hand."""
+    path = Path(__file__)
+    generated, own = load(path.with_suffix(".toml")), load(path.with_suffix(".own.toml"))
+    rows: dict[bytes, Row] = {}
+    areas: dict[str, dict[str, str]] = own["areas"]
+    for area, names in generated["unsupported"].items():
+        row = _row(area, areas.get(area, {}))
+        rows.update(dict.fromkeys(names.encode().split(), row))
+    for area, names in generated.items():
+        if area != "unsupported":
+            rows.update(_rows(area, names, (0, 0)))
+    corrections = [(name, group) for group in own["group"] for name in group["names"].split()]
+    for name, value in (*corrections, *own["names"].items()):
+        key = name.encode()
+        rows[key] = _row(rows[key].area if key in rows else "own", value)
+    return rows
+
+
+def _rows(area: str, names: Mapping[str, Any], since: tuple[int, int]) -> Iterator[tuple[bytes, Row]]:
+    for name, value in names.items():
+        if isinstance(value, str):
+            yield name.encode(), Row(area, value, since)
+        elif "hip" in value:
+            yield name.encode(), _row(area, value)._replace(since=since)
+        else:
+            yield from _rows(area, value, _release(name))
+
+
+def _row(area: str, value: Mapping[str, Any]) -> Row:
+    until = value.get("until")
+    return Row(
+        area,
+        value.get("hip"),
+        _release(value.get("since", "0.0")),
+        _release(until) if until else None,
+        value.get("why", ""),
+        value.get("instead", ""),
+        value.get("calls", {}),
+        value.get("review", ""),
+        value.get("tag", ""),
+        value.get("value", ""),
+        value.get("called", False),
+        value.get("in_c", {}),
+    )
+
+
+def _release(text: str) -> tuple[int, int]:
+    major, minor = text.split(".")
+    return int(major), int(minor)
+
+
+_OF_ENUMERATION = re.compile(rb"(?<!\w)([A-Za-z_]\w*)\s*::\s*\Z")
+
+
+def find(source: Cpp, project: Project) -> Iterator[Finding]:
+    """Yield a finding per name that is renamed, and per line for a name that cannot be."""
+    yield from _pasted(source, project)
+    yield from _spliced(source)
+    names = source.fact(_names)
+    if not names:
+        return
+    known = table()
+    own = _OwnNames(source, project)
+    reported: set[tuple[bytes, int]] = set()
+    moot = 0
+    for span, name in names:
+        if span.start < moot or source.ported(span.start) or own.has(span.start, name):
+            continue
+        if meant := own.meant(span.start, name):
+            yield from _ambiguous(source, span, name, meant)
+            continue
+        row = known[name]
+        directive = source.directive(span.start)
+        if row.hip == "" and directive is not None and _names_macro(source, directive, span):
+            continue  # `#define` and `#ifdef` have no line without the name
+        if row.hip and (made := _made(source, project, span, name, row)):
+            message = (
+                f"{name.decode()}, of which a macro makes {made.decode()}: it stays, as a new name would not give what "
+                "the program has; rename both, or write out what the macro stands for"
+            )
+            yield Finding(span, "made", message, certainty=Certainty.MANUAL)
+        elif (row.hip is None and not row.calls) or row.since > project.target.rocm:
+            if (found := _without_equal(source, project, span, name, row, reported)) is not None:
+                yield found
+                # What is written for more than the name answers what else it has in it.
+                moot = found.edits[0].span.end if found.edits else moot
+        else:
+            yield from _renamed(source, project, span, name, row)
+
+
+class _OwnNames:
+    """The names of the program's own that are CUDA's as well, as a file sees them."""
+
+    def __init__(self, source: Cpp, project: Project) -> None:
+        self._source, self._project = source, project
+        self._everywhere = project.declared(source, _own_everywhere)
+        if self._everywhere and (mocks := project.without_cuda(source)):
+            # What only stands in for CUDA's names where there is no CUDA goes by their names, too.
+            self._everywhere = project.declared(source, _own_everywhere, but=mocks)
+        self._inside = source.fact(_own)[1]
+        self._in_namespaces = project.declared(source, _own_in_namespaces)
+        self._of_namespaces = {name for _, name in self._in_namespaces}
+
+    def has(self, start: int, name: bytes) -> bool:
+        """Say whether a name, or the enumeration that it is read of, is the program's."""
+        if name in self._everywhere or any(scope.start <= start < scope.end for scope in self._inside.get(name, ())):
+            return True
+        enumeration = _enumeration(self._source.code, start)
+        if enumeration in self._everywhere:
+            return True
+        return enumeration in self._of_namespaces and bool(self._space(start, enumeration))
+
+    def meant(self, start: int, name: bytes) -> tuple[bytes, ...]:
+        """Return the program's namespace whose `name` is meant there, or may be; empty if none is."""
+        if name in self._of_namespaces and not _OUTERMOST.search(self._source.code, max(0, start - 40), start):
+            return self._space(start, name)
+        return ()
+
+    def _space(self, start: int, name: bytes) -> tuple[bytes, ...]:
+        return _meant(self._source, self._project, start, name, self._in_namespaces)
+
+
+def _ambiguous(source: Cpp, span: Span, name: bytes, meant: tuple[bytes, ...]) -> Iterator[Finding]:
+    """Types of both would not compile; of functions, the arguments choose one."""
+    if meant != namespaces(source, span.start)[: len(meant)] and _CALL.match(source.code, span.end):
+        where = b"::".join(meant).decode()
+        message = (
+            f"{name.decode()} is CUDA's, or the program's own of {where}, whose names are used without it; "
+            f"write {where}:: or :: in front of it"
+        )
+        yield Finding(span, "ambiguous", message, certainty=Certainty.MANUAL)
+
+
+def _without_equal(
+    source: Cpp, project: Project, span: Span, name: bytes, row: Row, reported: set[tuple[bytes, int]]
+) -> Finding | None:
+    """Return what is said of a name that HIP has no other for; of one that a line has twice, once."""
+    directive = source.directive(span.start)
+    words = source.code[directive.start : directive.end] if directive else b""
+    # In a condition the name is merely undefined.
+    if _CONDITION.match(words) or (row.called and not _CALL.match(source.code, span.end)):
+        return None
+    if name == b"__CUDA_ARCH__" and ON_DEVICE in words:
+        return None  # Somebody, or an earlier run, has said what AMD answers.
+    if (compared := compared_release(source, project, span, name)) is not None:
+        return compared
+    if row.value:
+        message = f"{name.decode()} → {row.value}: {row.review}"
+        return Finding(span, "version", message, (Edit(span, row.value.encode()),), Certainty.REVIEW)
+    place = (name, source.position(span.start)[0])
+    if place in reported or (directive is None and (settled(source.code, span) or asserted(source, span))):
+        return None
+    reported.add(place)
+    return _manual(span, name, row)
+
+
+def _meant(source: Cpp, project: Project, offset: int, name: bytes, own: frozenset[_InNamespace]) -> tuple[bytes, ...]:
+    """Return the program's namespace whose `name` is meant at `offset`, or may be; empty if none is."""
+    around = namespaces(source, offset)
+    for depth in range(len(around), 0, -1):
+        if (around[:depth], name) in own:
+            return around[:depth]
+    used = project.declared(source, _used_namespaces)
+    return next((space for space, each in sorted(own) if each == name and space[-1] in used), ())
+
+
+def _pasted(source: Cpp, project: Project) -> Iterator[Finding]:
+    """Find macros that make names of CUDA's."""
+    if b"##" not in source.code:
+        return
+    told: set[bytes] = set()
+    for match in _PASTED.finditer(source.code):
+        directive = source.directive(match.start())
+        define = DEFINE.match(source.code, directive.start, directive.end) if directive else None
+        if define is None or define[1] in told or match.start() < define.end():
+            continue
+        # A whole name is renamed, and what is added to it is the same in HIP.
+        if match["prefix"] in table() or source.ported(match.start()):
+            continue
+        if define[1] in project.together(source, _for_hip):
+            continue
+        told.add(define[1])
+        message = (
+            f"{define[1].decode()} makes names that begin with {match['prefix'].decode()}, which are not found and not "
+            "renamed; write the names out, or make HIP's here, where they differ in nothing else"
+        )
+        yield Finding(Span(*match.span("prefix")), "pasted", message, certainty=Certainty.MANUAL)
+
+
+def _made(source: Cpp, project: Project, span: Span, name: bytes, row: Row) -> bytes:
+    """Return what a macro that is given `name` makes of it by `##`, if the program has that by its own name.
+
+    Or if it is a name of CUDA's that does not become what the macro then makes.
+    """
+    component = project.component(source)
+    macros = component.fact(pasting)
+    opening = opened_before(source.code, max(0, span.start - 500), span.start) if macros else None
+    if opening is None or (macro := word_before(source.code, opening)) not in macros:
+        return b""
+    given = [source.code[each.start : each.end].strip() for each in source.arguments(opening) or ()]
+    if name not in given:
+        return b""
+    new = (row.hip or "").encode()
+    for text in expanded(macro, given, component.fact(defined)):
+        words: set[bytes] = {word for word in _IDENTIFIER.findall(text) if name in word and word != name}
+        for made in sorted(words):
+            known = table().get(made)
+            if known is not None and known.hip is not None and known.hip.encode() != made.replace(name, new):
+                return made
+            if known is None and any(made in other.words for other in component if isinstance(other, Cpp)):
+                return made
+    return b""
+
+
+def _names_macro(source: Cpp, directive: Span, span: Span) -> bool:
+    """Say whether a directive is about the macro at `span`: defines it, takes it away, or asks for it."""
+    define = DEFINE.match(source.code, directive.start, directive.end)
+    asks = _CONDITION.match(source.code, directive.start) or _UNDEF.match(source.code, directive.start)
+    return bool(asks) or (define is not None and define.start(1) == span.start)
+
+
+def _spliced(source: Cpp) -> Iterator[Finding]:
+    """Find names of CUDA's that a backslash breaks over two lines."""
+    for match in _SPLICED.finditer(source.code) if b"\\" in source.code else ():
+        name = _SPLICE.sub(b"", match[0])
+        if name in table() and not source.ported(match.start()):
+            message = f"{name.decode()} is broken over lines by a backslash, and is not renamed; write it on one line"
+            yield Finding(Span(*match.span()), "broken", message, certainty=Certainty.MANUAL)
+
+
+def _for_hip(source: Cpp) -> frozenset[bytes]:
+    """The macros that make names of HIP's."""
+    found = set()
+    for match in _PASTED_FOR_HIP.finditer(source.code) if b"##" in source.code else ():
+        directive = source.directive(match.start())
+        define = DEFINE.match(source.code, directive.start, directive.end) if directive else None
+        if define is not None:
+            found.add(define[1])
+    return frozenset(found)
+
+
+def _manual(span: Span, name: bytes, row: Row) -> Finding:
+    if row.hip is None:
+        return Finding(span, "unsupported", f"{name.decode()}: {row.advice}", certainty=Certainty.MANUAL)
+    release = f"{row.since[0]}.{row.since[1]}"
+    return Finding(
+        span,
+        "too_new",
+        f"{name.decode()} ({row.hip} in HIP): it came with ROCm {release}; give --rocm {release}, or do without it",
+        certainty=Certainty.MANUAL,
+    )
+
+
+def _renamed(source: Cpp, project: Project, span: Span, name: bytes, row: Row) -> Iterator[Finding]:
+    form = row.hip or ""
+    if row.tag and _TAGGED.search(source.code, max(0, span.start - 40), span.start):
+        form = row.tag
+    edits: list[Edit] = []
+    calls = row.in_c if row.in_c and project.together(source, _in_c) else row.calls
+    opening = _CALL.match(source.code, span.end) if calls else None
+    if opening is not None and _declared(source, span.start, opening.end() - 1):
+        # A function of the program's that stands in for CUDA's takes what CUDA's takes.
+        if not row.hip:
+            return
+        opening = None
+    if opening is not None:
+        arguments = source.arguments(opening.end() - 1) or ()
+        form = calls.get(str(len(arguments)), form)
+        if (other := _OF_CALL.search(form)) and arguments:
+            last = arguments[-1]
+            passed = _passed(source, span.start, other[1].encode(), source.code[last.start : last.end].strip())
+            form = form.replace(other[0], passed.decode("utf-8", "replace")) if passed else ""
+            if not passed:
+                yield Finding(span, "arguments", f"{name.decode()}: {row.advice}", certainty=Certainty.MANUAL)
+                return
+    if not form and row.hip != "":
+        yield Finding(span, "arguments", f"{name.decode()}: {row.advice}", certainty=Certainty.MANUAL)
+        return
+    if opening is not None:
+        _, _, rest = form.partition("(…")
+        inside, _, behind = rest.partition(")")
+        closing = source.closing(opening.end() - 1) or 0
+        edits += [Edit(Span(at, at), new.encode()) for at, new in ((closing, inside), (closing + 1, behind)) if new]
+    new = form.partition("(…")[0].encode()
+    if new == name:
+        return
+    if not new:
+        blank = _BLANK.match(source.code, span.end)
+        span = Span(span.start, blank.end() if blank else span.end)
+    message = f"{name.decode()} → {form or 'nothing'}"
+    if row.until is not None:
+        message += f", which ROCm {row.until[0]}.{row.until[1]} has not"
+    elif row.review:
+        message += f": {row.review}"
+    certainty = Certainty.REVIEW if row.until is not None or row.review else Certainty.SAFE
+    yield Finding(span, "name", message, (Edit(span, new), *edits), certainty)
+
+
+def _in_c(source: Cpp) -> frozenset[bool]:
+    """Return {True} for a file in C, else nothing: to be asked of files together, as a header does not show it."""
+    return frozenset((True,)) if source.path.suffix == ".c" else frozenset()
+
+
+def _declared(source: Cpp, start: int, opening: int) -> bool:
+    """Whether a name with a list in brackets behind it is a function that is declared or defined there."""
+    code = source.code
+    # A declaration does not begin in a directive and go on behind it; a macro may be one whole.
+    directive = source.directive_before(start)
+    floor = 0
+    if directive is not None:
+        define = DEFINE.match(code, directive.start, start)
+        floor = directive.end if start >= directive.end else define.end() if define else start
+    before = word_before(code[max(floor, start - 200) : start], 200)
+    closing = source.closing(opening)
+    behind = closing is not None and _BODY.match(code, closing + 1)
+    return bool(before and behind) and before not in _BEFORE_CALLS
+
+
+def _passed(source: Cpp, before: int, name: bytes, behind: bytes) -> bytes:
+    """Return the last argument of the last call of `name` with `behind` in front, if it means the same at `before`."""
+    code = source.code
+    for call in reversed([*re.finditer(rb"\b" + name + rb"\s*\(", code[:before])]):
+        spans = source.arguments(call.end() - 1) or ()
+        arguments = [b"".join(code[each.start : each.end].split()) for each in spans]
+        if len(arguments) < 2 or arguments[-2] != b"".join(behind.split()):
+            continue
+        between = code[call.end() : before]
+        # Blocks that end in between may have declared it; what is written to has another value.
+        depth = 0
+        for brace in re.findall(rb"[{}]", between):
+            depth += 1 if brace == b"{" else -1
+            if depth < 0:
+                return b""
+        written = re.search(
+            rb"(?<![\w.>])" + re.escape(arguments[-1]) + rb"\s*=(?!=)|&\s*" + re.escape(arguments[-1]), between
+        )
+        return b"" if written or not re.fullmatch(rb"[\w.>-]+", arguments[-1]) else arguments[-1]
+    return b""
+
+
+def _names(source: Cpp) -> tuple[tuple[Span, bytes], ...]:
+    """The names of the table in `source` that are not members and not in a namespace, and those of its enumerations."""
+    code = source.code
+    return tuple(
+        (span, name)
+        for span, name in source.names(table().keys())
+        if not member_or_qualified(code, span.start) or _enumeration(code, span.start) in table()
+    )
+
+
+def _enumeration(code: bytes, start: int) -> bytes:
+    """Return `cudaError` of `cudaError::cudaErrorInvalidValue`, if that is CUDA's; empty for other names."""
+    match = _OF_ENUMERATION.search(code, max(0, start - 200), start)
+    return match[1] if match is not None and not member_or_qualified(code, match.start(1)) else b""
+
+
+def _own(source: Cpp) -> tuple[frozenset[bytes], Mapping[bytes, list[Span]], frozenset[_InNamespace]]:
+    """The names that the program declares itself: everywhere, in which part of this file, and in which namespaces."""
+    known = table()
+    everywhere: set[bytes] = set()
+    inside: dict[bytes, list[Span]] = {}
+    in_namespaces: set[_InNamespace] = set()
+    for name, text, scope, conditional, spaces in declarations(source, source.fact(_names)):
+        if scope is not None:
+            inside.setdefault(name, []).append(scope)
+            continue
+        if spaces and not conditional:
+            # Also with CUDA's own means: others call it by the name of the namespace.
+            in_namespaces.add((spaces, name))
+            continue
+        if known[name].hip == "" and not _CONVENTION.fullmatch(text):
+            everywhere.add(name)  # it stands for something, which is lost where the name is
+            continue
+        # With CUDA's own means, or where CUDA's is missing, it stands in for CUDA's and goes by its name.
+        stands_in = conditional or any(word in known for word in _IDENTIFIER.findall(text))
+        if not stands_in or _HIP.search(text):
+            everywhere.add(name)
+    return frozenset(everywhere), inside, frozenset(in_namespaces)
+
+
+def _own_in_namespaces(source: Cpp) -> frozenset[_InNamespace]:
+    return source.fact(_own)[2]
+
+
+def _used_namespaces(source: Cpp) -> frozenset[bytes]:
+    """The last names of the namespaces whose names, or some of them, are made those of a file or a function."""
+    if b"using" not in source.words:
+        return frozenset()
+    return frozenset(match[1] or match[2] for match in _USING.finditer(source.code))
+
+
+def _own_everywhere(source: Cpp) -> frozenset[bytes]:
+    return source.fact(_own)[0]
+
+
+PASS = Pass(Cpp, find)

@@ -1,0 +1,321 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Include HIP's headers in place of CUDA's.
+
+Headers that HIP needs none of are dropped, and so is one that an earlier line has brought. A header of the program
+itself, and what only one of CUDA and HIP ever sees, is left alone. A header that a macro names, for `#include HEADER`,
+is replaced where the macro is defined. nvcc puts the runtime header in front of every
+`.cu` file; hipcc does not, so where a file needs it before an include brings it, it is included.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator, Iterator
+from dataclasses import replace
+
+from hipport.core.edits import Edit, NewFile, Span
+from hipport.core.finding import Certainty, Finding
+from hipport.engine.pipeline import Pass
+from hipport.program.own_headers import FOLDER, header, line_of, together
+from hipport.program.project import Project
+from hipport.syntax.cpp import MARKED_INCLUDE, UNITS, Cpp, within
+from hipport.syntax.cpp_text import Include
+from hipport.syntax.own_guards import MARK
+from hipport_passes.device import cooperative_groups
+from hipport_passes.names.headers.brought_headers import brought, transitive
+from hipport_passes.names.headers.header_tables import Row, lookup, table
+from hipport_passes.names.headers.include_lines import is_own, line_of_include
+from hipport_passes.names.headers.runtime_header import brings_runtime, compiled_as_cuda, needs_runtime
+
+_INCLUDED_MACRO = re.compile(rb"#[ \t]*include[ \t]+([A-Za-z_]\w*)")
+_NAMES_HEADER = re.compile(rb"#[ \t]*define[ \t]+(\w+)(\([^)]*\))?[ \t]+(<[^<>\r\n]+>|\"[^\"\r\n]+\")[ \t]*")
+_DEFINED = re.compile(rb"#[ \t]*define[ \t]+(\w+)")
+_OF_HIP = re.compile(rb"<hip\w*/[^<>\r\n]+>")
+_RUNTIME = b"<hip/hip_runtime"
+
+
+_PER_THREAD = b"CUDA_API_PER_THREAD_DEFAULT_STREAM"
+
+
+def find(source: Cpp, project: Project) -> Iterator[Finding]:
+    """Yield a finding per include that changes or that a person must look at, and one for the runtime header."""
+    findings = _in_order(list(_found(source, project)))
+    yield from findings if source.begun_as_hip else _marked(source, findings)
+
+
+def _in_order(findings: list[Finding]) -> list[Finding]:
+    """Have lines that are put at one place be one edit of all that put some there, in the order that they come in."""
+    lines: dict[Span, dict[bytes, None]] = {}
+    for each in findings:
+        for edit in each.edits:
+            if not len(edit.span) and each.certainty is Certainty.SAFE:
+                lines.setdefault(edit.span, {})[edit.new] = None
+    joined = {span: Edit(span, b"".join(several)) for span, several in lines.items() if len(several) > 1}
+    if not joined:
+        return findings
+    return [replace(each, edits=tuple(joined.get(edit.span, edit) for edit in each.edits)) for each in findings]
+
+
+def _marked(source: Cpp, findings: list[Finding]) -> list[Finding]:
+    """Have one of HIP's headers say that hipport has put it there: a file with it was CUDA, and new code in it is.
+
+    Where the runtime's comes to a file that has the mark on another, the mark goes over to it.
+    """
+    # What is for review may be declined.
+    edits = [
+        (each.certainty.value, _RUNTIME not in edit.new, edit.span, edit)
+        for each in findings
+        for edit in each.edits
+        if _OF_HIP.search(edit.new)
+    ]
+    if not edits:
+        return _marked_beside(source, findings)
+    chosen = min(edits)[3]
+    places = list(_OF_HIP.finditer(chosen.new))
+    at = next((place for place in places if _RUNTIME in place[0]), places[0]).end()
+    new: tuple[Edit, ...] = (replace(chosen, new=chosen.new[:at] + MARK + chosen.new[at:]),)
+    last = MARKED_INCLUDE.search(source.text)
+    spans = [edit.span for each in findings for edit in each.edits]
+    if last is not None and not any(span.start < last.end() and last.start() < span.end for span in spans):
+        if _RUNTIME in last[0] or _RUNTIME not in chosen.new:
+            return findings
+        new = (*new, Edit(Span(last.start() + last[0].index(b">") + 1, last.end()), b""))
+    return [
+        replace(each, edits=tuple(one for edit in each.edits for one in (new if edit == chosen else (edit,))))
+        for each in findings
+    ]
+
+
+def _found(source: Cpp, project: Project) -> Iterator[Finding]:
+    known = table()
+    # What has been included so far, under no condition, by its path in HIP.
+    seen: set[str] = set()
+    told: set[str] = set()
+    is_cuda = source.path.suffix == ".cu"
+    if (is_cuda or compiled_as_cuda(source, project)) and needs_runtime(source, project):
+        at = line_of(source, known.runtime)
+        line = f"#include <{known.runtime}>".encode() + source.newline
+        if not is_cuda:  # a compiler of the host may read it as well
+            line = b"#ifdef __HIPCC__" + source.newline + line + b"#endif" + source.newline
+        # What comes with it for CUDA alone: nothing that is included brings it.
+        alone = list(brought(source, project, brings=(known.runtime,))) if is_cuda else []
+        line += b"".join(edit.new for each in alone for edit in each.edits)
+        edits = (Edit(Span(at, at), line),)
+        message = f"nvcc includes the runtime header by itself, hipcc does not: include {known.runtime}"
+        yield Finding(Span(at, at), "runtime", message, edits)
+        yield from (replace(each, edits=edits) for each in alone)
+        if is_cuda:
+            seen.add(known.runtime)
+            yield from _put_before(source)
+    for include in source.includes:
+        start = include.directive.start
+        if within(start, source.cuda_only):
+            continue
+        row = None if within(start, source.hip_only) else lookup(include.path)
+        if source.path.suffix == ".c" and include.path.startswith(("TH/", "THC/")):
+            row = None  # What takes their place is C++; `pytorch_api` says what is to be done.
+        here = include.path
+        if row is not None and is_own(source, include, project):
+            row = None
+        if row is not None and include.path in known.samples.of and not project.together(source, _of_samples):
+            row = Row(known.samples.header, review="checks, arguments and timers mean the same; messages differ")
+        if row is None and include.path not in known.groups and _is_unknown(source, project, include):
+            row = known.unknown[1]
+        if include.path in known.groups and row is None:
+            yield from _group(source, project, include, known.groups[include.path])
+        elif row is not None:
+            many = (*known.folders, *known.families) if row.hip is None and here not in known.rows else ()
+            library = next((begins for begins in many if here.startswith(begins)), "")
+            if library and library in told:
+                continue  # what is to be done about a library is said once
+            told.add(library)
+            of_it = [each.path for each in source.includes if each.path.startswith(library)]
+            others = sum(not known.beside_std.fullmatch(path) for path in of_it) - 1 if library else 0
+            all_of = library if library.endswith("/") else f"{library}*"
+            more = f" (and {others} more of {all_of})" if others else ""
+            here = yield from _mapped(source, project, include, row, seen, more)
+        if here and not within(start, source.conditional):
+            seen.add(here)
+    yield from _default_stream(source)
+    yield from _named_by_macros(source, project)
+    yield from transitive(source, project)
+    yield from brought(source, project)
+
+
+def _marked_beside(source: Cpp, findings: list[Finding]) -> list[Finding]:
+    """Mark an include of HIP's that is there already, where one of CUDA's beside it goes: nothing else would tell."""
+    there = next((each for each in source.includes if _OF_HIP.fullmatch(source[each.target])), None)
+    changing = next((i for i, each in enumerate(findings) if each.kind == "dropped"), None)
+    if there is None or changing is None or source.ported_before:
+        return findings
+    mark = Edit(Span(there.target.end, there.target.end), MARK)
+    findings[changing] = replace(findings[changing], edits=(*findings[changing].edits, mark))
+    return findings
+
+
+def _put_before(source: Cpp) -> Iterator[Finding]:
+    """The runtime's include of an earlier run, which came too late for what upstream has put in front of it since."""
+    line = rb"^[ \t]*#[ \t]*include[ \t]*<%b>%b[ \t]*(?:\r?\n|\r|\Z)" % (table().runtime.encode(), re.escape(MARK))
+    for match in re.finditer(line, source.text, re.MULTILINE):
+        span = Span(*match.span())
+        yield Finding(span, "dropped", f"{table().runtime} is included above by now", (Edit(span, b""),))
+
+
+def _is_unknown(source: Cpp, project: Project, include: Include) -> bool:
+    """Say whether the header looks like one of CUDA's, and is neither known nor among the files."""
+    if not include.angled or within(include.directive.start, source.hip_only) or lookup(include.path) is not None:
+        return False
+    looks = table().unknown[0].fullmatch(include.path)
+    return looks is not None and not any(True for _ in project.included(source, include))
+
+
+def _default_stream(source: Cpp) -> Iterator[Finding]:
+    """Yield where the host's code asks the runtime's headers for a default stream of each thread's own."""
+    # nvcc has read the headers before the first line of a `.cu` file: there it does nothing.
+    if _PER_THREAD not in source.text or source.path.suffix == ".cu":
+        return
+    hip = _PER_THREAD.replace(b"CUDA", b"HIP")
+    for match in re.finditer(rb"\b" + _PER_THREAD + rb"\b", source.code):
+        span = Span(*match.span())
+        if source.directive(span.start) is None:
+            continue
+        if within(span.start, source.cuda_only) or within(span.start, source.hip_only):
+            continue
+        message = f"{_PER_THREAD.decode()} → {hip.decode()}: what asks HIP's headers for it"
+        certainty = Certainty.SAFE
+        if source.path.suffix not in UNITS:
+            message += "; assumes that no .cu file includes this, where nvcc passes over it"
+            certainty = Certainty.REVIEW
+        yield Finding(span, "default_stream", message, (Edit(span, hip),), certainty)
+
+
+def _of_samples(source: Cpp) -> frozenset[bytes]:
+    """The names of NVIDIA's samples in the file that hipport's header has not."""
+    samples = table().samples
+    return frozenset(source.matched(samples.lacks)) - samples.has
+
+
+def _named_by_macros(source: Cpp, project: Project) -> Iterator[Finding]:
+    """Headers of CUDA's that a macro stands for and `#include MACRO` includes, in this file or one with it."""
+    if b"define" not in source.code:
+        return
+    included = project.together(source, _included_macros)
+    if not included:
+        return
+    for directive in source.directives:
+        if source.ported(directive.start):
+            continue
+        # A path in quotes is a string, whose text `code` has not.
+        match = _NAMES_HEADER.match(source.text, directive.start, directive.end)
+        if match is None or match[1] not in included:
+            continue
+        span = Span(*match.span(3))
+        path = match[3][1:-1].decode("utf-8", "surrogateescape")
+        include = Include(directive, span, path, match[3].startswith(b"<"))
+        if match[2]:
+            folder = path.partition("/")[0] + "/"
+            if "/" in path and (folder in table().folders or folder in ("cub/", "cuda/", "thrust/")):
+                message = f"{match[1].decode()} makes paths of headers of CUDA's: write those of HIP's out"
+                yield Finding(span, "unsupported", message, certainty=Certainty.MANUAL)
+            continue
+        row = lookup(path)
+        if row is not None and not is_own(source, include, project):
+            # A directive needs a header: the runtime's, where HIP needs none.
+            yield from _mapped(source, project, include, row if row.hip != "" else Row(table().runtime), set())
+
+
+def _included_macros(source: Cpp) -> frozenset[bytes]:
+    if b"include" not in source.code:
+        return frozenset()
+    found = (_INCLUDED_MACRO.match(source.code, each.start, each.end) for each in source.directives)
+    return frozenset(match[1] for match in found if match)
+
+
+def _mapped(
+    source: Cpp, project: Project, include: Include, row: Row, seen: set[str], more: str = ""
+) -> Generator[Finding, None, str]:
+    """Yield the finding for an include of CUDA's, and return what is included there now."""
+    path, hip = include.path, row.hip
+    if hip is None:
+        yield Finding(include.target, "unsupported", f"{path}{more}: {row.advice}", certainty=Certainty.MANUAL)
+        return ""
+    if row.since > project.target.rocm:
+        release = f"{row.since[0]}.{row.since[1]}"
+        yield Finding(
+            include.target,
+            "too_new",
+            f"{path} ({hip} in HIP): it came with ROCm {release}; give --rocm {release}, or do without it",
+            certainty=Certainty.MANUAL,
+        )
+        return ""
+    runtime = table().runtime
+    if not hip and runtime not in seen and not any(brings_runtime(source, other, project) for other in source.includes):
+        # The file has the built-in variables and functions from this header alone.
+        hip = runtime
+    if not hip or hip in seen:
+        why = f"{hip} is included already" if hip else row.why or "HIP needs none"
+        yield Finding(include.directive, "dropped", f"{path}: {why}", (Edit(line_of_include(source, include), b""),))
+        return hip
+    target = f"<{hip}>".encode()
+    creates: tuple[NewFile, ...] = ()
+    if hip.startswith(FOLDER + "/"):
+        target, own = header(source, project, hip.removeprefix(FOLDER + "/"))
+        creates = together(own)
+    macros = []
+    steered = project.together(source, _steered) if any(hip == each[0] for each in table().steering) else ()
+    for steered_header, macro, _, _ in table().steering:
+        if steered_header == hip and macro in steered and "!" + macro not in steered:
+            # The value that -DMACRO gives it, so that both may be there.
+            macros.append(f"#define {macro} 1".encode() + source.newline)
+    sure = not row.review or (row.sure != "" and project.target.rocm >= row.sure_since)
+    certainty = Certainty.SAFE if sure else Certainty.REVIEW
+    why = row.sure if sure else row.review
+    message = f"{path} → {hip}" + (f": {why}" if why else "")
+    at = line_of_include(source, include).start if macros else include.target.start
+    # One edit, as what is put in front of the first include of the file may stand there, too.
+    new = b"".join(macros) + source[Span(at, include.target.start)] + target
+    edit = Edit(Span(at, include.target.end), new)
+    yield Finding(include.target, "mapped", message, (edit,), certainty, creates)
+    return hip
+
+
+def _group(source: Cpp, project: Project, include: Include, names: frozenset[bytes]) -> Iterator[Finding]:
+    """A header of cooperative groups that HIP lacks: dropped where nothing of it is used."""
+    mentioned = project.declared(source, _group_names)
+    spaces = {name for space, name in mentioned if space == b"namespace"} | {b"cooperative_groups"}
+    opened = (b"using", b"namespace") in mentioned
+    found = {name for space, name in mentioned if name in names and (space in spaces or (opened and not space))}
+    if found:
+        uses = ", ".join(name.decode() for name in sorted(found))
+        yield Finding(
+            include.target,
+            "unsupported",
+            f"{include.path}: HIP has no such header before ROCm 7.13, and {uses} of it is used; "
+            "write a loop over tile.shfl_xor, or include it for those releases only",
+            certainty=Certainty.MANUAL,
+        )
+    else:
+        message = f"{include.path}: HIP has no such header before ROCm 7.13, and nothing of it is used"
+        yield Finding(include.directive, "dropped", message, (Edit(line_of_include(source, include), b""),))
+
+
+def _group_names(source: Cpp) -> frozenset[tuple[bytes, bytes]]:
+    """What may be of those headers: (space, name) of `space::name`, ("", name) of a call, and its aliases."""
+    code = source.code
+    found = {(b"namespace", name) for name in cooperative_groups.ALIAS.findall(code)}
+    if cooperative_groups.OPENED.search(code):
+        found.add((b"using", b"namespace"))
+    names = b"|".join(sorted(frozenset().union(*table().groups.values())))
+    found.update(re.findall(rb"\b(\w+)\s*::\s*(" + names + rb")\b", code))
+    found.update((b"", name) for name in re.findall(rb"(?<![\w.>:])(" + names + rb")\s*(?:<[^;{}()]*>\s*)?\(", code))
+    return frozenset(found)
+
+
+def _steered(source: Cpp) -> frozenset[str]:
+    """The steering macros whose names the file uses, and of those that it defines, `!` and the macro."""
+    found = {macro for _, macro, names, _ in table().steering if next(source.names(names), None)}
+    defined = {match[1].decode() for match in _DEFINED.finditer(source.code)}
+    return frozenset(found | {"!" + macro for _, macro, _, _ in table().steering if macro in defined})
+
+
+PASS = Pass(Cpp, find)

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Headers that others bring with CUDA, and do not with ROCm."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import PurePath
+
+from hipport.core.edits import Span
+from hipport.core.finding import Finding
+from hipport.program.own_headers import FOLDER
+from hipport.program.project import Project
+from hipport.syntax.cpp import UNITS, Cpp, within
+from hipport.syntax.cpp_text import Include
+from hipport_passes.names.headers.header_tables import lookup, table
+from hipport_passes.names.headers.include_lines import behind, is_own, on_top
+from hipport_passes.names.headers.runtime_header import NEEDS_RUNTIME
+
+
+def transitive(source: Cpp, project: Project) -> Iterator[Finding]:
+    """Headers of Thrust that another brought with CUDA, and none does with ROCm."""
+    last = next((each for each in reversed(source.includes) if each.path.startswith("thrust/")), None)
+    if last is None or b"thrust" not in source.code:
+        return
+    lacking = [each for each in table().transitive if each[1].search(source.code)]
+    if not lacking:
+        return
+    reaching = project.fact(_Reaching)
+    lacking = [each for each in lacking if source.path not in reaching.files(each[2], False)]
+    if not lacking:
+        return
+    uses = ", ".join(f"thrust::{match[1].decode()}" for _, names, _ in lacking if (match := names.search(source.code)))
+    lines = source.newline.join(f"#include <{header}>".encode() for header, _, _ in lacking)
+    message = f"CUDA's Thrust has {uses} with other headers, rocThrust has not: include those for it"
+    yield Finding(last.target, "transitive", message, (behind(source, last, lines),))
+
+
+def brought(source: Cpp, project: Project, brings: tuple[str, ...] = ()) -> Iterator[Finding]:
+    """Headers that others bring with CUDA, and do not with ROCm; or those that the headers in `brings` bring alone."""
+    for each in table().brought:
+        used = each.names.search(source.code) if source.matched(each.words) else None
+        if used is None or (each.on_host and (brings or not _of_the_host(source))):
+            continue
+        if not each.on_host and source.directive(used.start()):
+            continue
+        # hipport's own come in front of all that, whatever they bring.
+        bringing = (
+            other
+            for other in reversed(source.includes)
+            if PurePath(other.path).parent.name != FOLDER
+            and any(path.startswith(each.brought_by) for path in _paths(source, project, other))
+        )
+        last = next((other for other in bringing if not within(other.directive.start, source.conditional)), None)
+        if brings and (last is not None or not any(header.startswith(each.brought_by) for header in brings)):
+            continue
+        if last is None and not each.on_host and not brings:
+            continue
+        if source.path in project.fact(_Reaching).files(each.had_by, each.on_host):
+            continue
+        line = f"#include <{each.header}>".encode()
+        edit = behind(source, last, line) if last else on_top(source, each.header, line)
+        message = f"{used.group().decode(errors='replace')} {each.why}: include {each.header}"
+        yield Finding(Span(*used.span()), "brought", message, (edit,))
+
+
+def _paths(source: Cpp, project: Project, include: Include) -> tuple[str, ...]:
+    """The path of an include, and the one that it gets: what is asked of includes is answered alike in a second run."""
+    row = lookup(include.path)
+    if row is None or row.hip is None or row.since > project.target.rocm or is_own(source, include, project):
+        return (include.path,)
+    return include.path, row.hip or table().runtime
+
+
+def _of_the_host(source: Cpp) -> bool:
+    """Say whether the file is C++ that is not behind the runtime's header anyway.
+
+    Of a header, by what it uses, not by its language: a port may take the last word of CUDA's out of it. What it uses
+    under a condition it has for both.
+    """
+    if source.path.suffix in (".c", ".cu", ".cuh", ".hip"):
+        return False
+    return source.path.suffix in UNITS or all(
+        within(match.start(), source.conditional) for match in NEEDS_RUNTIME.finditer(source.code)
+    )
+
+
+class _Reaching:
+    """Which files include headers by certain names, themselves or by way of others of the program."""
+
+    def __init__(self, project: Project) -> None:
+        self._files = [each for each in (*project.sources, *project.context) if isinstance(each, Cpp)]
+        self._project = project
+        self._found: dict[tuple[tuple[str, ...], bool], set[PurePath]] = {}
+
+    def files(self, begins: tuple[str, ...], certain: bool) -> set[PurePath]:
+        """Return those that reach an include whose path begins so; under no condition, if that is to be `certain`."""
+        key = (begins, certain)
+        if key not in self._found:
+            including = self._including[certain]
+            waiting = [
+                each.path
+                for each in self._files
+                if any(include.path.startswith(begins) for include in self._counting(each, certain))
+            ]
+            found = self._found[key] = set(waiting)
+            while waiting:
+                more = [path for path in including.get(waiting.pop(), ()) if path not in found]
+                found.update(more)
+                waiting += more
+        return self._found[key]
+
+    @cached_property
+    def _including(self) -> dict[bool, dict[PurePath, list[PurePath]]]:
+        """By whether conditions count, the files that include each file."""
+        found: dict[bool, dict[PurePath, list[PurePath]]] = {False: {}, True: {}}
+        for certain, by_path in found.items():
+            for each in self._files:
+                for include in self._counting(each, certain):
+                    for other in self._project.included(each, include):
+                        by_path.setdefault(other.path, []).append(each.path)
+        return found
+
+    @staticmethod
+    def _counting(source: Cpp, certain: bool) -> Iterator[Include]:
+        return (each for each in source.includes if not certain or not within(each.directive.start, source.conditional))

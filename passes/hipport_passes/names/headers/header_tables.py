@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is known of CUDA's headers, and what becomes of each."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from hipport.core.tables import load
+
+# A header by its place in a toolkit: `/usr/local/cuda-10.1/targets/x86_64-linux/include/`.
+# Of a name in a table: its namespace, and what has to stand around it.
+_BARE = re.compile(rb".*::|\(\?<?[!=](?:\\.|[^()\\])*\)")
+_IN_TOOLKIT = re.compile(r"/(?:[^/]+/)*cuda[^/]*/(?:[^/]+/)*?include/")
+# Or from a folder above it, or in a folder of that name; only for what is a header of CUDA's without it.
+_BELOW_A_FOLDER = re.compile(r"(?:\.\./)*(?:cuda(?:[-_]?[\d.]+)?/|targets/[^/]+/)?(?:include/)?")
+
+
+class Row(NamedTuple):
+    """What becomes of a header: `hip` instead, "" nothing, None: it is reported. Otherwise as in `api_names`."""
+
+    hip: str | None
+    since: tuple[int, int] = (0, 0)
+    why: str = ""
+    instead: str = ""
+    review: str = ""
+    #: From which release on nothing is assumed any more, and why.
+    sure_since: tuple[int, int] = (0, 0)
+    sure: str = ""
+
+    @property
+    def advice(self) -> str:
+        """Why the header cannot be had, and what to do."""
+        return "; ".join(part for part in (self.why, self.instead) if part)
+
+
+class Brought(NamedTuple):
+    """A header that is there with CUDA: its names, headers that bring it there, and those that do in any case."""
+
+    header: str
+    names: re.Pattern[bytes]
+    #: The names without their namespace: what to ask a file's words for first.
+    words: re.Pattern[bytes]
+    brought_by: tuple[str, ...]
+    had_by: tuple[str, ...]
+    why: str
+    on_host: bool
+
+
+class Samples(NamedTuple):
+    """hipport's header for those of NVIDIA's samples, their names, and what it has not of them."""
+
+    header: str
+    of: frozenset[str]
+    has: frozenset[bytes]
+    lacks: re.Pattern[bytes]
+    #: How the names of all of the samples' headers begin.
+    begins: str
+
+
+class _Tables(NamedTuple):
+    rows: dict[str, Row]
+    folders: dict[str, Row]
+    #: By the beginning of their names.
+    families: dict[str, Row]
+    groups: dict[str, frozenset[bytes]]
+    runtime: str
+    brings_runtime: tuple[str, ...]
+    #: Of those, headers that bring it but for some names.
+    lacks_of_runtime: tuple[str, re.Pattern[bytes], tuple[int, int]]
+    thrust: frozenset[str]
+    #: Headers of Thrust outside of `detail` and `system` that rocThrust has.
+    rocthrust: frozenset[str]
+    std: frozenset[str]
+    std_review: str
+    std_same: frozenset[str]
+    #: How headers look that lie in a folder named as that of libcu++, and are not of it.
+    beside_std: re.Pattern[str]
+    steering: tuple[tuple[str, str, re.Pattern[bytes], str], ...]
+    #: header, its names, and the headers that have it in them
+    transitive: tuple[tuple[str, re.Pattern[bytes], tuple[str, ...]], ...]
+    brought: tuple[Brought, ...]
+    samples: Samples
+    #: How headers look that no row has, and what is said of them.
+    unknown: tuple[re.Pattern[str], Row]
+
+
+@cache
+def table() -> _Tables:
+    """Return what is known of CUDA's headers: the generated table, and over it the rows made by hand."""
+    path = Path(__file__).parent
+    generated, own = load(path.with_suffix(".toml")), load(path.with_suffix(".own.toml"))
+    rows = {name: Row(hip) for name, hip in generated["headers"].items()}
+    rows |= {name: _row(value) for name, value in own["headers"].items()}
+    return _Tables(
+        {name: row for name, row in rows.items() if not name.endswith(("/", "*"))},
+        {name: row for name, row in rows.items() if name.endswith("/")},
+        {name[:-1]: row for name, row in rows.items() if name.endswith("*")},
+        {name: frozenset(names.encode().split()) for name, names in own["groups"].items()},
+        own["runtime"]["header"],
+        tuple(own["runtime"]["brought_by"].split()),
+        (
+            own["runtime"]["lacking"]["header"],
+            re.compile(own["runtime"]["lacking"]["names"].encode()),
+            _release(own["runtime"]["lacking"]["whole_since"]),
+        ),
+        frozenset(own["thrust"]["system"].split()),
+        frozenset(own["thrust"]["headers"].split()),
+        frozenset(own["libcupp"]["std"].split()),
+        own["libcupp"]["review"],
+        frozenset(own["libcupp"]["same"].split()),
+        re.compile(own["libcupp"]["beside"]),
+        tuple(
+            (each["header"], each["macro"], re.compile(each["names"].encode()), each["why"]) for each in own["steering"]
+        ),
+        tuple(
+            (
+                each["header"],
+                re.compile(rb"\bthrust\s*::\s*(" + b"|".join(each["names"].encode().split()) + rb")\b"),
+                tuple(each["brought_by"].split()),
+            )
+            for each in own["transitive"]
+        ),
+        tuple(
+            Brought(
+                each["header"],
+                re.compile(rb"\b(?:" + b"|".join(each["names"].encode().split()) + rb")\b"),
+                re.compile(b"|".join(_BARE.sub(b"", name) for name in each["names"].encode().split())),
+                tuple(each["brought_by"].split()) or ("",),
+                tuple(each["had_by"].split()),
+                each["why"],
+                each.get("on_host", False),
+            )
+            for each in own["brought"]
+        ),
+        Samples(
+            own["samples"]["header"],
+            frozenset(own["samples"]["of"].split()),
+            frozenset(own["samples"]["has"].encode().split()),
+            re.compile(own["samples"]["lacks"].encode()),
+            own["samples"]["begins"],
+        ),
+        (re.compile(own["unknown"]["looks"]), Row(None, why=own["unknown"]["why"], instead=own["unknown"]["instead"])),
+    )
+
+
+def _row(value: dict[str, Any]) -> Row:
+    return Row(
+        value.get("hip"),
+        _release(value.get("since", "0.0")),
+        value.get("why", ""),
+        value.get("instead", ""),
+        value.get("review", ""),
+        _release(value.get("sure_since", "0.0")),
+        value.get("sure", ""),
+    )
+
+
+def _release(text: str) -> tuple[int, int]:
+    major, minor = text.split(".")
+    return int(major), int(minor)
+
+
+def lookup(path: str) -> Row | None:
+    """Return what becomes of `#include <path>`; None: it is no header of CUDA's."""
+    known = table()
+    if in_toolkit := _IN_TOOLKIT.match(path):
+        path = path[in_toolkit.end() :]
+    if path in known.rows:
+        return known.rows[path]
+    below = _BELOW_A_FOLDER.match(path)
+    if below is not None and path[below.end() :] in known.rows:
+        return known.rows[path[below.end() :]]
+    if path.startswith("cuda/std/") and path[9:] in known.std:
+        return Row(path[9:], review="" if path[9:] in known.std_same else known.std_review)
+    if path.startswith("thrust/system/cuda/"):
+        if path[19:] in known.thrust:
+            return Row("thrust/system/hip/" + path[19:])
+        return Row(None, why="rocThrust has no such header")
+    if path.startswith("thrust/") and not {"detail", "system"} & {*path.split("/")}:
+        return None if path[7:] in known.rocthrust else Row(None, why="rocThrust (ROCm 6.4) has no such header")
+    if known.beside_std.fullmatch(path):
+        return None
+    for begins, row in (*known.folders.items(), *known.families.items()):
+        if path.startswith(begins):
+            return row
+    return None
+
+
+@cache
+def _of_hip() -> frozenset[str]:
+    """The headers of HIP's and its libraries', and the folders that they lie in."""
+    known, own = table(), load(Path(__file__).parent.with_suffix(".own.toml"))["of_hip"]
+    names = {row.hip for row in (*known.rows.values(), *known.folders.values(), *known.families.values()) if row.hip}
+    found = {name.partition("/")[0] + "/" if "/" in name else name for name in names}
+    return frozenset({*found, *own["more"].split()} - {*own["shared"].split()})
+
+
+def is_of_hip(path: str) -> bool:
+    """Say whether an include is of HIP, so that what has it was ported, or never was CUDA."""
+    folder, slash, _ = path.partition("/")
+    return folder + slash in _of_hip()

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Include hipport's headers again where their lines have got lost, in a merge that a person resolved, say.
+
+What upstream changes among the includes is in conflict with what a port has put there. Whoever takes upstream's lines
+has `hipport::shfl_sync` in the code and nothing that declares it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
+from functools import cache
+from pathlib import PurePath
+
+from hipport.core.edits import Edit, NewFile, Span
+from hipport.core.finding import Finding
+from hipport.engine.pipeline import Pass
+from hipport.program.own_headers import (
+    FOLDER,
+    INSTEAD,
+    asked_for,
+    first_code,
+    include,
+    included,
+    names,
+    text,
+    together,
+)
+from hipport.program.own_headers import header as placed
+from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp, within
+from hipport.syntax.lexing import lex
+
+#: A name of hipport's.
+USE = re.compile(rb"(?<!\w::)(?<!\w)hipport\s*::\s*(?:\w+\s*::\s*)*\w+")
+_LINE = re.compile(rb"[ \t]*#[ \t]*include[ \t]*\"[^\"\r\n]+\"[ \t]*(?:\r\n|\n|\r)")
+_NAMESPACE = re.compile(rb"namespace\s+(\w+)\s*$")
+_WORD = re.compile(rb"[A-Za-z_]\w*|[{}]")
+
+
+def find(source: Cpp, project: Project) -> Iterator[Finding]:
+    """Yield a finding per include that leads nowhere or is there twice by now, and one for what is lost or too late."""
+    if source.is_hipport_header or FOLDER.encode() not in source.words:
+        return
+    yield from _moved(source, project)
+    behind = list(_late(source))
+    late = dict(reversed(behind))  # the first of each
+    there = project.together(source, _included, but={source.path}) | _with_brought(_names(source) - late.keys())
+    lost: dict[str, Span] = {}
+    for match in USE.finditer(source.code):
+        header = _of(b"".join(match.group().split()))
+        if header is None or header in there or within(match.start(), source.cuda_only):
+            continue
+        if all(match.start() < line.start for name, line in late.items() if header in _with_brought({name})):
+            lost.setdefault(header, Span(*match.span()))
+    # What came behind code without need moves up as well, to where it would be had upstream's code been there; but
+    # for what stands in the place of an include of the program's.
+    for name, line in late.items():
+        if name not in INSTEAD and not included(source, name):
+            lost.setdefault(name, line)
+    wanted = sorted(lost.keys() - frozenset[str]().union(*(_brought(header) for header in lost)))
+    lines: dict[int, bytes] = {}
+    files: dict[PurePath, NewFile] = {}
+    for header in wanted:
+        need, file = include(source, project, header)
+        if need is not None:
+            lines[need.span.start] = lines.get(need.span.start, b"") + need.new
+            files |= {each.path: each for each in together(file)}
+    if lines:
+        which = ", ".join(f"{FOLDER}/{header}" for header in wanted)
+        message = f"its declarations are used, and nothing includes it before them any more: {which}"
+        edits = tuple(Edit(Span(point, point), text) for point, text in lines.items())
+        yield Finding(min(lost.values()), "lost", message, edits, creates=tuple(files.values()))
+    there = _with_brought(frozenset(wanted))
+    for name, line in behind:
+        if name in there or included(source, name):
+            yield Finding(line, "twice", f"{FOLDER}/{name} is included above", (Edit(line, b""),))
+
+
+def _moved(source: Cpp, project: Project) -> Iterator[Finding]:
+    """Yield the includes that lead nowhere since upstream has moved the file, or what it belongs together with."""
+    root = project.root
+    if root is None:
+        return
+    whole = (root / ".git").exists() or not any((folder / ".git").exists() for folder in root.parents)
+    for each, place in asked_for(source):
+        # Outside of what was given it may be for another run to put there.
+        if place in project.by_path or (root / place).is_file() or (place.parts[:1] == ("..",) and not whole):
+            continue
+        path, file = placed(source, project, place.name)
+        if path.strip(b'"') != each.path.encode() and not source.ported(each.directive.start):
+            message = f"{each.path} → {path.decode()[1:-1]}, where hipport's headers lie for this file"
+            yield Finding(each.target, "moved", message, (Edit(each.target, path),), creates=together(file))
+
+
+def _late(source: Cpp) -> Iterator[tuple[str, Span]]:
+    """Yield those of hipport's headers that are included behind code, and the lines: upstream has put some in front."""
+    code = source.fact(first_code)
+    for each in source.includes:
+        folder, _, name = each.path.rpartition("/")
+        if each.directive.start <= code or within(each.directive.start, source.conditional):
+            continue
+        line = _LINE.match(source.text, source.line_start(each.directive.start))
+        if f"/{folder}".endswith(f"/{FOLDER}") and name in names() and line is not None:
+            yield name, Span(*line.span())
+
+
+def _included(source: Cpp) -> frozenset[str]:
+    """hipport's headers that the file includes, and those that come with them."""
+    return _with_brought(_names(source))
+
+
+def _names(source: Cpp) -> frozenset[str]:
+    found = (each.path.rpartition("/") for each in source.includes)
+    return frozenset(name for folder, _, name in found if f"/{folder}".endswith(f"/{FOLDER}") and name in names())
+
+
+def _with_brought(direct: AbstractSet[str]) -> frozenset[str]:
+    return frozenset(direct).union(*(_brought(name) for name in direct))
+
+
+@cache
+def _brought(name: str) -> frozenset[str]:
+    found: set[str] = set()
+    for each in re.findall(rb'#include "(\w+\.h)"', text(name)):
+        found |= {each.decode()} | _brought(each.decode())
+    return frozenset(found)
+
+
+def _of(name: bytes) -> str | None:
+    # Macros make most of the functions that stand for PTX.
+    return declaring().get(name) or ("ptx.h" if name.startswith(b"hipport::ptx::") else None)
+
+
+@cache
+def declaring() -> dict[bytes, str]:
+    """Return which of hipport's headers is included for a name of its namespaces."""
+    found: dict[bytes, str] = {}
+    for header in sorted(names(), key=lambda name: (name != "warp.h", name)):
+        for name in _declared(text(header)):
+            found.setdefault(name, "ptx.h" if header.startswith("ptx_") else header)
+    return found
+
+
+def _declared(header: bytes) -> Iterator[bytes]:
+    """Yield the names that a header says in namespaces, with these in front."""
+    code = lex(header)[0]
+    stack: list[bytes] = []
+    for match in _WORD.finditer(code):
+        word = match.group()
+        if word == b"{":
+            named = _NAMESPACE.search(code, max(0, match.start() - 80), match.start())
+            stack.append(named[1] if named else b"")
+        elif word == b"}":
+            stack = stack[:-1]
+        elif stack and all(stack) and stack[0] == b"hipport":
+            yield b"::".join([*stack, word])
+
+
+PASS = Pass(Cpp, find)

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rename members of CUDA's structures that HIP's have under another name, and report those that they lack.
+
+`prop.requestedHandleTypes` is `requestedHandleType` in HIP. A structure's type is read from the last declaration of the
+variable in front, or, where the file has none there, from those of a variable or member by that name in what is
+compiled with it. Members by whose name a list initializes (`.requestedHandleTypes = …`) are renamed where the name
+stays one. What the members mean is the same: they are of the same types, and are handed to the same functions.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from hipport.core.edits import Edit, Span
+from hipport.core.finding import Certainty, Finding
+from hipport.core.tables import load
+from hipport.engine.pipeline import Pass
+from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp
+from hipport_passes.names import api_names
+
+# What a member is taken of: `prop`, `props[i]`, `this->prop`, `desc.handle`, `f().prop`.
+_OF = re.compile(rb"(?:([A-Za-z_]\w*)\s*(?:\[[^\[\]]*\]\s*)*)(?:\.|->)\s*\Z")
+_INITIALIZED = re.compile(rb"(?:\A|[^\s\w)\]])\s*\.\s*\Z")
+_SET = re.compile(rb"\s*(?:=(?!=)|\{)")
+
+
+class _Structure(NamedTuple):
+    name: str
+    members: Mapping[bytes, bytes]
+    lacks: frozenset[bytes]
+
+
+@cache
+def _structures() -> Mapping[bytes, _Structure]:
+    """The structures by their names, in CUDA and in HIP."""
+    found: dict[bytes, _Structure] = {}
+    names = api_names.table()
+    for row in load(Path(__file__).with_suffix(".toml"))["structure"]:
+        members = {old.encode(): new.encode() for old, new in row.get("members", {}).items()}
+        for name in row["names"].split():
+            in_hip = names[name.encode()].hip or name
+            structure = _Structure(in_hip, members, frozenset(row.get("lacks", "").encode().split()))
+            found[name.encode()] = structure
+            found.setdefault(in_hip.encode(), structure)
+    return found
+
+
+@cache
+def _members() -> frozenset[bytes]:
+    return frozenset(name for each in _structures().values() for name in (*each.members, *each.lacks))
+
+
+@cache
+def _declared_so() -> re.Pattern[bytes]:
+    """A variable, parameter or member of such a type: `T a`, `T *a, b[2]`, `std::vector<T> a`."""
+    return re.compile(
+        rb"\b(?P<type>" + b"|".join(sorted(_structures(), reverse=True)) + rb")\b\s*(?:const\b\s*)?"
+        rb"(?:>\s*)?(?P<names>[*&\s]*[A-Za-z_]\w*\s*(?:\[[^\[\]]*\]\s*)*(?:,\s*[*&\s]*[A-Za-z_]\w*\s*(?:\[[^\[\]]*\]\s*)*(?=[,;=]))*)"
+    )
+
+
+# What stands in front of a variable and is no type.
+_NO_TYPE = frozenset(b"return delete new else goto case throw do in co_return co_yield sizeof not and or".split())
+_GUESSED = frozenset((b"auto", b"decltype"))
+_ANY_NAME = re.compile(rb"(?:^|,)[*&\s]*([A-Za-z_]\w*)")
+
+
+def find(source: Cpp, project: Project) -> Iterator[Finding]:
+    """Yield a finding per member that is renamed, or that HIP's structure lacks."""
+    if not source.words & _members() or not (variables := project.declared(source, _variables)):
+        return
+    of: dict[bytes, set[bytes]] = {}
+    for variable, kind in variables:
+        of.setdefault(variable, set()).add(kind)
+    for span, name in source.names(_members()):
+        if source.ported(span.start):
+            continue
+        structure = _structure(source, span, name, of)
+        if structure is None:
+            continue
+        new = structure.members.get(name)
+        if name in structure.lacks:
+            message = f"{name.decode()}: {structure.name} of HIP has no such member; do without what it asks for"
+            yield Finding(span, "lacking", message, certainty=Certainty.MANUAL)
+        elif new is not None and (
+            b"." not in new or not _INITIALIZED.search(source.code[max(0, span.start - 200) : span.start])
+        ):
+            message = f"{name.decode()} → {new.decode()}, as {structure.name} of HIP has it"
+            certainty = Certainty.SAFE
+            if not _is_seen(source, span):
+                message += f"; assumes that it is of a {structure.name}, which this file does not say"
+                certainty = Certainty.REVIEW
+            yield Finding(span, "renamed", message, (Edit(span, new),), certainty)
+        elif new is not None:
+            message = (
+                f"{name.decode()}: {structure.name} of HIP has {new.decode()}, which a list cannot initialize by name"
+            )
+            yield Finding(span, "initialized", message, certainty=Certainty.MANUAL)
+
+
+def _structure(source: Cpp, span: Span, name: bytes, of: Mapping[bytes, set[bytes]]) -> _Structure | None:
+    """Return the structure whose member is meant, if it is seen."""
+    match = _OF.search(source.code, max(0, span.start - 200), span.start)
+    if match is None:
+        return _listed(source, span)
+    while match is not None:
+        kind = _type(source, match[1], match.start())
+        if kind in _GUESSED:
+            having = {each for kinds in of.values() for each in kinds if name in _known(each)}
+            return _structures()[having.pop()] if len(having) == 1 else None
+        kinds = {kind} if kind else of.get(match[1], set())
+        if kinds and kinds <= _structures().keys():
+            return _structures()[next(iter(kinds))] if len({_structures()[each].name for each in kinds}) == 1 else None
+        if kind:
+            return None
+        match = _OF.search(source.code, max(0, match.start() - 200), match.start())
+    return None
+
+
+def _is_seen(source: Cpp, span: Span) -> bool:
+    """Whether the file itself says of what type it is: no `auto`, and no variable that another file declares."""
+    match = _OF.search(source.code, max(0, span.start - 200), span.start)
+    if match is None:
+        return True  # a list behind its type
+    kind = _type(source, match[1], match.start())
+    return kind not in _GUESSED if kind else match[1] in {name for name, _ in source.fact(_variables)}
+
+
+def _known(structure: bytes) -> frozenset[bytes]:
+    """The members of a structure that are in the table."""
+    return _structures()[structure].lacks | _structures()[structure].members.keys()
+
+
+def _type(source: Cpp, variable: bytes, offset: int) -> bytes:
+    """Return the last word of the type in the last declaration of `variable` in front of `offset`; empty if none is."""
+    pattern = re.compile(
+        rb"\b([A-Za-z_]\w*)\b(?:\s*\([^()]*\))?\s*(?:const\b\s*)?(?:>\s*)?[*&\s]+" + variable + rb"\b\s*[;=,(){\[:]"
+    )
+    found = [match[1] for match in pattern.finditer(source.code, 0, offset) if match[1] not in _NO_TYPE]
+    return found[-1] if found else b""
+
+
+def _listed(source: Cpp, span: Span) -> _Structure | None:
+    """Return the structure that the list around `.member =` initializes, if its type stands in front."""
+    code = source.code
+    if not _INITIALIZED.search(code, max(0, span.start - 40), span.start) or not _SET.match(code, span.end):
+        return None
+    brace = _brace(code, span.start)
+    for declared in _declared_so().finditer(code, max(0, brace - 200), brace):
+        if code[declared.end() : brace].strip() in (b"", b"="):
+            return _structures()[declared["type"]]
+    return None
+
+
+def _brace(code: bytes, offset: int) -> int:
+    """Return where the brace opens that is open at `offset`; 0 where none does near it."""
+    depth = 0
+    for at in range(offset - 1, max(0, offset - 2000), -1):
+        depth += (code[at] == 0x7D) - (code[at] == 0x7B)
+        if depth < 0:
+            return at
+    return 0
+
+
+def _variables(source: Cpp) -> frozenset[tuple[bytes, bytes]]:
+    """The variables that are declared as such structures, with the structures' names in HIP."""
+    if not source.words & _structures().keys():
+        return frozenset()
+    return frozenset(
+        (name, _structures()[match["type"]].name.encode())
+        for match in _declared_so().finditer(source.code)
+        for name in _ANY_NAME.findall(match["names"])
+    )
+
+
+PASS = Pass(Cpp, find)

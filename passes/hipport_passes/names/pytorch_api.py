@@ -1,0 +1,403 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Replace what PyTorch has dropped from its C++ interface, which is there for CUDA no longer either.
+
+Old extensions fail with every PyTorch for ROCm of today, whatever becomes of their kernels. `x.type()` where
+`AT_DISPATCH_…` wants a type of numbers becomes `x.scalar_type()`, also through a macro of the program or a variable;
+`AT_CHECK` and its like become what they stood for; of THC, what has an equal gets that, and the variable for its state
+goes when nothing else uses it. Each means the same in every release that has both, for CUDA and for ROCm, but for
+`x.toType(y.type())`, for review. An extension in C, which torch.utils.ffi built, is for a person as a whole. What is
+only deprecated (`x.data<T>()`, `x.type().is_cuda()`, `at::zeros(sizes, x.type())`, `c10::optional`) is left as it is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from hipport.core.edits import Edit, Span
+from hipport.core.finding import Certainty, Finding
+from hipport.core.tables import load
+from hipport.engine.pipeline import Pass
+from hipport.program.own_headers import PYTORCH, line_of
+from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp
+from hipport.syntax.declarations import member_or_qualified
+from hipport_passes.names.pytorch_headers import includes_pytorch
+
+_CALL = re.compile(rb"\s*\(")
+_DISPATCH = re.compile(rb"AT_DISPATCH_(?!(?:CASE|SWITCH)_)\w+")
+_WORD = re.compile(rb"[A-Za-z_]\w*")
+_TYPE = re.compile(rb"(?:\.|->)\s*(?P<type>type)\s*\(\s*\)$")
+_BRACKETS = re.compile(rb"\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)|\[[^\[\]]*\]")
+_OPERAND = re.compile(rb"[\w.:\s>*&-]*")
+_MACRO = re.compile(rb"#[ \t]*define[ \t]+(?P<name>\w+)\((?P<parameters>[^()]*)\)")
+_DEFINED = re.compile(rb"#[ \t]*define[ \t]+(\w+)")
+_GIVEN = re.compile(rb"(?:\bscalar_type\s*\(\s*|=\s*)\(?(\w+)\)?\s*[;)]")
+#: A member function of that name, by which `x` may be no tensor.
+_OWN_TYPE = re.compile(rb"[\w>&*]\s+&?(?<!return )type\s*\(\s*\)\s*(?:(?:const|noexcept|override)\b\s*)*\{")
+_STATE = re.compile(rb"(?:\bextern\s+)?\bTHCState\s*\*\s*(?P<name>\w+)\s*(?P<value>=[^;{}]*)?;")
+_GLOBAL_STATE = re.compile(
+    rb"(?:::)?\s*at\s*::\s*globalContext\s*\(\s*\)\s*\.\s*(?:getTHCState|lazyInitCUDA)\s*\(\s*\)"
+)
+#: What THC's state is given as: a variable or member of any name, or what gives it.
+_STATE_GIVEN = re.compile(rb"(?:[\w.>-]|::)+|" + _GLOBAL_STATE.pattern)
+_CONDITION = re.compile(rb"#[ \t]*(?:if|ifdef|ifndef|elif|undef)\b")
+_BODY = re.compile(rb"\s*(?:const\s*)?(?:noexcept\s*)?\{")
+_TORCH = re.compile(rb"(?:at|torch|c10)\s*::\s*$")
+_MEMBER = re.compile(
+    rb"(?:\b(?:at|torch)\s*::\s*(?:CPU|CUDA)\s*\([^()]*\)|(?:\.|->)\s*type\s*\(\s*\))\s*\.\s*(?P<name>\w+)\s*\("
+)
+_TO_TYPE = re.compile(
+    rb"(?:\.|->)\s*(toType)\s*\(\s*"
+    rb"(?:(?:at|torch)\s*::\s*(?:CPU|CUDA)\s*\(|[\w.:\[\]>-]+?\s*(?:\.|->)\s*type\s*\(\s*\)\s*\))"
+)
+_IS_VARIABLE = re.compile(rb"\s*\.\s*is_variable\s*\(\s*(?:true|false)\s*\)")
+_LAST = re.compile(rb"\w+")
+# Folders of headers that include each other, and what PyTorch's own converter makes of them.
+_OF_CUDA = (b"c10/cuda", b"ATen/cuda", b"c10/hip", b"ATen/hip")
+_TH = re.compile(rb"TH[A-Z]\w*")
+
+
+class _Row(NamedTuple):
+    becomes: str = ""
+    form: str = ""
+    without: int = 0
+    header: str = ""
+    gone: str = ""
+
+
+class _Tables(NamedTuple):
+    names: Mapping[bytes, _Row]
+    reported: tuple[tuple[re.Pattern[bytes], str], ...]
+    functions: Mapping[bytes, str]
+    members: Mapping[bytes, str]
+
+
+@cache
+def table() -> _Tables:
+    """Return what is known to be gone."""
+    rows = load(Path(__file__).with_suffix(".toml"))
+    return _Tables(
+        {name.encode(): _Row(**row) for name, row in rows["names"].items()},
+        tuple((re.compile(each["names"].encode()), each["why"]) for each in rows["reported"]),
+        {name.encode(): instead for name, instead in rows["functions"].items()},
+        {name.encode(): instead for name, instead in rows["members"].items()},
+    )
+
+
+def find(source: Cpp, project: Project) -> Iterator[Finding]:
+    """Yield a finding per use of what is gone."""
+    if source.path.suffix == ".c":
+        yield from _in_c(source)
+        return
+    if not project.together(source, includes_pytorch):
+        return
+    yield from _dispatched(source, project)
+    if not source.words.isdisjoint((b"type", b"CPU", b"CUDA", b"toType", b"is_variable")):
+        yield from _members(source)
+    yield from _functions(source)
+    if any(_TH.match(word) or word.startswith(b"AT_") for word in source.words):
+        yield from _names(source, project)
+    else:
+        yield from _lost(source, project, frozenset())
+
+
+def _in_c(source: Cpp) -> Iterator[Finding]:
+    """Extensions in C were for torch.utils.ffi; what takes the place of their tensors is C++."""
+    for include in source.includes:
+        if include.path.startswith(("TH/", "THC/")):
+            message = (
+                f"{include.path}: PyTorch has had no extensions in C since 1.0, for CUDA either: write it in C++ on "
+                "at::Tensor, with PYBIND11_MODULE, and build it with CUDAExtension, the .cu files among its sources"
+            )
+            yield Finding(include.target, "in_c", message, certainty=Certainty.MANUAL)
+            return
+
+
+# --- x.type() where a type of numbers is wanted -----------------------------------------------------------------------
+
+
+def _dispatched(source: Cpp, project: Project) -> Iterator[Finding]:
+    if b"type" not in source.words:
+        return
+    macros = dict(project.together(source, _macros))
+    wanted = source.matched(_DISPATCH) | (source.words & macros.keys())
+    if not wanted:
+        return
+    others = project.declared(source, _own_type)
+    code = source.code
+    for span, name in source.names(wanted, _CALL):
+        if source.ported(span.start) or _declares(source, span):
+            continue
+        arguments = source.arguments(code.index(b"(", span.end)) or ()
+        for number, argument in enumerate(arguments):
+            text = code[argument.start : argument.end]
+            if text.startswith((b'"', b"[", b"#")):
+                break
+            if name in macros and number != macros[name]:
+                continue
+            own = False
+            if place := _type_asked(source, argument):
+                edit, what = Edit(place, b"scalar_type"), text.decode("utf-8", "replace")
+                own = bool(others) and not _is_tensor(source, argument)
+            elif _WORD.fullmatch(text) and _is_type(source, argument):
+                place, what = argument, text.decode(errors="replace")
+                edit = Edit(Span(argument.end, argument.end), b".scalarType()")
+            else:
+                continue
+            yield Finding(
+                place,
+                "scalar_type",
+                f"{name.decode()} takes a ScalarType, which {' '.join(what.split())} no longer becomes (PyTorch 2.13)"
+                + (": assumes that this type() is a tensor's, not the one that the program defines" if own else ""),
+                (edit,),
+                Certainty.REVIEW if own else Certainty.SAFE,
+            )
+
+
+def _declares(source: Cpp, span: Span) -> bool:
+    directive = source.directive(span.start)
+    define = _DEFINED.match(source.code, directive.start, directive.end) if directive else None
+    return define is not None and define.start(1) == span.start
+
+
+def _type_asked(source: Cpp, argument: Span) -> Span | None:
+    """Return where `type` stands in `x.type()`, if that is all of an argument."""
+    start, end = argument.start, argument.end
+    while source.code[start:end].startswith(b"(") and source.closing(start) == end - 1:
+        start, end = start + 1, end - 1
+        start, end = (inner := source.trimmed(Span(start, end))).start, inner.end
+    text = source.code[start:end]
+    match = _TYPE.search(text)
+    if match is None or not _OPERAND.fullmatch(_BRACKETS.sub(b"", text[: match.start()])):
+        return None
+    return Span(start + match.start("type"), start + match.end("type"))
+
+
+def _is_tensor(source: Cpp, argument: Span) -> bool:
+    """Say whether what an expression starts with is declared as a tensor."""
+    name = _WORD.search(source.code, argument.start, argument.end)
+    declared = rb"\bTensor\b[\s&*]*(?:const\b[\s&*]*)?\b" + re.escape(name[0] if name else b"") + rb"\b"
+    return name is not None and re.search(declared, source.code) is not None
+
+
+def _is_type(source: Cpp, variable: Span) -> bool:
+    """Say whether a variable was last given a tensor's type."""
+    name = re.escape(source[variable])
+    pattern = re.compile(rb"\bauto\s*(?:const\s*)?&?&?\s*" + name + rb"\s*=\s*([^;]*);")
+    given = list(pattern.finditer(source.code, 0, variable.start))
+    return bool(given) and _type_asked(source, source.trimmed(Span(*given[-1].span(1)))) is not None
+
+
+def _macros(source: Cpp) -> frozenset[tuple[bytes, int]]:
+    """The file's macros that hand an argument to a dispatch macro, and which of their arguments it is."""
+    found = set()
+    for directive in source.directives:
+        match = _MACRO.match(source.code, directive.start, directive.end)
+        if match is None:
+            continue
+        parameters = [each.strip() for each in match["parameters"].replace(b"\\", b" ").split(b",")]
+        body = source.code[match.end() : directive.end]
+        given: list[bytes] = []
+        for call in re.finditer(_DISPATCH.pattern + rb"\s*\(", body):
+            opening = match.end() + call.end() - 1
+            # The list of types that some of these begin with has no parameter in it.
+            given += [source[each].strip(b"() \t\r\n") for each in (source.arguments(opening) or ())[:4]]
+        if b"scalar_type" in body and b"switch" in body:
+            given += _GIVEN.findall(body)
+        for each in given:
+            each = b"..." if each == b"__VA_ARGS__" else each
+            if each in parameters:
+                found.add((match["name"], parameters.index(each)))
+                break
+    return frozenset(found)
+
+
+def _own_type(source: Cpp) -> frozenset[bytes]:
+    return frozenset((b"type",) if b"type" in source.words and _OWN_TYPE.search(source.code) else ())
+
+
+# --- Members and functions --------------------------------------------------------------------------------------------
+
+
+def _members(source: Cpp) -> Iterator[Finding]:
+    code = source.code
+    if b"is_variable" in source.words:
+        for match in _IS_VARIABLE.finditer(code):
+            if not source.ported(match.start()):
+                message = "TensorOptions has no is_variable() any more (PyTorch 2.13): everything is a variable"
+                yield Finding(Span(*match.span()), "is_variable", message, (Edit(Span(*match.span()), b""),))
+    for match in _TO_TYPE.finditer(code) if b"toType" in source.words else ():
+        if not source.ported(match.start()):
+            place = Span(*match.span(1))
+            message = (
+                "toType() takes a ScalarType; to() takes the type of a tensor, with its device: assumes that tensors "
+                "are on the current device, which is the one that a type names"
+            )
+            yield Finding(place, "to_type", message, (Edit(place, b"to"),), Certainty.REVIEW)
+    for match in _MEMBER.finditer(code):
+        instead = table().members.get(match["name"])
+        if instead and not source.ported(match.start()):
+            message = f"type() has no {match['name'].decode()}() any more (PyTorch 2.13): write {instead}"
+            yield Finding(Span(*match.span("name")), "member", message, certainty=Certainty.MANUAL)
+
+
+def _functions(source: Cpp) -> Iterator[Finding]:
+    known = table().functions
+    if source.words.isdisjoint(known) or source.words.isdisjoint((b"at", b"torch")):
+        return
+    for span, name in source.names(known.keys(), _CALL):
+        if _TORCH.search(source.code, max(0, span.start - 16), span.start) and not source.ported(span.start):
+            message = f"{name.decode()}() is gone (PyTorch 2.13): {known[name]}"
+            yield Finding(span, "function", message, certainty=Certainty.MANUAL)
+
+
+# --- Names ------------------------------------------------------------------------------------------------------------
+
+
+class _State(NamedTuple):
+    """A variable for THC's state: its declaration, whether it can go, and what is put for it."""
+
+    declared: Span
+    goes: bool
+    new: bytes
+
+
+def _names(source: Cpp, project: Project) -> Iterator[Finding]:
+    known = table()
+    own = project.declared(source, _defined)
+    uses = [(span, name) for span, name in source.names(known.names.keys() - own) if _counts(source, span)]
+    edited = {span: _edits(source, span, known.names[name]) for span, name in uses}
+    needed = {known.names[name].header for span, name in uses if edited[span]}
+    needed -= {"", *(include.path for include in source.includes)}
+    at = line_of(source, PYTORCH)
+    lines = b"".join(f"#include <{header}>".encode() + source.newline for header in sorted(needed))
+    for span, name in uses:
+        row = known.names[name]
+        message = f"{name.decode()} is not in PyTorch {row.gone} and later: {row.becomes or row.form}"
+        if edits := edited[span]:
+            include = (Edit(Span(at, at), lines, on_top=True),) if lines and row.header else ()
+            yield Finding(span, "gone", message, (*edits, *include))
+        else:
+            message += "; how it is used here is not understood"
+            yield Finding(span, "gone", message, certainty=Certainty.MANUAL)
+    yield from _lost(source, project, {known.names[name].header for _, name in uses})
+    taken = [edit.span for edits in edited.values() for edit in edits]
+    states = list(_states(source, taken))
+    for state in states:
+        if state.goes:
+            message = "THCState is not in PyTorch 1.11 and later, and nothing else uses it"
+            yield Finding(source.trimmed(state.declared), "state", message, (Edit(state.declared, state.new),))
+    told: set[bytes] = set()
+    for span, name in source.names(_TH):
+        if name in known.names or name in own or name in told or not _counts(source, span):
+            continue
+        if any(state.goes and state.declared.start <= span.start < state.declared.end for state in states):
+            continue
+        why = next((why for pattern, why in known.reported if pattern.fullmatch(name)), None)
+        if why is not None:
+            told.add(name)
+            yield Finding(span, "unsupported", f"{name.decode()}: {why}", certainty=Certainty.MANUAL)
+
+
+def _lost(source: Cpp, project: Project, put: AbstractSet[str]) -> Iterator[Finding]:
+    """Include again what declares names that this pass writes, where a merge has taken it; but for what is `put`."""
+    rows = {row.becomes: row.header for row in table().names.values() if row.header and row.header not in put}
+    rows = {name: header for name, header in rows.items() if _LAST.findall(name.encode())[-1] in source.words}
+    included = project.together(source, _included) if rows else frozenset()
+    at = line_of(source, PYTORCH)
+    told: set[str] = set()
+    for name, header in rows.items():
+        # Another header of the folder may include it.
+        folder = header.rpartition("/")[0].encode()
+        near = _OF_CUDA if folder in _OF_CUDA else (header.encode(),)
+        if header in told or any(path.startswith(each) for path in included for each in near):
+            continue
+        for match in re.finditer(rb"(?<![\w:])(?:::\s*)?" + re.escape(name.encode()) + rb"\b\s*\(", source.code):
+            if source.ported(match.start()) or source.directive(match.start()) is not None:
+                continue
+            told.add(header)
+            message = f"{name} is declared in {header}, which nothing includes: included here"
+            line = f"#include <{header}>".encode() + source.newline
+            span = Span(match.start(), match.end() - 1)
+            yield Finding(span, "header", message, (Edit(Span(at, at), line, on_top=True),))
+            break
+
+
+def _included(source: Cpp) -> frozenset[bytes]:
+    return frozenset(each.path.encode("utf-8", "surrogateescape") for each in source.includes)
+
+
+def _counts(source: Cpp, span: Span) -> bool:
+    """Say whether a name is used there: not asked for by a condition, not a member, not in code for one of the two."""
+    if source.ported(span.start) or member_or_qualified(source.code, span.start):
+        return False
+    directive = source.directive(span.start)
+    return directive is None or not _CONDITION.match(source.code, directive.start, directive.end)
+
+
+def _edits(source: Cpp, span: Span, row: _Row) -> tuple[Edit, ...]:
+    """Return what makes of a use what the row says; nothing where the use is not understood."""
+    called = _CALL.match(source.code, span.end)
+    if row.form:
+        name, _, before = row.form.partition("(")
+        before = before.partition("…")[0]
+        if called is None:
+            return ()
+        return Edit(span, name.encode()), Edit(Span(called.end(), called.end()), before.encode())
+    edit = Edit(span, row.becomes.encode())
+    if not row.without:
+        return (edit,)
+    arguments = (called and source.arguments(called.end() - 1)) or ()
+    if row.without == 1 and arguments and _STATE_GIVEN.fullmatch(source.code, arguments[0].start, arguments[0].end):
+        dropped = Span(arguments[0].start, arguments[1].start if len(arguments) > 1 else arguments[0].end)
+    elif row.without == 2 and len(arguments) == 3:  # what formats as printf does has more
+        dropped = Span(arguments[1].start, arguments[2].start)
+    else:
+        return ()
+    return edit, Edit(dropped, b"")
+
+
+def _states(source: Cpp, taken: list[Span]) -> Iterator[_State]:
+    """Yield the variables for THC's state; one goes where all else that mentions it is `taken` away."""
+    if b"THCState" not in source.words:
+        return
+    for match in _STATE.finditer(source.code):
+        declared, value = Span(*match.span()), match["value"]
+        if source.ported(declared.start):
+            continue
+        others = [span for span, _ in source.names({match["name"]}) if not declared.start <= span.start < declared.end]
+        goes = all(any(each.start <= span.start < each.end for each in taken) for span in others)
+        new = b""
+        if value is None:
+            declared = _line(source, declared)
+        else:
+            goes = goes and _GLOBAL_STATE.fullmatch(value[1:].strip()) is not None
+            # What gave it, and what the calls that it went to did, was to see to it that there is a context.
+            new = b"at::globalContext().lazyInitCUDA();"
+        yield _State(declared, goes, new)
+
+
+def _line(source: Cpp, span: Span) -> Span:
+    """Return the whole line of a statement that stands alone on it, else the statement."""
+    text = source.text
+    start = max(text.rfind(b"\n", 0, span.start), text.rfind(b"\r", 0, span.start)) + 1
+    end = re.compile(rb"[ \t]*(?:\r\n|\n|\r|$)").match(text, span.end)
+    return span if end is None or text[start : span.start].strip() else Span(start, end.end())
+
+
+def _defined(source: Cpp) -> frozenset[bytes]:
+    code = source.code
+    found = {match[1] for match in _DEFINED.finditer(code)} & (table().names.keys() | source.matched(_TH))
+    for span, name in source.names(table().names.keys() | source.matched(_TH), _CALL):
+        end = source.closing(code.index(b"(", span.end))
+        if end is not None and _BODY.match(code, end + 1):
+            found.add(name)
+    return frozenset(found)
+
+
+PASS = Pass(Cpp, find)

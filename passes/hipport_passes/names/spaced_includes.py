@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Write includes without blanks behind the `#`, where PyTorch's hipify must read them.
+
+hipify looks for `#include <` and `#include "` to the letter, as its source says (RE_QUOTE_HEADER and RE_ANGLE_HEADER
+in torch/utils/hipify/hipify_python.py of PyTorch 2.13, and tried). In `#  include <c10/cuda/CUDAStream.h>` it leaves a
+name that a PyTorch for ROCm has not, and in `#  include "common.h"` the file as it was, beside the converted copy that
+others include. To every compiler both spellings are the same. Only files that belong together with some that include
+PyTorch's headers are looked at, and there only includes of PyTorch's headers for CUDA and of files of the repository.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from hipport.core.edits import Edit, Span
+from hipport.core.finding import Finding
+from hipport.engine.pipeline import Pass
+from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp
+from hipport.syntax.cpp_text import Include
+from hipport_passes.names.pytorch_headers import includes_pytorch
+
+_SPELLED = re.compile(rb"#include [<\"]")
+_FOR_CUDA = re.compile(r"(?:ATen|c10|torch|caffe2|THC)/.*")
+
+
+def find(source: Cpp, project: Project) -> Iterator[Finding]:
+    """Yield a finding per include that hipify would not see."""
+    missed = [each for each in source.includes if not _SPELLED.match(source.code, each.directive.start)]
+    if not missed or source.is_hipport_header or not project.together(source, includes_pytorch):
+        return
+    for each in missed:
+        if _converted(source, each, project):
+            # From behind the `#` to the path: a comment in between stays where it is, and the include, too.
+            between = source.text[each.directive.start + 1 : each.target.start]
+            if between.replace(b"include", b"", 1).strip():
+                continue
+            edit = Edit(Span(each.directive.start + 1, each.target.start), b"include ")
+            message = f"PyTorch's hipify reads `#include` without more blanks, and would leave {each.path} as it is"
+            yield Finding(each.directive, "hipify", message, (edit,))
+
+
+def _converted(source: Cpp, include: Include, project: Project) -> bool:
+    """Say whether hipify may have another path for what is included."""
+    if _FOR_CUDA.fullmatch(include.path):
+        return "cuda" in include.path.lower() or include.path.startswith("THC/")
+    found = project.included(source, include)
+    return any(isinstance(other, Cpp) and not other.is_hipport_header for other in found)
+
+
+PASS = Pass(Cpp, find)

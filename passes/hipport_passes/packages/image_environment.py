@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What images start from, and the variables that say which builds pip and PyTorch take."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from hipport.core.edits import Edit, Span
+from hipport.core.finding import Certainty, Finding
+from hipport.core.source import Source
+from hipport.syntax.shell import Definition, Dockerfile, Word, settings
+from hipport_passes.packages.asking import Asking, says_cuda_index
+from hipport_passes.packages.recipes import for_rocm
+
+_IMAGE = re.compile(
+    r"(?P<ours>(?:(?:docker\.io|nvcr\.io)/)?nvidia/cuda(?::.*)?|(?:docker\.io/)?pytorch/pytorch:.*cuda.*|nvcr\.io/nvidia/pytorch:.*)"
+    r"|(?:docker\.io/)?nvidia/.*|nvcr\.io/.*|.*(?:cuda\d|:.*-gpu\b).*"
+)
+
+_OTHER_SYSTEM = re.compile(r"centos|rockylinux|ubi\d|opensuse|windows", re.IGNORECASE)
+# Where pip and uv take an index or a page of links from besides their options
+# (docs.astral.sh/uv, "Environment variables" and "Using uv with PyTorch").
+_INDEX_VARIABLE = re.compile(
+    r"PIP_(?:(?:EXTRA_)?INDEX_URL|FIND_LINKS)|UV_(?:(?:EXTRA_)?INDEX_URL|(?:DEFAULT_)?INDEX|FIND_LINKS)"
+)
+_RELEASE = re.compile(rb"\bcu\d{2,3}\b")
+_URL = re.compile(rb"https?://(?:\$\([^)]*\)|[^\s\"'])+")
+
+_UNKNOWN_RELEASE = re.compile(r"/whl/(?:nightly/|test/)?(?:cu)?\$")
+
+
+def for_cuda_image(name: str) -> bool:
+    """Say whether a container's image is one for CUDA, by its name."""
+    return _IMAGE.fullmatch(name) is not None and not for_rocm(name)
+
+
+def image(word: Word, name: str, start: int, asking: Asking) -> Iterator[Finding]:
+    """Yield what becomes of an image that a container starts from, whose `name` begins at `start`."""
+    match = _IMAGE.fullmatch(name)
+    if match is None or for_rocm(name):
+        return
+    ours = asking.recipes.image(asking.project.target.rocm)
+    # Of what is no text, the name is not as long as what stands there.
+    if match["ours"] is None or _OTHER_SYSTEM.search(name) or not word.plain or "\ufffd" in name:
+        message = f"{name} is an image for CUDA; start from one for ROCm, for example {ours.name}"
+        yield Finding(word.span, "image", message, (), Certainty.MANUAL)
+        return
+    message = f"{name} is an image for CUDA; {of_image(asking)}"
+    edit = Edit(Span(start, start + len(name.encode())), ours.name.encode())
+    yield Finding(word.span, "image", message, (edit,), Certainty.REVIEW)
+
+
+def of_image(asking: Asking) -> str:
+    """Say what is assumed of AMD's image that takes the place of one for CUDA."""
+    ours = asking.recipes.image(asking.project.target.rocm)
+    return (
+        f"assumes that {ours.name} contains what is used here (Ubuntu, Python {ours.python} with PyTorch for ROCm and "
+        "what builds extensions)"
+    )
+
+
+def makes_image_for_rocm(source: Source, asking: Asking) -> bool:
+    """Say whether a file makes an image from one of AMD's, or from one that becomes one."""
+    if isinstance(source, Dockerfile):
+        words = [word for each in source.instructions if each.name in ("FROM", "ARG") for word in each.words]
+    elif isinstance(source, Definition):
+        words = [word for key, word in source.headers if key == "from"]
+    else:
+        return False
+    names = [word.text.rpartition("=")[2].strip("\"'") for word in words]
+    return any(
+        name in asking.ours
+        or (
+            (match := _IMAGE.fullmatch(name))
+            and match["ours"]
+            and not for_rocm(name)
+            and not _OTHER_SYSTEM.search(name)
+        )
+        for name in names
+    )
+
+
+def built_for(words: Sequence[Word], asking: Asking) -> Iterator[Finding]:
+    """Yield the GPUs that variables have PyTorch build for."""
+    for name, _, span in settings(words):
+        if name != "TORCH_CUDA_ARCH_LIST":
+            continue
+        archs = ";".join(asking.project.target.archs)
+        message = (
+            f"PYTORCH_ROCM_ARCH has the GPUs that the port is for ({archs}): PyTorch builds for those that it names, "
+            "and in a build of an image for none without it"
+        )
+        edit = Edit(span, f'PYTORCH_ROCM_ARCH="{archs}"'.encode())
+        yield Finding(span, "archs", message, (edit,), Certainty.SAFE)
+
+
+def indexes(source: Source, words: Sequence[Word], asking: Asking) -> Iterator[Finding]:
+    """Yield the indexes of builds for CUDA that variables give pip and uv."""
+    for name, value, span in settings(words):
+        if name in ("UV_TORCH_BACKEND", "--torch-backend") and _RELEASE.fullmatch(value.encode()):
+            yield from _backend(source, span, asking)
+        if not _INDEX_VARIABLE.fullmatch(name):
+            continue
+        found = [
+            (Span(*match.span()), match.group().decode(errors="replace"))
+            for match in _URL.finditer(source.text, span.start, span.end)
+        ]
+        cuda = [(place, url) for place, url in found if says_cuda_index(url) or _UNKNOWN_RELEASE.search(url)]
+        ours = [asking.index_for_rocm(url) for _, url in cuda]
+        edits = tuple(Edit(place, new.encode()) for (place, _), new in zip(cuda, ours, strict=True) if new)
+        if cuda and len(edits) == len(cuda):
+            message = f"{name} has builds for CUDA; assumes that the program runs with PyTorch's for ROCm"
+            yield Finding(span, "index", message, edits, Certainty.REVIEW)
+        elif cuda:
+            message = f"{name} has builds for CUDA; PyTorch's for ROCm are at {asking.index.url}"
+            yield Finding(span, "index", message, (), Certainty.MANUAL)
+
+
+def _backend(source: Source, span: Span, asking: Asking) -> Iterator[Finding]:
+    """Yield the release of CUDA that uv is to take PyTorch for."""
+    match = _RELEASE.search(source.text, span.start, span.end)
+    if match is not None:
+        release = asking.index.url.rpartition("/")[2]
+        message = f"uv takes a build of PyTorch for CUDA; assumes that uv knows {release}, and that its build will do"
+        yield Finding(span, "index", message, (Edit(Span(*match.span()), release.encode()),), Certainty.REVIEW)

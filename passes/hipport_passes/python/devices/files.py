@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a Python file says of GPUs and devices, as others of its program have to know."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Mapping, Sequence
+
+from hipport.syntax.python import Python, syntax_tree
+
+_OWN_CUDA = re.compile(rb"\bdef[ \t]+cuda[ \t]*\(")
+# After PyTorch was asked for GPUs it is too late for either.
+_VISIBLE = re.compile(
+    rb"^([ \t]*)(?:\w+\.)?(?:environ(?:\[|\.(?:update|setdefault)\()|putenv\()"
+    rb"[^\r\n]*(?:CUDA|HIP|ROCR)_VISIBLE_DEVICES",
+    re.MULTILINE,
+)
+_IMPORTS_TORCH = re.compile(rb"^[ \t]*(?:import|from)[ \t]+torch\b", re.MULTILINE)
+_FORKS = re.compile(
+    rb"\bos\.fork\b|[\"']fork[\"']|\bProcessPoolExecutor\b|\b(?:multiprocessing|mp)\.(?:Process|Pool)\b"
+    rb"|\bfrom (?:torch\.)?multiprocessing import [^\r\n]*\b(?:Process|Pool)\b"
+)
+_SPAWNS = re.compile(rb"[\"'](?:spawn|forkserver)[\"']")
+
+
+def imports_torch(source: Python) -> bool:
+    """Say whether the file imports PyTorch."""
+    return _IMPORTS_TORCH.search(source.text) is not None
+
+
+def hides(source: Python, place: int | None = None) -> bool:
+    """Say whether the file says which GPUs there are, other than before all else, or before a place in it."""
+    if place is None:
+        torch = _IMPORTS_TORCH.search(source.text)
+        place = torch.start() if torch is not None else len(source.text)
+    return any(match[1] or match.start() > place for match in _VISIBLE.finditer(source.text))
+
+
+def forks(source: Python) -> bool:
+    """Say whether the file makes processes that are copies of the one that makes them, as Linux does by default."""
+    return _FORKS.search(source.text) is not None and _SPAWNS.search(source.text) is None
+
+
+def has_own_cuda(source: Python) -> bool:
+    """Say whether the file defines a `cuda` that has no `to` beside it: then the one is not the other."""
+    if not _OWN_CUDA.search(source.text):
+        return False
+    try:
+        tree = syntax_tree(source.text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return True
+    for node in ast.walk(tree):
+        names = {each.name for each in ast.iter_child_nodes(node) if isinstance(each, ast.FunctionDef)}
+        if "cuda" in names and "to" not in names:
+            return True
+    return False
+
+
+def signatures(source: Python) -> Mapping[str, Sequence[Sequence[str]]]:
+    """Return the names of the parameters of each function, and of what makes a class, by their names."""
+    try:
+        tree = syntax_tree(source.text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return {}
+    found: dict[str, list[Sequence[str]]] = {}
+    for node in ast.walk(tree):
+        for each in ast.iter_child_nodes(node):
+            if isinstance(each, ast.FunctionDef):
+                names = [parameter.arg for parameter in (*each.args.posonlyargs, *each.args.args)]
+                name = node.name if isinstance(node, ast.ClassDef) and each.name == "__init__" else each.name
+                found.setdefault(name, []).append(names[1:] if names[:1] in (["self"], ["cls"]) else names)
+    return found

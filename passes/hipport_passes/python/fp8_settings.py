@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Report types of 8-bit floating point numbers that settings in JSON and YAML name, where the target has others.
+
+A type that comes to PyTorch by its name (`getattr(torch, settings["dtype"])`) passes by all code: kernels have FNUZ's
+numbers on gfx940 to gfx942 (see `fp8_formats`), tensors those of the settings. Nothing is changed, as CUDA reads the
+same file, and frameworks have names of their own for both formats. A file that names both chooses already.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from hipport.core.finding import Certainty, Finding
+from hipport.engine.pipeline import Pass
+from hipport.program.project import Project
+from hipport.syntax.program_settings import MEANT, ProgramSettings
+from hipport_passes.device.fp8_formats import formats
+
+_BOTH = re.compile(rb"fnuz")
+
+
+def find(source: ProgramSettings, project: Project) -> Iterator[Finding]:
+    """Yield a finding for the first place of each such name."""
+    has = formats(project.target.archs)
+    if has.shared == "ocp" or _BOTH.search(source.text):
+        return
+    told: set[bytes] = set()
+    for span in source.words(MEANT):
+        name = source[span]
+        if name not in told:
+            told.add(name)
+            message = (
+                has.said(
+                    "the format of CUDA's, and {archs} {have} FNUZ numbers alone: on ROCm the program has to make "
+                    "float8_e4m3fnuz of E4M3 and float8_e5m2fnuz of E5M2 where it reads this, if it does not yet"
+                )
+                if has.shared
+                else has.refusal
+            )
+            yield Finding(span, "type", f"{name.decode()}: {message}", certainty=Certainty.MANUAL)
+
+
+PASS = Pass(ProgramSettings, find)

@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Port what Python code asks about the GPU: CUDA's release, compute capabilities, names, tools and libraries.
+
+On ROCm `torch.version.cuda` is None, a compute capability is the gfx number of an AMD GPU, and NVIDIA's tools and
+libraries are not there. What only looks like CUDA is right as it is and stays: `torch.cuda`, the device "cuda",
+`torch.backends.cudnn` (MIOpen's switches there), CUDA_VISIBLE_DEVICES (which HIP honours), `torch.cuda.amp`,
+`torch.cuda.nvtx` (roctx there), and warps of 32 lanes, which ported kernels keep. Nothing changes on a machine with
+CUDA: what is put in is about `torch.version.hip`, or comes to bear where the release of CUDA is None. What already asks
+for ROCm, or copes with what is missing, stays.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from hipport.core.edits import Span
+from hipport.core.finding import Certainty, Finding
+from hipport.core.tables import load
+from hipport.engine.pipeline import Pass
+from hipport.program.dividing import near
+from hipport.program.project import Project
+from hipport.syntax.python import Misplaced, Python
+from hipport_passes.build_files import nvidia_tools
+from hipport_passes.device.lost_code import of_project
+
+#: What the names of NVIDIA's GPUs have in them.
+PRODUCT = re.compile(
+    rb"(?i)nvidia|geforce|tesla|quadro|titan|[rg]tx|\b(?:[abhlpv]|gb)\d{2,3}s?\b|\b(?:t4|k80|jetson|orin|hopper|ampere"
+    rb"|blackwell)\b|\b[2345]0[6789]0\b"
+)
+_TABLE = load(Path(__file__).with_suffix(".toml"))
+_MODULES = "|".join(sorted({re.escape(name.partition(".")[0]) for name in _TABLE["modules"]}))
+_IMPORTS = re.compile(
+    rf"^[ \t]*(?:import|from)[ \t][^#\n]*?\b(?:{_MODULES})\b[^#\n]*"
+    rf"|\b(?:import_module|__import__|find_spec)\([ \t]*[\"']({_MODULES})\b".encode(),
+    re.MULTILINE,
+)
+# A line may import several.
+_NAMED = re.compile(rf"\b(?:{_MODULES})\b".encode())
+_QUESTIONS = {
+    "versions": re.compile(rb"version[ \t]*\.[ \t]*cuda\b|torch\.version[ \t]+import\b"),
+    "capabilities": re.compile(
+        rb"\bget_device_capability\b|\A(?=(?s:.*)\bget_device_properties\b)(?s:.*)(?:\.|[\"'])(?:major|minor)\b"
+    ),
+    "device_names": re.compile(rb"\bget_device_(?:name|properties)\b"),
+    "nvidia_smi": re.compile(rb"nvidia-smi"),
+    "tools": nvidia_tools.mentioned(),
+    "installs": re.compile(
+        rb"\b(?:pip3?|uv|conda|mamba)\b(?s:.{0,40}?)\b(?:install|add|create)\b|\bnox\b(?s:.*)\.(?:conda_)?install\("
+    ),
+    "arch_lists": re.compile(rb"\bget_arch_list\b"),
+    "warp_sizes": re.compile(rb"\.warp_size\b"),
+    "switches": re.compile(rb"\bsdpa?_kernel\b|cudnn\.version\b|\benable_math_sdp\b"),
+    "homes": re.compile(rb"\bCUDA_(?:HOME|PATH)\b"),
+    "removed": re.compile(rb"\butils[ \t]*\.[ \t]*ffi\b|\btorch\.utils[ \t]+import[ \t][^\n]*\bffi\b"),
+    "libraries": re.compile(rb"\b(?:CDLL|LoadLibrary|PyDLL|find_library)\b[^\n]*(?:cu|nv|nccl)"),
+    "sources": re.compile(rb"\bload_inline\b"),
+    "kernels": re.compile(
+        rb"\binline_asm_elementwise\b|extra\.cuda\b|\bgdc_|\bmaxnreg\b[\"']?[ \t]*[=:]"
+        rb"|\bnum_warps[\"']?[ \t]*[=:][ \t]*(?:32|64|\d{3})|\bnum_ctas[\"']?[ \t]*[=:][ \t]*(?:[2-9]|\d\d|[A-Za-z_])"
+        rb"|\bnum_(?:consumer_groups|buffers_warp_spec)\b|\breg_(?:dec|inc)_|\blibdevice[\w.]*\.bc\b|\bGPUTarget\b|\bget_current_target\b"
+        rb"|\btarget[ \t]*=[ \t]*\([ \t]*[\"']cuda"
+    ),
+}
+# A count of warps that is not written out there, and numbers that are too many.
+_COUNTED = re.compile(rb"\bnum_(?:warps|ctas)[\"']?[ \t]*[=:][ \t]*[A-Za-z_(]")
+_MANY = re.compile(rb"(?<![\w.])(?:32|64|\d{3})(?![\w.])")
+# A comparison with what has the name of a capability.
+_LOST = re.compile(
+    rb"(?i)(?:capab\w*|compute_cap|cc|sm|sm_?version|arch|_major)(?:\(\))?(?:\[[^\]\n]*\])?[ \t]*(?:[=<>!]=|[<>]|in\b)"
+)
+_FROM = re.compile(rb"(?m)^from[ \t]+[\w.]*?\.?(\w+)[ \t]+import[ \t]*(\([^()]*\)|[^\n#]*)")
+# What is wrong on ROCm whatever stands around it.
+_FAILS = re.compile(
+    rb"version\.cuda[ \t]*(?:\.|\[|[<>])|(?:float|int|parse|Version)\([\w.]*version\.cuda\b"
+    rb"|get_device_capability\([^()\n]*\)(?:\[0\])?[ \t]*(?:[=<>!]=|[<>]|in)[ \t]*[(\[]?[ \t]*(?:9|1[0-2])\b"
+)
+
+
+# Words that must all be in a file that uses what builds for ROCm lack.
+_LACKING = [tuple(name.encode().split(b".")) for name in (*_TABLE["lacking"], *_TABLE["properties"])]
+
+
+def _asked(source: Python, project: Project) -> set[str]:
+    """Return, cheaply, the questions that a file may ask."""
+    text = source.text
+    asked = {name for name, pattern in _QUESTIONS.items() if pattern.search(text)}
+    if "capabilities" not in asked and any(
+        owner.encode() in text and name.encode() in text for owner, name in project.fact(_capability_functions)
+    ):
+        asked.add("capabilities")
+    if "capabilities" not in asked and _LOST.search(text) and project.fact(_asks_for_capabilities):
+        asked.add("capabilities")
+    if any(all(word in text for word in words) for words in _LACKING):
+        asked.add("lacking")
+    if "device_names" in asked and not PRODUCT.search(text):
+        asked.discard("device_names")
+    if b"triton" not in text:
+        asked.discard("kernels")
+    elif _COUNTED.search(text) and (_MANY.search(text) or any(name.encode() in text for name in project.fact(_counts))):
+        asked.add("kernels")
+    return asked
+
+
+def find(source: Python, project: Project) -> Iterator[Finding]:
+    """Yield a finding per question that an AMD GPU, or ROCm, answers otherwise, or not at all."""
+    project = near(project, source)
+    text = source.text
+    asked = _asked(source, project)
+    modules = {
+        name.decode(errors="replace") for match in _IMPORTS.finditer(text) for name in _NAMED.findall(match.group())
+    }
+    modules = {name for name in modules if not _own(name, project)}
+    if not asked and not modules:
+        return
+    if source.module is None:
+        match = _FAILS.search(text)
+        if match is not None:
+            message = "this is not Python that can be read reliably; port it by hand"
+            yield Finding(Span(*match.span()), "unread", message, (), Certainty.MANUAL)
+        return
+    # Only now: the parser takes longer to load than most trees take to port.
+    from hipport_passes.packages import recipes
+    from hipport_passes.python.runtime import (
+        capability,
+        capability_reader,
+        imports,
+        installs,
+        lacking,
+        probes,
+        sources,
+        triton,
+        versions,
+    )
+    from hipport_passes.python.runtime.program import Program
+
+    program = source.fact(Program)
+    known = {name: said for name, said in _TABLE["modules"].items() if name.partition(".")[0] in modules}
+    answers: dict[str, Callable[[], Iterator[Finding]]] = {
+        "versions": lambda: versions.versions(program),
+        "capabilities": lambda: capability.capabilities(
+            program,
+            capability_reader.Elsewhere(project.fact(_capability_functions), project.fact(_constants)),
+            project.fact(_missing_code),
+        ),
+        "device_names": lambda: probes.device_names(program),
+        "nvidia_smi": lambda: probes.nvidia_smi(program),
+        "tools": lambda: probes.tools(program),
+        "installs": lambda: installs.installs(program, project),
+        "arch_lists": lambda: probes.arch_lists(program),
+        "warp_sizes": lambda: probes.warp_sizes(program),
+        "lacking": lambda: lacking.lacking(program, _TABLE["lacking"], _TABLE["properties"]),
+        "switches": lambda: probes.switches(program),
+        "homes": lambda: probes.homes(program),
+        "removed": lambda: imports.imports(program, _TABLE["removed"]),
+        "libraries": lambda: imports.libraries(program, _TABLE["libraries"]),
+        "sources": lambda: sources.sources(program),
+        "kernels": lambda: triton.kernels(program, project.fact(_constants)),
+    }
+    try:
+        findings = [finding for name, answer in answers.items() if name in asked for finding in answer()]
+        imported = [*imports.imports(program, known), *imports.imported_by_name(program, known)]
+    except Misplaced:
+        return  # of such a file nothing can be changed
+    yield from findings
+    for found in imported:
+        # What a list says of the same package is no other fact.
+        yield replace(found, about=recipes.of(project).imported(found.message.partition(" ")[0]))
+
+
+def _capability_functions(project: Project) -> dict[tuple[str, str], str]:
+    """Return what is a compute capability or returns one, by its module or class and its name, and how it is made."""
+    found: dict[tuple[str, str], str] = {}
+    packages: list[Python] = []
+    for source in project.sources:
+        if not isinstance(source, Python):
+            continue
+        if source.path.stem == "__init__":
+            packages.append(source)
+        if _QUESTIONS["capabilities"].search(source.text) and source.module is not None:
+            from hipport_passes.python.runtime import capability
+            from hipport_passes.python.runtime.elsewhere import module
+            from hipport_passes.python.runtime.program import Program
+
+            try:
+                of_file = capability.functions(source.fact(Program))
+            except Misplaced:
+                continue
+            found |= {(owner or module(source.path), name): kind for (owner, name), kind in of_file.items()}
+    # A package hands on what it imports.
+    for source in packages if found else ():
+        for match in _FROM.finditer(source.text):
+            for name in re.findall(rb"\w+", match[2]):
+                kind = found.get((match[1].decode(errors="replace"), name.decode(errors="replace")))
+                if kind is not None:
+                    found.setdefault((source.path.parent.name, name.decode()), kind)
+    return found
+
+
+def _missing_code(project: Project) -> dict[tuple[int, int], str]:
+    """Return, by the capability that it takes, where functions have no code on AMD."""
+    found: dict[tuple[int, int], list[str]] = {}
+    for each in project.fact(of_project):
+        if str(each) not in found.setdefault(each.capability, []):
+            found[each.capability].append(str(each))
+    return {
+        capability: ", ".join(places[:3]) + (f" and {len(places) - 3} more" if len(places) > 3 else "")
+        for capability, places in found.items()
+    }
+
+
+def _asks_for_capabilities(project: Project) -> bool:
+    return any(isinstance(each, Python) and _QUESTIONS["capabilities"].search(each.text) for each in project.sources)
+
+
+def _constants(project: Project) -> dict[tuple[str, str], object]:
+    """Return the constants of the tree's modules and classes."""
+    from hipport_passes.python.runtime import elsewhere
+
+    return elsewhere.constants(project)
+
+
+def _counts(project: Project) -> frozenset[str]:
+    """Return the names of constants that may be more warps than there are on AMD's GPUs."""
+    constants = project.fact(_constants).items()
+    return frozenset(name for (_, name), value in constants if isinstance(value, int) and value >= 32)
+
+
+def _own(module: str, project: Project) -> bool:
+    """Say whether a module of that name is part of what is ported."""
+    return any(module in source.path.parts[:-1] or source.path.name == f"{module}.py" for source in project.sources)
+
+
+PASS = Pass(Python, find)

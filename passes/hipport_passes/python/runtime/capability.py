@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compute capabilities: numbers that mean a generation of NVIDIA GPUs, and on ROCm the gfx number of an AMD GPU.
+
+PyTorch for ROCm returns the first two parts of it: (9, 4) for gfx942, (11, 0) for gfx1100. What is asked of GPUs up
+to Ampere (bfloat16, matrix units) holds on AMD's GPUs by that accident, and is right. What is asked of Ada, Hopper
+and Blackwell holds by the same accident, and is wrong.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
+import libcst as cst
+
+from hipport.core.finding import Finding
+from hipport_passes.python.runtime.capability_reader import Elsewhere, Reader
+from hipport_passes.python.runtime.capability_values import Capability
+from hipport_passes.python.runtime.program import Program, finding
+
+#: What a build script has, where what stops it is about what is compiled.
+_BUILDS = re.compile(rb"\b(?:CUDAExtension|CppExtension|BuildExtension)\b")
+
+
+def functions(program: Program) -> dict[tuple[str, str], str]:
+    """Return what of a file is a capability, or returns one, or what is made of one, and how that is made.
+
+    By the name of the class it belongs to, empty for the module's own: functions, methods, variables and attributes.
+    """
+    reader = Reader(program, Elsewhere({}, {}))
+    kinds: dict[tuple[str, str], set[str | None]] = {}
+
+    def learn(owner: str, name: str, values: Iterable[cst.BaseExpression | None]) -> None:
+        of = {reader.kind(each) for each in values if each is not None}
+        kinds.setdefault((owner, name), set()).update(of)
+
+    for node in program.nodes:
+        match node:
+            case cst.FunctionDef(name=cst.Name(name)):
+                above = program.parent[node]
+                owner = program.parent.get(above)
+                if above is program.module:
+                    learn("", name, (each.value for each in program.returns(node)))
+                elif isinstance(owner, cst.ClassDef):
+                    learn(owner.name.value, name, (each.value for each in program.returns(node)))
+            case cst.Assign(targets=[cst.AssignTarget(target)]) | cst.AnnAssign(target=target):
+                around = [above for above, _ in program.ancestors(node) if isinstance(above, cst.ClassDef)]
+                elements = target.elements if isinstance(target, cst.Tuple) else ()
+                for each in (target, *(element.value for element in elements)):
+                    if isinstance(each, cst.Attribute) and around:
+                        learn(around[0].name.value, each.attr.value, [each])
+                    elif isinstance(each, cst.Name) and program.function(node) is None:
+                        learn(around[0].name.value if around else "", each.value, [node.value if around else each])
+    return {place: kind for place, of in kinds.items() if len(of) == 1 and (kind := next(iter(of))) is not None}
+
+
+def capabilities(program: Program, known: Elsewhere, missing_code: Mapping[Capability, str]) -> Iterator[Finding]:
+    """Yield the conditions on a compute capability that AMD's GPUs meet, or fail, by accident.
+
+    `known` is what other modules say; `missing_code` is, by the capability that it takes, where functions have none on
+    AMD.
+    """
+    conditions = _Conditions(program, Reader(program, known), missing_code)
+    for node in program.nodes:
+        if (found := conditions.of(node)) is not None:
+            yield found
+    yield from conditions.names_of_archs()
+
+
+class _Conditions:
+    """What is asked by a compute capability in a program, with what has been decided so far."""
+
+    def __init__(self, program: Program, reader: Reader, missing_code: Mapping[Capability, str]) -> None:
+        self.program, self.reader, self.missing_code = program, reader, missing_code
+        #: What conditions are on ROCm.
+        self.decided: dict[cst.CSTNode, bool] = {}
+        self.named: list[cst.BaseExpression] = []
+
+    def of(self, node: cst.CSTNode) -> Finding | None:
+        """Return what is to be said of a condition, a `match`, or a table that is asked."""
+        program, reader = self.program, self.reader
+        match node:
+            case cst.Match():
+                return self._matched(node)
+            case cst.Comparison() | cst.Call() if program.runs(node).both:
+                asked = reader.asked(node)
+                # What would stop the program is for the next step.
+                if asked and reader.stopping(node) is not asked[0]:
+                    return self._asked(node, *asked)
+                if (passing := reader.passing(node)) is not None:
+                    return self._stops(node, passing)
+                least = reader.least(node)
+                if least is not None and least[0] in self.missing_code and reader.stopping(node) is None:
+                    return self._chooses(node, *least)
+        if isinstance(node, cst.Subscript | cst.Call) and (found := self._looked_up(node)) is not None:
+            return found
+        if isinstance(node, cst.Call) and program.runs(node).both and (called := reader.handed_on(node)):
+            message = (
+                f"a compute capability is given to {called}, where it could not be followed; on ROCm it is a gfx "
+                "number, as (9, 4) or (11, 0): see what is done with it there, and ask for torch.version.hip"
+            )
+            return finding(program, node, "not_followed", message)
+        if isinstance(node, cst.Comparison | cst.Call) and program.runs(node).both and reader.is_lost(node):
+            message = (
+                "this asks for a compute capability whose origin could not be followed; on ROCm one is a gfx number, "
+                "as (9, 4) or (11, 0): see what it is there, and ask for torch.version.hip"
+            )
+            return finding(program, node, "not_followed", message)
+        makes = isinstance(node, cst.FormattedString | cst.BinaryOperation | cst.Call) and reader.names_arch(node)
+        if makes and program.runs(node).both:
+            assert isinstance(node, cst.BaseExpression)
+            self.named.append(node)
+        return None
+
+    def names_of_archs(self) -> Iterator[Finding]:
+        """Yield the names of architectures that are made of a capability, but for those that conditions ask for."""
+        for each in self.named:
+            if not _only_asked(self.program, each, self.decided):
+                message = (
+                    "makes the name of an NVIDIA architecture of a capability, which on ROCm is a gfx number; the name "
+                    "is gcnArchName there"
+                )
+                yield finding(self.program, each, "arch_name", message)
+
+    def _asked(self, node: cst.Comparison | cst.Call, neutral: bool, names: str) -> Finding | None:
+        if _settled(self.program, node, self.decided):
+            return None
+        self.decided[node] = neutral
+        edits = self.program.and_on_cuda(node, neutral)
+        message = f"meant for NVIDIA's {names}: on ROCm a capability is a gfx number, as (9, 4) or (11, 0), "
+        message += (
+            "so that older GPUs' answer is given there; assumes that only those GPUs have what it is about"
+            if edits
+            else "so that older GPUs' answer is right there, unless AMD's GPUs have what it is about: ask for "
+            "torch.version.hip"
+        )
+        return finding(self.program, node, "capability", message, edits)
+
+    def _stops(self, node: cst.Comparison | cst.Call, passing: bool) -> Finding:
+        stops = "this stops the {} on AMD GPUs, where a capability is a gfx number, as (9, 4) or (11, 0): "
+        if _BUILDS.search(self.program.source.text) and (edits := self.program.and_on_cuda(node, passing)):
+            message = (
+                f"{stops.format('build')}passed on ROCm, where PYTORCH_ROCM_ARCH says what is built for; assumes "
+                "that what is built is for those GPUs, too"
+            )
+            return finding(self.program, node, "capability", message, edits)
+        message = f"{stops.format('program')}let it pass where torch.version.hip is set, if what follows runs there"
+        return finding(self.program, node, "capability", message)
+
+    def _chooses(self, node: cst.Comparison | cst.Call, least: Capability, neutral: bool) -> Finding:
+        edits = self.program.and_on_cuda(node, neutral)
+        answer = "true" if neutral else "false"
+        message = (
+            f"chooses by a capability, which AMD's GPUs meet by accident, what has no code on AMD: "
+            f"{self.missing_code[least]}; "
+        ) + (
+            f"made {answer} on ROCm, assuming that it chooses that code, until it is ported"
+            if edits
+            else f"make it {answer} where torch.version.hip is set, or port that code"
+        )
+        return finding(self.program, node, "missing_code", message, edits)
+
+    def _matched(self, node: cst.Match) -> Finding | None:
+        if not self.program.runs(node).both or (case := self.reader.taken(node)) is None:
+            return None
+        message = (
+            "on ROCm a capability is a gfx number, as (9, 4) or (11, 0), by which AMD GPUs come to `case "
+            f"{self.program.code(case.pattern)}`: ask for torch.version.hip in front of it, or in a guard"
+        )
+        return finding(self.program, node.subject, "capability", message)
+
+    def _looked_up(self, node: cst.Subscript | cst.Call) -> Finding | None:
+        program = self.program
+        missing = self.reader.looked_up(node)
+        if missing is None or not program.runs(node).both or program.copes(node, "KeyError|LookupError"):
+            return None
+        message = (
+            "looked up by a capability of NVIDIA's GPUs; on ROCm that is a gfx number, as (9, 4) or (11, 0), "
+            f"{'which is not there' if missing else 'which some AMD GPU has by accident'}: say here what it is on "
+            "an AMD GPU"
+        )
+        return finding(program, node, "capability", message)
+
+
+def _only_asked(program: Program, name: cst.BaseExpression, decided: Mapping[cst.CSTNode, bool]) -> bool:
+    """Say whether what a name of an architecture is made for are conditions, of which each is told of by itself."""
+    reads: list[cst.CSTNode] = [name]
+    match program.parent[name]:
+        case cst.Assign(targets=[cst.AssignTarget(cst.Name(variable) as target)]):
+            reads = [each for each in program.named(variable) if each is not target]
+        case cst.Return() if (function := program.function(name)) is not None:
+            reads = [*program.calls(function.name.value)]
+    return bool(reads) and all(
+        not program.runs(each).both
+        or any(above in decided for above in (each, *(a for a, _ in program.ancestors(each))))
+        for each in reads
+    )
+
+
+def _settled(program: Program, node: cst.CSTNode, decided: Mapping[cst.CSTNode, bool]) -> bool:
+    """Say whether what else is in the condition that `node` is a part of decides it on ROCm."""
+    for above, child in program.ancestors(node):
+        if not isinstance(above, cst.BooleanOperation):
+            return False
+        # Behind a name that it gives: `(c := …)[0] >= 9 and torch.version.hip is None`
+        if child is above.left and program.truth(above.right, True) is isinstance(above.operator, cst.Or):
+            return True
+        if child is above.right:
+            decisive = isinstance(above.operator, cst.Or)
+            left: cst.CSTNode = above.left
+            parts = [left]
+            while isinstance(left, cst.BooleanOperation) and type(left.operator) is type(above.operator):
+                parts += [left.left, left.right]
+                left = left.left
+            if any(decided.get(part) is decisive for part in parts):
+                return True
+    return False

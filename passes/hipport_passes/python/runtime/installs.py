@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Packages that a program installs when it runs: a PyTorch for CUDA would take the place of the one for ROCm."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+
+import libcst as cst
+
+from hipport.core.finding import Finding
+from hipport.program.project import Project
+from hipport.syntax.notebook import Notebook
+from hipport.syntax.shell import Shell
+from hipport_passes.packages.asking import Asking
+from hipport_passes.packages.commands import BRINGS, in_commands
+from hipport_passes.python.runtime.probes import RUNS
+from hipport_passes.python.runtime.program import Program, finding
+
+# `get_ipython().run_line_magic("pip", "install …")`, and what older notebooks were exported as.
+_MAGIC = re.compile(r"(?:get_ipython\(\)|\w*ip(?:ython)?)\.(run_line_magic|run_cell_magic|magic)")
+
+
+def installs(program: Program, project: Project) -> Iterator[Finding]:
+    """Yield the calls that run pip, uv or conda for what is only built for CUDA."""
+    asking = Asking(project)
+    notebook = project.by_path.get(program.source.path)
+    given = notebook.commands.source.text if isinstance(notebook, Notebook) else b""
+    # nox's sessions install by methods.
+    nox = re.search(rb"(?m)^(?:import|from) nox\b", program.source.text) is not None
+    for node in program.nodes:
+        if not isinstance(node, cst.Call) or not node.args:
+            continue
+        of_nox = re.fullmatch(r"\w+\.(conda_)?install", program.code(node.func)) if nox else None
+        if of_nox:
+            words = [arg.value for arg in node.args if arg.keyword is None and not arg.star]
+            command = " ".join(["conda" if of_nox[1] else "pip", "install", *(_word(program, each) for each in words)])
+        elif magic := _MAGIC.fullmatch(program.code(node.func)):
+            command = _of_magic(program, node, magic[1])
+        elif RUNS.search(program.code(node.func)):
+            command = _command(program, node)
+        else:
+            continue
+        # What stands in a cell as a command is read as one.
+        if (command.encode() in given and given) or not program.runs(node).both:
+            continue
+        script = Shell(program.source.path, command.encode())
+        found = [each for each in in_commands(script, script.commands, asking) if each.kind in BRINGS]
+        if found:
+            says = found[0].message.partition("; ")[0].partition(": pip install")[0]
+            message = f"{says}; install what is there for ROCm before the program runs (`hipport deps` has commands)"
+            yield finding(program, node, "installs", message)
+
+
+def _of_magic(program: Program, call: cst.Call, kind: str) -> str:
+    """Return the command that IPython is asked to run: by a magic for the shell, or for a package manager."""
+    words = [program.text(each.value) for each in call.args]
+    if kind == "magic":
+        return words[0].lstrip("%!")
+    if words[0] in ("bash", "sh", "script", "system", "sx", "!"):
+        return words[-1]
+    return " ".join(words)
+
+
+def _command(program: Program, call: cst.Call) -> str:
+    """Return the command that a call runs, as a shell would be given it, as far as it is written out."""
+    first = call.args[0].value
+    if isinstance(first, (cst.List, cst.Tuple)):
+        return " ".join(_word(program, each.value) for each in first.elements)
+    if len(call.args) > 1 and all(arg.keyword is None and arg.star == "" for arg in call.args[:2]):
+        # `create_subprocess_exec` and the like, which take the words one by one.
+        words = [arg.value for arg in call.args if arg.keyword is None and arg.star == ""]
+        if all(isinstance(word, (cst.SimpleString, cst.Attribute)) for word in words):
+            return " ".join(_word(program, word) for word in words)
+    return program.text(first)
+
+
+def _word(program: Program, value: cst.BaseExpression) -> str:
+    if program.code(value) == "sys.executable":
+        return "python"
+    text = program.text(value)
+    return shlex.quote(text) if text else "''"

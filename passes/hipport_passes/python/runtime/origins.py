@@ -1,0 +1,350 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where a value comes from in a Python file: through names, attributes, parameters, functions, tuples and tables.
+
+Nothing is run. Each hop is one that is written in the file: an assignment, an argument of a call, what a function
+returns, an attribute that the class or its `__init__` sets, an element of a tuple, a list or a dictionary.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+
+import libcst as cst
+
+from hipport.syntax.python import Python
+from hipport_passes.build_files.build_scripts.script_names import Binding
+from hipport_passes.python.runtime.program import Program
+
+#: What stands for any element of a list that is gone through.
+EACH = "*"
+#: Which element of a value is meant: a number, a key, any (`EACH`); None for the value itself.
+Part = int | str | None
+Origin = tuple[cst.BaseExpression, Part]
+
+# Calls within calls, tuples in tables: no program has more by hand.
+_DEEPEST = 8
+# A function that is called more often is one for anything.
+_MOST = 64
+_ENUM = re.compile(r"(?:^|\.)\w*(?:Enum|Flag)$")
+_DATA = re.compile(r"\b(?:dataclass|define|attrs|s)\b|\bNamedTuple\b|\bBaseModel\b")
+
+
+class Origins:
+    """What the values of a file's expressions may be."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self._known: dict[cst.BaseExpression, tuple[Origin, ...]] = {}
+        self._globals: dict[str, list[cst.FunctionDef]] = {}
+        self._classes: dict[str, cst.ClassDef] = {}
+        self._functions: dict[tuple[str, bool], list[cst.FunctionDef]] = {}
+        for node in program.nodes:
+            match node:
+                case cst.Global(names=names):
+                    function = program.function(node)
+                    for each in names if function is not None else ():
+                        assert function is not None
+                        self._globals.setdefault(each.name.value, []).append(function)
+                case cst.ClassDef(name=cst.Name(name)):
+                    self._classes.setdefault(name, node)
+                case cst.FunctionDef(name=cst.Name(name)):
+                    self._functions.setdefault((name, self._owner(node) is not None), []).append(node)
+
+    def of(self, node: cst.BaseExpression, part: Part = None, depth: int = 0) -> list[Origin]:
+        """Return what `part` of the value at `node` is one hop back; empty where that is not seen."""
+        if depth > _DEEPEST:
+            return []
+        if part is None:
+            return [
+                origin
+                for value, of_value in self.back(node)
+                for origin in ([(value, None)] if of_value is None else self._part(value, of_value, depth + 1))
+            ]
+        return self._part(node, part, depth)
+
+    def _part(self, value: cst.BaseExpression, part: Part, depth: int) -> list[Origin]:
+        """Return the element itself where the value is written out, else what may be asked for its part."""
+        match value:
+            case cst.Tuple() | cst.List() | cst.Set() if not any(
+                isinstance(each, cst.StarredElement) for each in value.elements
+            ):
+                if part == EACH:
+                    return [(each.value, None) for each in value.elements]
+                if isinstance(part, int) and -len(value.elements) <= part < len(value.elements):
+                    return [(value.elements[part].value, None)]
+                return []
+            case cst.Dict():
+                return [
+                    (each.value, None)
+                    for each in value.elements
+                    if isinstance(each, cst.DictElement) and (part == EACH or self._key(each.key) == part)
+                ]
+            case cst.ListComp() | cst.SetComp() | cst.GeneratorExp():
+                return [(value.elt, None)]
+            case cst.Call(func=cst.Name("dict")) if not isinstance(part, int):
+                return [(each.value, None) for each in value.args if each.keyword and each.keyword.value == part]
+        found: list[Origin] = []
+        for origin, inner in self.back(value) if depth <= _DEEPEST else ():
+            whole = [(origin, None)] if inner is None else self._part(origin, inner, depth + 1)
+            found += [each for deeper, rest in whole if rest is None for each in self._part(deeper, part, depth + 1)]
+        return found or [(value, part)]
+
+    def _key(self, node: cst.BaseExpression | None) -> Part:
+        match node:
+            case cst.Integer(value):
+                return int(value, 0) if value.isdigit() else None
+            case cst.UnaryOperation(operator=cst.Minus(), expression=cst.Integer(value)):
+                return -int(value) if value.isdigit() else None
+            case cst.SimpleString():
+                return self.program.text(node)
+        return None
+
+    def attributes(self, name: str) -> list[cst.BaseExpression]:
+        """Return what the classes of the file say of an attribute of that name, whichever of them is meant."""
+        return [value for each in self._classes.values() for value, _ in self._class_attributes(each, name)]
+
+    def bases(self, name: str) -> list[str]:
+        """Return what a class of the file is made of."""
+        owner = self._classes.get(name)
+        return [self.program.code(base.value) for base in owner.bases] if owner is not None else []
+
+    def back(self, node: cst.BaseExpression) -> tuple[Origin, ...]:
+        """Return where the value at `node` comes from, and which part of it it is."""
+        if node not in self._known:
+            self._known[node] = ()  # what leads back to itself is nothing
+            self._known[node] = self._back(node)
+        return self._known[node]
+
+    def _back(self, node: cst.BaseExpression) -> tuple[Origin, ...]:
+        program = self.program
+        match node:
+            case cst.Name():
+                return tuple(self._of_name(node))
+            case cst.Attribute():
+                return tuple(self._of_attribute(node, node.value, node.attr.value))
+            case cst.Call(func=cst.Name("getattr"), args=[cst.Arg(of), cst.Arg(cst.SimpleString() as name), *_]):
+                return tuple(self._of_attribute(node, of, program.text(name)))
+            case cst.Call(func=cst.Name("min" | "max" | "next" | "iter"), args=[cst.Arg(values, keyword=None), *_]):
+                return ((values, EACH),)
+            case cst.Call(func=cst.Attribute(value=table, attr=cst.Name("get")), args=[cst.Arg(key), *rest]):
+                part = self._key(key)
+                return (((table, part),) if part is not None else ()) + tuple((each.value, None) for each in rest[:1])
+            case cst.Call():
+                return tuple((each, None) for each in self._returned(node))
+            case cst.Subscript(value=value, slice=[cst.SubscriptElement(cst.Index(key))]):
+                part = self._key(key)
+                return ((value, part),) if part is not None else ()
+            case cst.IfExp():
+                return ((node.body, None), (node.orelse, None))
+            case cst.BooleanOperation():
+                return ((node.left, None), (node.right, None))
+            case cst.NamedExpr(value=value) | cst.Await(expression=value):
+                return ((value, None),)
+        return ()
+
+    def _returned(self, call: cst.Call) -> Iterator[cst.BaseExpression]:
+        yield from self.program.returned(call)
+        if isinstance(call.func, cst.Name):
+            for binding in self.program.bound(call.func):
+                if isinstance(binding.value, cst.Lambda):
+                    yield binding.value.body
+        # A method of another name than any function of the file's is found above; of a class that is called, here.
+        elif isinstance(call.func, cst.Attribute) and isinstance(call.func.value, cst.Name):
+            owner = self._classes.get(call.func.value.value)
+            for each in owner.body.body if owner is not None else ():
+                if isinstance(each, cst.FunctionDef) and each.name.value == call.func.attr.value:
+                    known = self.program.functions.get(each.name.value)
+                    yield from (
+                        r.value for r in self.program.returns(each) if r.value is not None and known is not each
+                    )
+
+    def _of_name(self, name: cst.Name) -> Iterator[Origin]:
+        program = self.program
+        if (loop := program.comprehended(name)) is not None:
+            if isinstance(loop.target, cst.Name):
+                yield loop.iter, EACH
+            return
+        bindings = list(program.bound(name))
+        if program.scope(name, name.value) is None:
+            # What a class body sets is read by that name nowhere else.
+            own = self._class_body(name)
+            bindings = [each for each in bindings if self._class_body(each.node) in (None, own)]
+            for function in self._globals.get(name.value, ()):
+                bindings += program.bindings.get((function, name.value), [])
+        for binding in self._last(name, bindings):
+            match binding.node:
+                case cst.Param() if binding.how == "parameter":
+                    if binding.value is not None:
+                        yield binding.value, None
+                    yield from ((value, None) for value in self._arguments(binding.node))
+                case cst.For(target=cst.Name(), iter=gone_through):
+                    yield gone_through, EACH
+                case cst.Assign() | cst.AnnAssign() | cst.NamedExpr():
+                    yield from self._assigned(binding.node, program.code(name))
+
+    def _last(self, name: cst.Name, bindings: list[Binding]) -> list[Binding]:
+        """Leave out what is overwritten where a name is given values one after the other: `c = f()`, `c = c[0]`."""
+        program = self.program
+        lines = [program.statement(each.node) for each in bindings if each.node in program.parent]
+        blocks = {program.parent[line] for line in lines if line is not None}
+        if len(bindings) < 2 or len(blocks) != 1 or None in lines or any(each.how != "is" for each in bindings):
+            return bindings
+        (block,) = blocks
+        if not isinstance(block, cst.Module | cst.IndentedBlock):
+            return bindings
+        chain = [name, *(above for above, _ in program.ancestors(name))]
+        here = next((each for each, above in pairwise(chain) if above is block), None)
+        before = [
+            each
+            for each, line in zip(bindings, lines, strict=True)
+            if here is None or (line is not None and program.order[line] < program.order[here])
+        ]
+        in_function = here is not None and any(
+            isinstance(each, cst.FunctionDef) for each in chain[: chain.index(here) + 1]
+        )
+        found = before if before and not in_function else bindings
+        return [max(found, key=lambda each: program.order[each.node])]
+
+    def _class_body(self, node: cst.CSTNode) -> cst.ClassDef | None:
+        """The class in whose body, and in no function, something stands."""
+        for above, _ in self.program.ancestors(node) if node in self.program.parent else ():
+            if isinstance(above, cst.FunctionDef):
+                return None
+            if isinstance(above, cst.ClassDef):
+                return above
+        return None
+
+    def _assigned(self, node: cst.Assign | cst.AnnAssign | cst.NamedExpr, wanted: str) -> Iterator[Origin]:
+        """What an assignment gives the target that is written as `wanted`."""
+        if node.value is None:
+            return
+        targets = [each.target for each in node.targets] if isinstance(node, cst.Assign) else [node.target]
+        for target in targets:
+            if self.program.code(target) == wanted:
+                yield node.value, None
+            elif isinstance(target, cst.Tuple | cst.List):
+                elements = target.elements
+                if any(isinstance(each, cst.StarredElement) for each in elements):
+                    elements = elements[: [isinstance(each, cst.StarredElement) for each in elements].index(True)]
+                yield from (
+                    (node.value, i) for i, each in enumerate(elements) if self.program.code(each.value) == wanted
+                )
+
+    def _arguments(self, parameter: cst.Param) -> list[cst.BaseExpression]:
+        """What the calls in the file give for a parameter; nothing where they are many, or of another function."""
+        program = self.program
+        function = program.function(parameter) if parameter in program.parent else None
+        if function is None:
+            return []
+        name = function.name.value
+        owner = self._owner(function)
+        if name == "__init__" and owner is not None:
+            calls = program.calls(owner.name.value)
+        else:
+            # Another function of that name may be the one that is called.
+            if len(self._functions.get((name, owner is not None), ())) != 1:
+                return []
+            calls = [
+                call for call in program.calls(name) if isinstance(call.func, cst.Attribute) == (owner is not None)
+            ]
+        given = [program.argument(call, function, parameter) for call in calls] if len(calls) <= _MOST else []
+        return [each for each in given if each is not None]
+
+    def _owner(self, function: cst.FunctionDef) -> cst.ClassDef | None:
+        above = self.program.parent.get(self.program.parent[function])
+        return above if isinstance(above, cst.ClassDef) else None
+
+    def _of_attribute(self, node: cst.BaseExpression, of: cst.BaseExpression, name: str) -> Iterator[Origin]:
+        program = self.program
+        if isinstance(node, cst.Attribute):
+            yield from ((each, None) for each in program.read_as(node))
+        # `self.x = …` anywhere, as scripts are read: whose attribute it is is not asked.
+        for binding in program.bindings.get((None, f".{name}"), ()):
+            match binding.node:
+                case cst.Assign() | cst.AnnAssign() | cst.NamedExpr() as statement:
+                    written = [
+                        program.code(each)
+                        for each in self._targets(statement)
+                        if isinstance(each, cst.Attribute) and each.attr.value == name
+                    ]
+                    for wanted in dict.fromkeys(written):
+                        yield from self._assigned(statement, wanted)
+        for owner in self._owners(of):
+            yield from self._class_attributes(owner, name)
+        # `Arch.HOPPER.value`
+        if name == "value" and isinstance(of, cst.Attribute):
+            for owner in self._owners(of.value):
+                if any(_ENUM.search(base) for base in self.bases(owner.name.value)):
+                    yield of, None
+
+    def _targets(self, node: cst.Assign | cst.AnnAssign | cst.NamedExpr) -> Iterator[cst.BaseExpression]:
+        for target in [each.target for each in node.targets] if isinstance(node, cst.Assign) else [node.target]:
+            if isinstance(target, cst.Tuple | cst.List):
+                yield from (each.value for each in target.elements)
+            else:
+                yield target
+
+    def _owners(self, of: cst.BaseExpression, depth: int = 0) -> list[cst.ClassDef]:
+        """The classes of the file that what stands in front of an attribute is, or is made by."""
+        program = self.program
+        if depth > 2:
+            return []
+        match of:
+            case cst.Name("self" | "cls"):
+                around = (above for above, _ in program.ancestors(of) if isinstance(above, cst.ClassDef))
+                return list(around)[:1]
+            case cst.Name(name) if name in self._classes:
+                return [self._classes[name]]
+            case cst.Call(func=cst.Name(name)) if name in self._classes:
+                return [self._classes[name]]
+            case cst.Call(func=cst.Name("type"), args=[cst.Arg(value)]):
+                return self._owners(value, depth + 1)
+        found = [each for value, part in self.back(of) if part is None for each in self._owners(value, depth + 1)]
+        if isinstance(of, cst.Name):
+            for binding in program.bound(of):
+                annotation = getattr(binding.node, "annotation", None)
+                if isinstance(annotation, cst.Annotation):
+                    name = program.code(annotation.annotation).strip("\"'")
+                    found += [self._classes[name]] if name in self._classes else []
+        return found
+
+    def _class_attributes(self, owner: cst.ClassDef, name: str) -> list[Origin]:
+        """What a class says of an attribute: in its body, in its bases', and, of a field, where the class is called."""
+        program = self.program
+        found: list[Origin] = []
+        waiting, seen = [owner], set()
+        while waiting:
+            each = waiting.pop()
+            if each in seen:
+                continue
+            seen.add(each)
+            fields: list[str] = []
+            for line in each.body.body:
+                for small in line.body if isinstance(line, cst.SimpleStatementLine) else ():
+                    if isinstance(small, cst.Assign | cst.AnnAssign):
+                        found += self._assigned(small, name)
+                    if isinstance(small, cst.AnnAssign) and isinstance(small.target, cst.Name):
+                        fields.append(small.target.value)
+            said = [program.code(a.decorator) for a in each.decorators] + [program.code(base) for base in each.bases]
+            if name in fields and any(_DATA.search(word) for word in said):
+                calls = program.calls(each.name.value)
+                for call in calls if len(calls) <= _MOST else ():
+                    found += self._field(call, name, fields.index(name))
+            names = [base.value.value for base in each.bases if isinstance(base.value, cst.Name)]
+            waiting += [self._classes[base] for base in names if base in self._classes]
+        return found
+
+    @staticmethod
+    def _field(call: cst.Call, name: str, index: int) -> Iterator[Origin]:
+        yield from ((each.value, None) for each in call.args if each.keyword is not None and each.keyword.value == name)
+        if len(call.args) == 1 and call.args[0].star == "*":
+            yield call.args[0].value, index
+        elif index < len(call.args) and call.args[index].keyword is None and not call.args[index].star:
+            yield call.args[index].value, None
+
+
+def origins(source: Python) -> Origins:
+    """Return the origins of the values of a file: a fact of it."""
+    return Origins(source.fact(Program))

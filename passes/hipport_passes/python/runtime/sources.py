@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""CUDA in strings of Python, which PyTorch compiles while the program runs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from hipport.core.finding import Finding
+from hipport_passes.python.runtime.program import Program, finding
+
+#: What PyTorch's hipify leaves as it is, and what means something else with 64 lanes, or nothing, on AMD's GPUs.
+_WANTS_PORTING = re.compile(
+    r"\b__(?:shfl|ballot|any|all|match|reduce)\w*_sync\b|\b__(?:activemask|syncwarp)\b|\basm\b[ \t]*(?:volatile|\()"
+    r"|\bwarpSize\b|\bcooperative_groups\b|\bwmma\b|\bcuda::(?:std|barrier|pipeline|ptx)|<<[ \t]+<|>[ \t]+>>"
+    r"|0xffffffff\b",
+    re.IGNORECASE,
+)
+
+
+def sources(program: Program) -> Iterator[Finding]:
+    """Yield the kernels in strings that `load_inline` compiles and that want more than new names."""
+    for call in program.calls("load_inline"):
+        given = [argument.value for argument in call.args if argument.keyword is None][2:3]
+        given += [each.value for each in call.args if each.keyword is not None and each.keyword.value == "cuda_sources"]
+        for value in given:
+            for text in _strings(program, value, 0):
+                word = _WANTS_PORTING.search(program.text(text))
+                if word is not None and program.runs(text).both:
+                    message = (
+                        f"CUDA in a string is not ported, and PyTorch's hipify does no more than rename: {word[0]} "
+                        "wants more; in a .cu file of its own hipport ports it"
+                    )
+                    yield finding(program, text, "inline_source", message)
+
+
+def _strings(program: Program, node: cst.BaseExpression, depth: int) -> Iterator[cst.BaseExpression]:
+    if depth > 6:
+        return
+    match node:
+        case cst.SimpleString() | cst.ConcatenatedString() | cst.FormattedString():
+            yield node
+        case cst.List(elements) | cst.Tuple(elements):
+            for element in elements:
+                yield from _strings(program, element.value, depth + 1)
+        case cst.BinaryOperation(operator=cst.Add()):
+            yield from _strings(program, node.left, depth + 1)
+            yield from _strings(program, node.right, depth + 1)
+        case cst.Name() | cst.Attribute():
+            for value, index in program.assigned(node) or ():
+                if index is None:
+                    yield from _strings(program, value, depth + 1)

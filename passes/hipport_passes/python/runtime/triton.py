@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Triton: what its compiler for AMD's GPUs does not take."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from hipport.core.edits import Edit
+from hipport.core.finding import Finding
+from hipport_passes.python.runtime import elsewhere
+from hipport_passes.python.runtime.elsewhere import Known
+from hipport_passes.python.runtime.origins import EACH, origins
+from hipport_passes.python.runtime.program import Program, finding
+
+_PORTABLE = "functions of NVIDIA's libdevice; triton.language.extra.libdevice has those of the GPU that is there"
+_OPTIONS = {
+    "maxnreg": "limits registers for NVIDIA's assembler; refused for AMD's GPUs, where waves_per_eu is nearest",
+    "num_consumer_groups": "is for Hopper and later; Triton refuses the option for AMD's GPUs",
+    "num_buffers_warp_spec": "is for Hopper and later; Triton refuses the option for AMD's GPUs",
+    "reg_dec_producer": "is for Hopper and later; Triton refuses the option for AMD's GPUs",
+    "reg_inc_consumer": "is for Hopper and later; Triton refuses the option for AMD's GPUs",
+}
+
+
+def kernels(program: Program, known: Known) -> Iterator[Finding]:
+    """Yield the options, functions and paths in Triton code that are for NVIDIA's GPUs.
+
+    `known` are the constants of other modules and classes.
+    """
+    for node in program.nodes:
+        match node:
+            case cst.Call():
+                yield from _call(program, node)
+            case cst.Arg(keyword=cst.Name(option), value=value) if option in _OPTIONS or option in _COUNTED:
+                yield from _option(program, node, option, value, known)
+            # `kernel[grid](x, **{"num_warps": 32})`, and tables of what is tried
+            case cst.DictElement(key=cst.SimpleString() as key, value=value) if program.text(key) in (
+                *_OPTIONS,
+                *_COUNTED,
+            ):
+                if program.runs(node).both:
+                    yield from _told(program, program.text(key), value, known)
+            case cst.SimpleString() if _BITCODE.search(program.text(node)) and program.runs(node).both:
+                message = (
+                    "NVIDIA's libdevice as a file, which ROCm does not have; Triton for AMD's GPUs brings their own "
+                    "(ocml.bc, ockl.bc), and triton.language.extra.libdevice has the functions of the GPU that is there"
+                )
+                yield finding(program, node, "libdevice", message)
+            case cst.Arg(keyword=cst.Name("target"), value=cst.Tuple(elements=[cst.Element(first), *_])) if isinstance(
+                call := program.parent[node], cst.Call
+            ) and re.search(r"(?:^|\.)compile$", program.code(call.func)):
+                yield from _target(program, node.value, first)
+            case cst.Comparison(left=cst.Attribute(value=target, attr=cst.Name("arch" | "backend" as part))) if (
+                _is_target(program, target) and program.runs(node).both
+            ):
+                yield from _asked_target(program, node, part)
+            case cst.ImportFrom(module=cst.Attribute() as module) if not isinstance(node.names, cst.ImportStar):
+                yield from _path(program, node, module)
+            case cst.Attribute(attr=cst.Name(name)):
+                yield from _attribute(program, node, name)
+
+
+def _call(program: Program, call: cst.Call) -> Iterator[Finding]:
+    """PTX, and targets to compile for."""
+    function = program.code(call.func)
+    if re.search(r"(?:^|\.)inline_asm_elementwise$", function):
+        if program.runs(call).both:
+            message = "PTX in Triton; write it in Triton's language, or for AMD's GPUs beside it"
+            yield finding(program, call.func, "inline_asm", message)
+    elif re.search(r"(?:^|\.)GPUTarget$", function) and call.args:
+        yield from _target(program, call, call.args[0].value)
+
+
+def _attribute(program: Program, node: cst.Attribute, name: str) -> Iterator[Finding]:
+    """What is read of `triton.language.extra.cuda`, and dependent launches, of whatever they are read."""
+    dependent = name in ("gdc_wait", "gdc_launch_dependents")
+    of_cuda = isinstance(node.value, cst.Attribute) and node.value.attr.value == "cuda"
+    if of_cuda and not name.startswith("gdc_"):
+        if re.search(r"extra\.cuda$", program.code(node.value)) and _reached(program, node):
+            if name == "libdevice":
+                yield from _libdevice(program, node)
+            else:
+                message = "triton.language.extra.cuda is for NVIDIA's GPUs; triton.language.extra.hip is AMD's"
+                yield finding(program, node, "libdevice", message)
+    elif dependent and _reached(program, node):
+        yield finding(program, node, "inline_asm", "dependent launches are Hopper's; AMD's GPUs have none")
+
+
+_COUNTED = ("num_warps", "num_ctas")
+_BITCODE = re.compile(r"libdevice[\w.]*\.bc$")
+
+
+def _target(program: Program, node: cst.CSTNode, backend: cst.CSTNode) -> Iterator[Finding]:
+    """`GPUTarget("cuda", 80, 32)`"""
+    if program.text(backend) == "cuda" and program.runs(node).both:
+        message = (
+            'a target of NVIDIA\'s: GPUTarget("hip", "gfx942", 64) is one of AMD\'s, '
+            "triton.runtime.driver.active.get_current_target() the GPU that is there"
+        )
+        yield finding(program, node, "target", message)
+
+
+def _is_target(program: Program, node: cst.BaseExpression) -> bool:
+    """Say whether that is the target that Triton compiles for."""
+    values = [node]
+    if isinstance(node, cst.Name | cst.Attribute):
+        values += [value for value, index in program.assigned(node) or [] if index is None]
+    return any(isinstance(each, cst.Call) and program.code(each.func).endswith("get_current_target") for each in values)
+
+
+def _asked_target(program: Program, node: cst.Comparison, part: str) -> Iterator[Finding]:
+    operator, other = node.comparisons[0].operator, node.comparisons[0].comparator
+    if part == "arch" and isinstance(other, cst.Integer):
+        if not program.copes(node, "TypeError"):
+            message = (
+                "a number on NVIDIA's GPUs alone: on AMD's it is a name, as gfx942, which no number is compared with"
+            )
+            yield finding(program, node, "target", message)
+    elif part == "backend" and program.text(other) == "cuda":
+        above = program.parent[node]
+        if isinstance(operator, cst.NotEqual):
+            stops = isinstance(above, cst.If) and program.stops(above.body)
+        else:
+            stops = isinstance(above, cst.Assert)
+        if stops:
+            message = 'this stops the program on ROCm, where Triton\'s back end is "hip"'
+            yield finding(program, node, "target", message)
+
+
+def _numbers(program: Program, node: cst.BaseExpression, known: Known, depth: int = 0) -> list[int]:
+    """Return the numbers that an expression may be, as far as they are written out."""
+    if depth > 6:
+        return []
+    match node:
+        case cst.Integer():
+            return [int(node.value.replace("_", ""), 0)]
+        case cst.IfExp():
+            return [*_numbers(program, node.body, known, depth + 1), *_numbers(program, node.orelse, known, depth + 1)]
+        case cst.List() | cst.Tuple() | cst.Set():
+            return [number for each in node.elements for number in _numbers(program, each.value, known, depth + 1)]
+        # The most that it may be: of what is not written out, any number.
+        case cst.Call(func=cst.Name("min" | "max" as name), args=[_, _, *_]):
+            most = [max(_numbers(program, each.value, known, depth + 1), default=None) for each in node.args]
+            bounds = [each for each in most if each is not None]
+            if name == "min":
+                return [min(bounds)] if bounds else []
+            return [max(bounds)] if len(bounds) == len(most) else []
+    if isinstance(number := elsewhere.read(program, node, known), int):
+        return [number]
+    return [
+        number
+        for value, part in program.source.fact(origins).of(node)
+        for number in (_numbers(program, value, known, depth + 1) if part in (None, EACH) else [])
+    ]
+
+
+def _reached(program: Program, node: cst.CSTNode) -> bool:
+    if not program.runs(node).both or program.copes(node, "ImportError|ModuleNotFoundError|AttributeError"):
+        return False
+    # What is imported where another path was tried in vain is right where it is.
+    return not any(isinstance(above, cst.ExceptHandler) for above, _ in program.ancestors(node))
+
+
+def _option(program: Program, node: cst.Arg, option: str, value: cst.BaseExpression, known: Known) -> Iterator[Finding]:
+    call = program.parent[node]
+    if not isinstance(call, cst.Call) or not program.runs(node).both:
+        return
+    is_kernel = isinstance(call.func, cst.Subscript) or re.search(r"(?:^|\.)Config$|^dict$", program.code(call.func))
+    if is_kernel and program.code(value) != "None":
+        yield from _told(program, option, value, known)
+
+
+def _told(program: Program, option: str, value: cst.BaseExpression, known: Known) -> Iterator[Finding]:
+    if option in _OPTIONS:
+        yield finding(program, value, "triton_option", f"{option} {_OPTIONS[option]}")
+    elif numbers := _numbers(program, value, known):
+        count = max(numbers)
+        if option == "num_warps" and count > 16:
+            message = (
+                f"{count} warps are {count * 64} threads on a GPU with wavefronts of 64, where a block has 1024 at most"
+            )
+            yield finding(program, value, "triton_option", message)
+        elif option == "num_ctas" and count > 1:
+            yield finding(
+                program, value, "triton_option", "clusters of blocks are Hopper's; on AMD's GPUs num_ctas is 1"
+            )
+
+
+def _libdevice(program: Program, node: cst.Attribute) -> Iterator[Finding]:
+    """`tl.extra.cuda.libdevice.round`, `import triton.language.extra.cuda.libdevice as libdevice`."""
+    above = program.parent[node]
+    if isinstance(above, cst.ImportFrom):
+        return  # `_path` looks at those
+    if isinstance(above, cst.ImportAlias) and above.asname is not None:
+        edit = Edit(program.source.span(node), b"triton.language.extra.libdevice")
+        yield finding(program, node, "libdevice", f"{_PORTABLE}; assumes Triton 3.0 or later", (edit,))
+    else:
+        yield finding(program, node, "libdevice", f"{_PORTABLE}, by `from triton.language.extra import libdevice`")
+
+
+def _path(program: Program, node: cst.ImportFrom, module: cst.Attribute) -> Iterator[Finding]:
+    """`from triton.language.extra.cuda import libdevice`, `from triton.language.extra.cuda.libdevice import rsqrt`."""
+    assert not isinstance(node.names, cst.ImportStar)
+    code = program.code(module)
+    names = [program.code(alias.name) for alias in node.names]
+    if code == "triton.language.extra.cuda" and names == ["libdevice"]:
+        new = b"triton.language.extra"
+    elif code == "triton.language.extra.cuda.libdevice":
+        new = b"triton.language.extra.libdevice"
+    else:
+        return
+    if not _reached(program, node):
+        return
+    edit = Edit(program.source.span(module), new)
+    yield finding(program, module, "libdevice", f"{_PORTABLE}; assumes Triton 3.0 or later", (edit,))

@@ -1,0 +1,716 @@
+# SPDX-License-Identifier: Apache-2.0
+"""For each function and macro, a summary of the collectives that a call of it may reach, and which lanes each names.
+
+Calls are followed by name through functions, macros, lambdas, operators, pointers and virtual functions
+(`transitive_callers`, `indirect_calls`).
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from itertools import chain, islice, permutations, product
+from pathlib import PurePath
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from hipport.analysis import constant_values
+from hipport.analysis.divergence import Side, sides_of
+from hipport.analysis.exclusive_conditions import WORD, conditions_of, squeezed, with_arguments
+from hipport.analysis.functions import Function, arguments, called_name, nodes
+from hipport.analysis.implicit_calls import makes_object, operator_uses
+from hipport.analysis.indirect_calls import CALLED, Indirect, indirect_calls, pointed, targets, virtual, virtual_calls
+from hipport.analysis.kernels import Kernels
+from hipport.analysis.macros import calls
+from hipport.analysis.transitive_callers import Text, carriers, extent
+from hipport.analysis.uniformity import WARP
+from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+CHOICE = re.compile(rb"\belse\b|\?")
+_SKIPS = re.compile(rb"\b(?:if|for|while|switch)\s*\(|&&|\|\||\?")
+_ALL_LANES = 0xFFFFFFFF
+_CALL = re.compile(rb"\s*(?:<[^;{}]*>\s*)?\(")
+_LAMBDA = re.compile(rb"\b([A-Za-z_]\w*)\s*=\s*\[")
+# In a macro, what a method is called on, or the end of a namespace.
+_MEMBER = re.compile(rb"(?:\b(\w+)\s*\)?\s*(?:\.|->)|::)\s*\Z")
+_LAMBDAS = frozenset(("lambda_expression",))
+# So many conditions of a chain of calls are followed: those of functions that are called last count first.
+_MOST_CONDITIONS = 16
+#: Stands for conditions that are not followed: any other may exclude one of them.
+MORE = b"\0"
+# Through so many functions that call each other a collective is followed to those who call them: each would hand on all
+# that the ones below it come to. Programs that people write call each other ten or twenty deep.
+_FARTHEST = 32
+
+
+class Place(NamedTuple):
+    """A call of a collective: its file and where its name stands there."""
+
+    path: PurePath
+    offset: int
+
+
+class Meeting(NamedTuple):
+    """Why lanes may make a call apart, and for a "branch" or "apart" the call that others may make meanwhile.
+
+    "far" is one of which that is not known: it is too far from where lanes may part, or among too many others.
+    `unless`: what must be so of blocks for lanes not to; empty where they may in any blocks.
+    """
+
+    kind: str
+    other: Place
+    unless: str = ""
+
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Collectives:
+    """What is called together. Each pattern matches a name whole.
+
+    `names`: the collectives; `position` tells which of their arguments says which lanes, the first if there is none;
+    `lanes`: functions that find out which lanes are there or say the same; `barriers`: what all lanes wait for before
+    any goes on. `group`: what says which lanes, for a name in a function, and how many they may be, neighbours from a
+    multiple of that on; 0 if that is no collective.
+    """
+
+    names: re.Pattern[bytes]
+    lanes: re.Pattern[bytes]
+    barriers: re.Pattern[bytes]
+    group: Callable[[Function, Node], tuple[Node | None, int]] | None = None
+    position: Callable[[bytes], int] | None = None
+
+    def naming(self, name: bytes, given: Sequence[T]) -> T | None:
+        """Return the argument that says which lanes; None if it is not there."""
+        position = self.position(name) if self.position is not None else 0
+        return given[position] if position < len(given) else None
+
+
+class Named(NamedTuple):
+    """How the lanes of a call were named: found out at `found`, in a function that it is in (`inside`), or nowhere.
+
+    `parameter`: by that argument of the function or macro that the call is in. `by`: the conditions that were asked.
+    """
+
+    inside: bool = False
+    parameter: int = -1
+    found: tuple[int, ...] = ()
+    by: frozenset[bytes] = frozenset()
+
+
+class Reached(NamedTuple):
+    """A call that a function or macro comes to. `skipped`: perhaps not every time that it is called itself.
+
+    `under`: conditions that hold then, in words of where it is called. `mask`: the lanes that it names, as a number;
+    all where that is not known. `through`: how many functions it was handed on by.
+    """
+
+    place: Place
+    name: bytes
+    lanes: Named
+    skipped: bool
+    size: int
+    under: frozenset[bytes] = frozenset()
+    mask: int = _ALL_LANES
+    through: int = 0
+
+
+@dataclass
+class _Common:
+    """What the functions, macros and classes of a name come to, by the place: for any call, and for a particular one.
+
+    `all`: what a call comes to that needs nothing of it, the same object for every such call. `of_call`: what is told
+    from the arguments of the call, with whose function, macro or class it is.
+    """
+
+    all: dict[Place, Reached]
+    of_call: dict[Place, tuple[Function | Text, Reached]]
+    whole: tuple[Reached, ...]
+
+
+class Mention(NamedTuple):
+    """A place in a function from which calls are reached, and the sides that a lane takes to come to it."""
+
+    node: Node
+    sides: tuple[Side, ...]
+    reached: tuple[Reached, ...]
+
+
+class Reach:
+    """What the functions and macros in the files that `source` is connected to come to.
+
+    Of two calls that lanes come to by what is found out on the way, a pointer say, `found` has the meeting.
+    """
+
+    def __init__(self, project: Project, source: Cpp, collectives: Collectives, shown: bool) -> None:
+        self.shown = shown
+        self._project = project
+        self.kernels = Kernels.of(project)
+        self.files = [other for other in project.component(source) if isinstance(other, Cpp)]
+        self.collectives = collectives
+        self.found: dict[Place, Meeting] = {}
+        #: What comes to a collective, and what of that may be called by others, by its name.
+        found = carriers(self.files, self.kernels, _matched(self.files, collectives.names))
+        self.units = found.units
+        self.carriers = found.named
+        self.classes = found.classes
+        self.operators = found.operators
+        self._mentions: dict[Function, tuple[Mention, ...]] = {}
+        #: What functions were seen to come to before, for those that call themselves.
+        self._again: dict[Function, tuple[Mention, ...]] = {}
+        self._reached: dict[Function, tuple[Reached, ...]] = {}
+        #: What names stand for, and were seen to before. Worked out for all calls of a name together: there may be as
+        #: many calls as there are functions of the name.
+        self._common: dict[bytes, _Common] = {}
+        self._common_again: dict[bytes, _Common] = {}
+        self._common_open: set[bytes] = set()
+        self._of_any: dict[bytes, tuple[Reached, ...]] = {}
+        self._of_any_again: dict[bytes, tuple[Reached, ...]] = {}
+        self._of_any_open: set[bytes] = set()
+        self._by_pointers: dict[Function, dict[Place, Reached]] = {}
+        #: What comes of something that many share, by the object and what was done with it.
+        self._derived: dict[object, tuple[tuple[Reached, ...], tuple[Reached, ...]]] = {}
+        #: What macros and classes come to, and what they were seen to come to before.
+        self._texts: dict[Text, tuple[Reached, ...]] = {}
+        self._texts_again: dict[Text, tuple[Reached, ...]] = {}
+        self._places: dict[PurePath, list[tuple[int, bytes]]] = {}
+        self._named_by: dict[tuple[Function, int, int, int], Named] = {}
+        self._open: set[Text | Function] = set()
+        self._indirect: dict[Function, list[tuple[Indirect, list[Function]]]] = {}
+        self._operator_uses: dict[Function, list[tuple[Node, list[Function]]]] = {}
+        self._taken: dict[tuple[Function, int, int], tuple[Side, ...]] = {}
+        self._recursive = False
+        functions = [unit for unit in self.units if isinstance(unit, Function)]
+        #: What may be called by pointers and objects, and the names of what is virtual.
+        self.pointed = pointed(self.files, functions)
+        #: Collectives in lambdas that are handed to functions, by the count of the lambda's parameters.
+        self.handed: dict[int, list[Reached]] = {}
+        for function in functions:
+            for count, start, name in self._find_handed(function):
+                node = function.body.descendant_for_byte_range(start, start + len(name))
+                given = _arguments_of(node) if node is not None else ()
+                lanes = self._by_pointer(Reached(Place(function.source.path, start), name, Named(), False, WARP))
+                mask = collectives.naming(name, given)
+                named = self._named(function, mask) if mask is not None else Named()
+                if not named.inside and not named.found and collectives.group is None:
+                    self.handed.setdefault(count, []).append(lanes)
+        self.virtual = frozenset(unit.name for unit in functions if virtual(unit))
+        self._follow_recursion()
+        if self.pointed or self.handed:
+            # What calls them by pointers need not have a name of theirs in it.
+            known = frozenset(functions)
+            self.units += [
+                function
+                for file in self.files
+                for function in self.kernels.functions(file)
+                if function not in known
+                and (
+                    not function.called.isdisjoint(self.kernels.macros(file))
+                    or next(indirect_calls(function), None) is not None
+                )
+            ]
+
+    def _follow_recursion(self) -> None:
+        """See what functions come to that call themselves, or each other, until a round finds no more than the last."""
+        functions = [unit for unit in self.units if isinstance(unit, Function)]
+        found = -1
+        while True:
+            count = sum(len(mention.reached) for function in functions for mention in self.mentions(function))
+            count += sum(map(len, self._texts.values()))
+            if not self._recursive or count == found:
+                return
+            found = count
+            self._again, self._mentions, self._reached = self._mentions, {}, {}
+            self._texts_again, self._texts = self._texts, {}
+            self._common_again, self._common = self._common, {}
+            self._of_any_again, self._of_any = self._of_any, {}
+            self._derived, self._by_pointers = {}, {}
+
+    def _words_of(self, unit: Function | Text, more: AbstractSet[bytes] = frozenset()) -> Iterator[tuple[int, bytes]]:
+        """Yield where the names of collectives, of what comes to one, and `more` stand in a function or macro."""
+        source = unit.source
+        if source.path not in self._places:
+            found = [*source.names(source.matched(self.collectives.names) | self.carriers.keys())]
+            self._places[source.path] = [(span.start, name) for span, name in found]
+        places = self._places[source.path]
+        start, end = extent(unit)
+        if more - self.carriers.keys():
+            places = [(span.start, name) for span, name in source.names(more | {name for _, name in places})]
+        return islice(places, bisect_left(places, (start,)), bisect_left(places, (end,)))
+
+    def mentions(self, function: Function) -> tuple[Mention, ...]:
+        """Return the places in a function from which calls are reached."""
+        if function in self._open:
+            self._recursive = True
+            return self._again.get(function, ())
+        if function not in self._mentions:
+            self._open.add(function)
+            self._mentions[function] = (
+                *self._find_mentions(function),
+                *self._find_indirect(function),
+                *self._find_in_macros(function),
+                *self._find_operators(function),
+            )
+            self._open.remove(function)
+            if function.tangled:
+                self.too_far(each for mention in self._mentions[function] for each in mention.reached)
+        return self._mentions[function]
+
+    def too_far(self, calls: Iterable[Reached]) -> None:
+        """Note calls of which it is not followed who else may come to one meanwhile."""
+        for each in calls:
+            if not each.lanes.inside:
+                self.found.setdefault(each.place, Meeting("far", each.place))
+
+    def reached(self, unit: Function | Text) -> Iterable[Reached]:
+        """Return the calls that a function, macro or class comes to, for whoever calls it."""
+        if isinstance(unit, Text):
+            return self.of_text(unit)
+        mentions = self.mentions(unit)
+        if unit in self._open:
+            return self._reached_by(unit, mentions)
+        if unit not in self._reached:
+            self._reached[unit] = tuple(self._reached_by(unit, mentions))
+        return self._reached[unit]
+
+    def _reached_by(self, unit: Function, mentions: tuple[Mention, ...]) -> Iterator[Reached]:
+        given = frozenset(unit.parameters)
+        seen: dict[int, tuple[Reached, ...]] = {}
+        for mention in mentions:
+            skipped = any(not side.often and not side.left for side in mention.sides)
+            # What is said of the function's own variables says nothing to who calls it.
+            conditions = frozenset(
+                side.condition
+                for side in mention.sides
+                if not side.often and given.issuperset(WORD.findall(side.condition))
+            )
+            found = self._derive(mention.reached, skipped, conditions, given)
+            if id(found) not in seen:
+                seen[id(found)] = found
+                yield from found
+
+    def _derive(
+        self, reached: tuple[Reached, ...], skipped: bool, conditions: frozenset[bytes], given: frozenset[bytes]
+    ) -> tuple[Reached, ...]:
+        """What is reached, for who calls the function with these parameters, by way of such conditions."""
+        key = (id(reached), skipped, conditions)
+        if key in self._derived:
+            return self._derived[key][0]
+        self.too_far(each for each in reached if each.through >= _FARTHEST)
+        found = tuple(
+            each._replace(
+                skipped=each.skipped or skipped,
+                under=_most(conditions, (text for text in each.under if given.issuperset(WORD.findall(text)))),
+                through=each.through + 1,
+            )
+            for each in reached
+            if each.through < _FARTHEST
+        )
+        if not any(each.under for each in reached):
+            # With what it is of, which must not go before this does, and leave its number to another.
+            self._derived[key] = (found, reached)
+        return found
+
+    def _called(self, name: bytes) -> _Common:
+        """What the functions, macros and classes of a name come to, for whoever names it."""
+        if name in self._common_open:
+            self._recursive = True
+            return self._common_again.get(name) or _Common({}, {}, ())
+        if name not in self._common:
+            self._common_open.add(name)
+            common = _Common({}, {}, ())
+            # Many macros, classes and functions come to the same, and it stays: they keep it.
+            seen: set[int] = set()
+            for unit in self.carriers.get(name, ()):
+                reached = self.reached(unit)
+                if id(reached) in seen:
+                    continue
+                of_any = isinstance(reached, tuple)
+                for one in reached:
+                    # The last one of a place holds, where its first one stood, and the nearest way to it.
+                    before = common.all.get(one.place, one)
+                    each = one if before.through >= one.through else one._replace(through=before.through)
+                    common.of_call.pop(each.place, None)
+                    if each.lanes.parameter >= 0 or each.under:
+                        common.of_call[each.place] = (unit, each)
+                        of_any = False
+                    lanes = Named(inside=True) if each.lanes.found and each.lanes.parameter < 0 else each.lanes
+                    common.all[each.place] = each if lanes is each.lanes else each._replace(lanes=lanes)
+                if of_any:
+                    seen.add(id(reached))
+            common.whole = tuple(common.all.values())
+            self._common[name] = common
+            self._common_open.remove(name)
+        return self._common[name]
+
+    def _find_mentions(self, unit: Function) -> Iterator[Mention]:
+        lambdas = _lambdas(unit)
+        inside: dict[bytes, dict[Place, Reached]] = {}
+        for start, name in self._words_of(unit, lambdas.keys()):
+            end = start + len(name)
+            collective = self.collectives.names.fullmatch(name)
+            if name in inside and _CALL.match(unit.source.code, end):
+                called = unit.body.descendant_for_byte_range(start, end)
+                if called is not None and start >= lambdas[name][1]:
+                    most = max(each.size for each in inside[name].values())
+                    yield Mention(
+                        called,
+                        self._sides(unit, called, most),
+                        tuple(inside[name].values()),
+                    )
+                continue
+            if not collective and name not in self.carriers:
+                continue
+            node = unit.node.descendant_for_byte_range(start, end)
+            if node is None or unit.source.directive(start):
+                continue
+            if name in self.classes and not makes_object(unit.source, end):
+                continue
+            if node.type == "field_identifier" and not _CALL.match(unit.source.code, end):
+                continue  # A member that has a function's name.
+            if not collective and node.type == "identifier" and unit.locals.named(name, start) is not None:
+                continue  # A variable that does.
+            given = _arguments_of(node)
+            reached: tuple[Reached, ...]
+            group, size = (self.collectives.naming(name, given), WARP) if collective else (None, 0)
+            if collective and self.collectives.group is not None:
+                group, size = self.collectives.group(unit, node)
+            if size:
+                place = Place(unit.source.path, start)
+                lanes, mask = self._named(unit, group), self._mask(unit, group)
+                reached = (Reached(place, name, lanes, False, size, mask=mask),)
+            else:
+                reached = self._by_call(unit, name, node, given)
+            if reached:
+                for variable, (opening, closing) in lambdas.items():
+                    if opening <= start < closing:
+                        inside.setdefault(variable, {}).update(
+                            (each.place, each._replace(lanes=_from_outside(each.lanes, opening, closing)))
+                            for each in reached
+                        )
+                most = max(each.size for each in reached)
+                yield Mention(node, self._sides(unit, node, most), reached)
+
+    def _by_call(self, unit: Function, name: bytes, node: Node, given: tuple[Node, ...]) -> tuple[Reached, ...]:
+        """What a function comes to where it calls, or names, what comes to a collective."""
+        common = self._called(name)
+        if not common.of_call:
+            return common.whole
+        texts = tuple(squeezed(unit.text(argument)) for argument in given)
+        reached = dict(common.all)
+        for place, (each, inner) in common.of_call.items():
+            lanes, mask = inner.lanes, inner.mask
+            if lanes.parameter >= 0:
+                at = lanes.parameter
+                lanes = self._named(unit, given[at] if at < len(given) else None)
+                mask = self._mask(unit, given[at] if at < len(given) else None)
+            elif lanes.found:
+                lanes = Named(inside=True)
+            under = frozenset(with_arguments(text, each.parameters, texts) for text in inner.under) - {b""}
+            skipped = inner.skipped
+            if isinstance(each, Text) and under:
+                agreed = {text: self._agreement(unit, text, node) for text in under}
+                under = frozenset(text for text in under if agreed[text] < inner.size)
+                skipped = skipped or bool(under)
+            reached[place] = inner._replace(lanes=lanes, under=under, skipped=skipped, mask=mask)
+        return tuple(reached.values())
+
+    def _agreement(self, unit: Function, text: bytes, node: Node) -> int:
+        """On how many lanes a condition agrees that a macro makes at `node`; what is not seen may be any."""
+        return self.kernels.agreement_of_text(unit, text.lstrip(b"!"), node, shown=self.shown)
+
+    def _find_in_macros(self, unit: Function) -> Iterator[Mention]:
+        """Yield where macros are used that call what they are given, and note those that do so in branches."""
+        lambdas = {name: self._in_lambda(unit, start, end) for name, (start, end) in _lambdas(unit).items()}
+        names = unit.called & self.kernels.macros(unit.source).keys() if lambdas or self.pointed else frozenset()
+        for _, name, node, given in unit.calls(names) if names else ():
+            if unit.source.directive(node.start_byte):
+                continue
+            for text in self.kernels.expanded(unit.source, name, [unit.text(argument) for argument in given]):
+                reached: dict[Place, Reached] = {}
+                count = 0
+                for argument in given:
+                    word = unit.text(argument)
+                    made = calls(text, word) if argument.type == "identifier" and name != word else None
+                    if not made:
+                        continue
+                    count += len(made)
+                    inner = lambdas.get(word, ())
+                    if not inner and unit.locals.named(word, node.start_byte) is not None:
+                        called = Indirect(node, argument, len(made[0]))
+                        inner = [
+                            each
+                            for of in targets(called, unit, self.pointed, self.kernels)
+                            for each in self._from_pointer(of).values()
+                        ]
+                    elif not inner:
+                        inner = [each for of in self.carriers.get(word, ()) for each in self.reached(of)]
+                    reached |= {each.place: each for each in inner}
+                if not reached:
+                    continue
+                size = max(each.size for each in reached.values())
+                skips = _SKIPS.search(text) is not None
+                found = tuple(each._replace(skipped=each.skipped or skips) for each in reached.values())
+                yield Mention(node, self._sides(unit, node, size), found)
+                if count > 1 and CHOICE.search(text):
+                    for each in found:
+                        if not each.lanes.inside and not each.lanes.found:
+                            self.found.setdefault(each.place, Meeting("branch", each.place))
+
+    def _find_operators(self, unit: Function) -> Iterator[Mention]:
+        """Yield the uses of operators that come to a collective."""
+        if unit not in self._operator_uses:
+            self._operator_uses[unit] = [*operator_uses(unit, self.operators)] if self.operators else []
+        for node, of in self._operator_uses[unit]:
+            reached: dict[Place, Reached] = {}
+            for operator in of:
+                reached |= self._from_pointer(operator)
+            if reached:
+                size = max(each.size for each in reached.values())
+                yield Mention(node, self._sides(unit, node, size), tuple(reached.values()))
+
+    def _in_lambda(self, unit: Function, start: int, end: int) -> list[Reached]:
+        """The collectives that are written in a lambda of the function."""
+        found = []
+        for at, name in self._words_of(unit):
+            node = unit.body.descendant_for_byte_range(at, at + len(name)) if start <= at < end else None
+            if node is None:
+                continue
+            if self.collectives.names.fullmatch(name) and self.collectives.group is None:
+                given = _arguments_of(node)
+                lanes = _from_outside(self._named(unit, self.collectives.naming(name, given)), start, end)
+                found.append(Reached(Place(unit.source.path, at), name, lanes, False, WARP))
+            else:
+                found += [self._by_pointer(each) for of in self.carriers.get(name, ()) for each in self.reached(of)]
+        return found
+
+    def _find_indirect(self, unit: Function) -> Iterator[Mention]:
+        """Yield calls by pointers and objects, and note the calls of lanes that differ on what they call."""
+        for each, functions in self._targets(unit):
+            sets = [self._from_pointer(of).values() for of in functions]
+            handed = self.handed.get(each.given, ()) if each.callee.type == "identifier" else ()
+            reached = {inner.place: inner for inner in chain(*sets, handed)}
+            if not reached:
+                continue
+            size = max(inner.size for inner in reached.values())
+            if each.callee.type != "field_expression":
+                yield Mention(each.call, self._sides(unit, each.call, size), tuple(reached.values()))
+            if self.kernels.agreement(unit, each.callee, shown=self.shown) >= size:
+                continue
+            # An object is of one class, whatever its value.
+            by_pointer = [given for given, of in zip(sets, functions, strict=True) if of.name != CALLED]
+            for one, two in permutations(by_pointer, 2):
+                for a, b in product(one, two):
+                    if not a.lanes.inside and not b.lanes.inside:
+                        self.found.setdefault(a.place, Meeting("branch", b.place))
+
+    def _targets(self, unit: Function) -> list[tuple[Indirect, list[Function]]]:
+        """The calls by pointers and objects in a function, with what they may come to; no round says other of them."""
+        if unit not in self._indirect:
+            calls = indirect_calls(unit) if self.pointed or self.handed else ()
+            called = [(each, targets(each, unit, self.pointed, self.kernels)) for each in calls]
+            for each in virtual_calls(unit, self.virtual):
+                name = called_name(each.call, unit.source.code)
+                called.append((each, [of for of in self.carriers.get(name, []) if isinstance(of, Function)]))
+            self._indirect[unit] = [(each, [of for of in functions if of is not unit]) for each, functions in called]
+        return self._indirect[unit]
+
+    def _sides(self, unit: Function, node: Node, size: int) -> tuple[Side, ...]:
+        """The sides that a lane takes to come to `node`; no round says other of them."""
+        key = (unit, node.id, size)
+        if key not in self._taken:
+            self._taken[key] = () if unit.tangled else tuple(sides_of(self.kernels, unit, node, size, self.shown))
+        return self._taken[key]
+
+    def _find_handed(self, unit: Function) -> Iterator[tuple[int, int, bytes]]:
+        """Yield the collectives in lambdas that `unit` hands to a function: parameters of the lambda, place, name."""
+        words = [(start, name) for start, name in self._words_of(unit) if self.collectives.names.fullmatch(name)]
+        if not words or b"[" not in unit.source.code[slice(*extent(unit))]:
+            return
+        for node in nodes(unit.body, _LAMBDAS):
+            outer = node.parent
+            if outer is None:
+                continue
+            inside = [(start, name) for start, name in words if node.start_byte <= start < node.end_byte]
+            variable = outer.child_by_field_name("declarator") if outer.type == "init_declarator" else None
+            name = re.escape(unit.text(variable)) if variable is not None else b""
+            if outer.type != "argument_list" and not (
+                name and re.search(rb"[(,]\s*" + name + rb"\s*[,)]", unit.text(unit.body))
+            ):
+                continue
+            declarator = node.child_by_field_name("declarator")
+            given = declarator.child_by_field_name("parameters") if declarator is not None else None
+            count = len(given.named_children) if given is not None else 0
+            yield from ((count, start, collective) for start, collective in inside)
+
+    def _from_pointer(self, function: Function) -> dict[Place, Reached]:
+        """What a function comes to that is called by a pointer, as an object or as an operator, by the place."""
+        if function not in self._by_pointers:
+            found = {each.place: self._by_pointer(each) for each in self.reached(function)}
+            if function in self._open:
+                return found
+            self._by_pointers[function] = found
+        return self._by_pointers[function]
+
+    @staticmethod
+    def _by_pointer(reached: Reached) -> Reached:
+        """What is reached by a pointer, whose arguments are not followed."""
+        lanes = Named(inside=bool(reached.lanes.inside or reached.lanes.found))
+        return reached._replace(lanes=lanes, under=frozenset())
+
+    def of_text(self, text: Text) -> tuple[Reached, ...]:
+        """Return the calls that a macro or class comes to."""
+        if text in self._open:
+            self._recursive = True
+            return self._texts_again.get(text, ())
+        if text not in self._texts:
+            self._open.add(text)
+            parts = [*self._of_macro(text)]
+            # By several ways, it may be the same call.
+            self._texts[text] = parts[0] if len(parts) == 1 else tuple(dict.fromkeys(chain(*parts)))
+            self._open.remove(text)
+        return self._texts[text]
+
+    def _of_macro(self, macro: Text) -> Iterator[tuple[Reached, ...]]:
+        code = macro.source.code
+        for start, name in self._words_of(macro):
+            if self.collectives.names.fullmatch(name):
+                end = start + len(name)
+                given = macro.source.given(end)
+                naming = self.collectives.naming(name, given or ())
+                mask = macro.source[naming] if naming is not None else b""
+                if self.collectives.group is not None:
+                    before = _MEMBER.search(code, macro.start, start)
+                    if before is None or not given:
+                        continue
+                    mask = before[1] or mask
+                words = WORD.findall(mask)
+                parameter = macro.parameters.index(words[0]) if words and words[0] in macro.parameters else -1
+                inside = any(self.collectives.lanes.fullmatch(word) for word in words)
+                under = frozenset(conditions_of(macro, start))
+                yield (Reached(Place(macro.source.path, start), name, Named(inside, parameter), False, WARP, under),)
+            else:
+                yield self._named_in_macro(name)
+
+    def _named_in_macro(self, name: bytes) -> tuple[Reached, ...]:
+        """What a name in a macro or class comes to. What it is given there is not looked at."""
+        if name in self._of_any_open:
+            self._recursive = True
+            return self._of_any_again.get(name, ())
+        if name not in self._of_any:
+            self._of_any_open.add(name)
+            reached = chain.from_iterable(self.reached(unit) for unit in self.carriers.get(name, ()))
+            self._of_any[name] = tuple(dict.fromkeys(each._replace(under=frozenset()) for each in reached))
+            self._of_any_open.remove(name)
+        return self._of_any[name]
+
+    def _named(self, function: Function, mask: Node | None, depth: int = 3) -> Named:
+        """How the expression `mask` names lanes."""
+        if mask is None:
+            return Named()
+        key = (function, mask.start_byte, mask.end_byte, depth)
+        if key not in self._named_by:
+            self._named_by[key] = self._find_named(function, mask, depth)
+        return self._named_by[key]
+
+    def _mask(self, function: Function, mask: Node | None) -> int:
+        """The lanes that the expression `mask` names, as a number; all where that is not known."""
+        if mask is None or self.collectives.group is not None:
+            return _ALL_LANES
+        for word in WORD.findall(function.text(mask)):
+            if word in function.template_parameters:
+                return _ALL_LANES
+            variable = function.locals.named(word, mask.start_byte)
+            if variable is None:
+                continue
+            given = function.locals.given.get(variable, ())
+            once = [each for each in given if each.declares and b"const" in function.text(each.node)]
+            # A variable of a constant's name is not the constant, and one that is nothing else may be given again.
+            if mask.type != "identifier" or len(once) != 1 or len(once[0].values) != 1:
+                return _ALL_LANES
+            return self._mask(function, once[0].values[0])
+        number = constant_values.value(function.source, self._project, function.text(mask))
+        return _ALL_LANES if number is None else number & _ALL_LANES
+
+    def _find_named(self, function: Function, mask: Node, depth: int) -> Named:
+        lanes = function.source.matched(self.collectives.lanes)
+        words = WORD.findall(function.text(mask))
+        if not lanes.isdisjoint(words):
+            return Named(inside=True)
+        found: set[int] = set()
+        asked: set[bytes] = set()
+        for word in words:
+            variable = function.locals.named(word, mask.start_byte)
+            if variable is None:
+                continue
+            given = function.locals.given.get(variable, ())
+            if not given and word in function.parameters:
+                return Named(parameter=function.parameters.index(word))
+            for each in given:
+                for value in each.values:
+                    if not lanes.isdisjoint(WORD.findall(function.text(value))):
+                        found.add(each.node.start_byte)
+                        asked |= {squeezed(function.text(argument)) for argument in _last_arguments(value)}
+                    elif depth:
+                        inner = self._named(function, value, depth - 1)
+                        if inner.found or inner.parameter >= 0:
+                            return inner
+        return Named(found=tuple(sorted(found)), by=frozenset(asked))
+
+
+def _arguments_of(name: Node) -> tuple[Node, ...]:
+    node: Node | None = name
+    while node is not None and node.type not in ("call_expression", "expression_statement", "compound_statement"):
+        if node.type == "argument_list":
+            return ()
+        node = node.parent
+    return arguments(node) if node is not None and node.type == "call_expression" else ()
+
+
+def _last_arguments(value: Node) -> Iterator[Node]:
+    """The last arguments of the calls in an expression: of a ballot, what is asked."""
+    stack = [value]
+    while stack:
+        node = stack.pop()
+        stack.extend(node.named_children)
+        if node.type == "call_expression":
+            given = arguments(node)
+            if given:
+                yield given[-1]
+
+
+def _matched(files: Iterable[Cpp], names: re.Pattern[bytes]) -> frozenset[bytes]:
+    return frozenset().union(*(file.matched(names) for file in files))
+
+
+def _lambdas(function: Function) -> dict[bytes, tuple[int, int]]:
+    """The variables of a function that are lambdas, and where those stand."""
+    found = {}
+    for match in _LAMBDA.finditer(function.source.code, *extent(function)):
+        node = function.body.descendant_for_byte_range(match.end() - 1, match.end())
+        while node is not None and node.type not in ("lambda_expression", "compound_statement"):
+            node = node.parent
+        if node is not None and node.type == "lambda_expression":
+            found[match[1]] = node.start_byte, node.end_byte
+    return found
+
+
+def _from_outside(lanes: Named, start: int, end: int) -> Named:
+    """How lanes are named that a lambda names, for whoever calls it."""
+    return Named(inside=True) if any(start <= each < end for each in lanes.found) else lanes
+
+
+def _most(conditions: frozenset[bytes], inner: Iterable[bytes]) -> frozenset[bytes]:
+    """Return conditions and, as far as there is room, those of what is called: the same ones in each run."""
+    room = _MOST_CONDITIONS - len(conditions)
+    found = {*inner} - conditions
+    if len(found) <= room:
+        return conditions | found
+    return conditions | {MORE, *sorted(found - {MORE})[: max(0, room)]}

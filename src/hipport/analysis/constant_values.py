@@ -1,0 +1,276 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The values of constant expressions, as far as text alone tells them.
+
+Macros without arguments, `const` and `constexpr` variables, enumerators with a value and functions without parameters
+that do no more than return one are known by name, in all files that belong together; members also by that of their
+class. A name with two different values, a template parameter, and whatever else, is not known.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from hipport.program.project import Component, Project
+from hipport.syntax.cpp import Cpp, word_before
+from hipport.syntax.declarations import heads, namespaces
+
+if TYPE_CHECKING:
+    from hipport.analysis.functions import Function
+
+_MACRO = re.compile(rb"#[ \t]*define[ \t]+([A-Za-z_]\w*)[ \t]+([^\r\n\\]+)(?=[\r\n]|\Z)")
+_CONSTANT = re.compile(
+    rb"const(?:expr)?\b\s+(?:(?:static|const|constexpr|inline|unsigned|signed|long|short|std::)\s*)*"
+    rb"(?:int|long|short|size_t|u?int\d+_t|unsigned|auto)\s+(?:const\s+)?([A-Za-z_]\w*)\s*(?:=\s*([^;]+)|\{([^;{}]+)\}\s*);"
+)
+# What a call gives whose name says all: `constexpr int lanes() { return 32; }`
+_RETURNS = re.compile(rb"\(\s*(?:void\s*)?\)\s*(?:(?:const|noexcept)\s*)*\{\s*return\b\s*([^;{}]+);\s*\}")
+_DEFINED = re.compile(rb"\(\s*(?:void\s*)?\)\s*(?:(?:const|noexcept|override|final)\s*)*\{")
+_CONSTEXPR, _NUMBERS = re.compile(rb"\bconst(?:expr|eval)\b"), re.compile(rb"[\d\s+*/%()<>xXuUlL-]+")
+# `struct Lanes`, `enum class Size : int`: what names are said behind.
+_CLASS = re.compile(rb"\b(?:struct|class|union|enum)\s+(?:(?:class|struct)\s+)?([A-Za-z_]\w*)")
+_TEMPLATE = re.compile(rb"\s*template\s*<.*?>\s*(?=struct\b|class\b|union\b)", re.DOTALL)
+_ENUM = re.compile(rb"enum\b[^;{}()]*\{([^{}]*)\}")
+_ENTRY = re.compile(rb"([A-Za-z_]\w*)\s*=\s*([^,;(){}]+)(?=,|$)")
+_TOKEN = re.compile(rb"0[xX][0-9a-fA-F']+|[0-9][0-9']*|(?:[A-Za-z_]\w*(?:\s*::\s*)?)+|<<|>>|\S")
+_STRENGTH = {b"|": 1, b"^": 2, b"&": 3, b"<<": 4, b">>": 4, b"+": 5, b"-": 5, b"*": 6, b"/": 6, b"%": 6}
+#: Constants of hipport's own headers, which stand in files that were ported before.
+OWN = {b"hipport::warp_size": 32, b"hipport::native::max_lanes": 64, b"hipport::native::max_waves": 32}
+#: What is worked out of two numbers by an operator.
+WORKED_OUT: dict[bytes, Callable[[int, int], int]] = {
+    b"|": operator.or_,
+    b"^": operator.xor,
+    b"&": operator.and_,
+    b"<<": lambda a, b: a << min(b, 64),
+    b">>": lambda a, b: a >> min(b, 64),
+    b"+": operator.add,
+    b"-": operator.sub,
+    b"*": operator.mul,
+    b"/": operator.floordiv,
+    b"%": operator.mod,
+}
+_NAME = re.compile(rb"(?<![\w:])[A-Za-z_]\w*(?!\s*::)")
+# In front of a variable that stays what it is.
+_STAYS = re.compile(rb"\bconst(?:expr)?\b[^;{}]*\Z")
+#: Bytes of types of C++, and of CUDA and HIP, on 64-bit Linux.
+_SIZES = {
+    b"bool": 1,
+    b"char": 1,
+    b"int8_t": 1,
+    b"uint8_t": 1,
+    b"uchar": 1,
+    b"short": 2,
+    b"int16_t": 2,
+    b"uint16_t": 2,
+    b"ushort": 2,
+    b"half": 2,
+    b"__half": 2,
+    b"int": 4,
+    b"unsigned": 4,
+    b"uint": 4,
+    b"int32_t": 4,
+    b"uint32_t": 4,
+    b"float": 4,
+    b"half2": 4,
+    b"__half2": 4,
+    b"long": 8,
+    b"size_t": 8,
+    b"int64_t": 8,
+    b"uint64_t": 8,
+    b"double": 8,
+}
+_VECTOR = re.compile(rb"(u?(?:char|short|int|long|longlong)|float|double)([1-4])")
+
+
+def size(text: bytes) -> int | None:
+    """Return the bytes of the type that `text` names, None where it is not a type of the language or of CUDA."""
+    if text.rstrip().endswith(b"*"):
+        return 8
+    words = [word for word in re.findall(rb"\w+", text) if word not in (b"const", b"volatile", b"signed", b"std")]
+    if len(words) > 1:
+        words = [word for word in words if word != b"unsigned"] or words
+        words = words[-1:] if set(words) > {b"int"} and words[-1] != b"int" else [w for w in words if w != b"int"][:1]
+    if not words:
+        return 4 if b"signed" in text else None
+    vector = _VECTOR.fullmatch(words[0])
+    if vector is not None:
+        return _SIZES[vector[1].removeprefix(b"u").replace(b"longlong", b"long")] * int(vector[2])
+    return _SIZES.get(words[0])
+
+
+def value(source: Cpp, project: Project, text: bytes) -> int | None:
+    """Return the value of the integral expression `text` in `source`, None where it is not known."""
+    return value_in(project.component(source), text)
+
+
+def value_in(component: Component, text: bytes) -> int | None:
+    """Return the value of the integral expression `text` in files that belong together, None where it is not known."""
+    try:
+        return _Expression(text, component.fact(_table), 0).value()
+    except (IndexError, ValueError, ZeroDivisionError, RecursionError):
+        return None
+
+
+def hidden(function: Function | None, text: bytes, at: int) -> bool:
+    """Say whether a name in `text`, at a place of a function, is a variable or parameter of it, and no constant.
+
+    One that is `const` there is among the constants itself.
+    """
+    if function is None:
+        return False
+    for name in _NAME.findall(text):
+        variable = function.locals.named(name, at)
+        if variable is None:
+            continue
+        line = function.source.code[max(function.body.start_byte, variable.start - 80) : variable.start]
+        if not _STAYS.search(line) or variable.start < function.body.start_byte:
+            return True
+    return False
+
+
+def members(component: Component, name: bytes) -> frozenset[int]:
+    """Return the values that members of a name have in the classes of files, as far as they are known."""
+    found = (key for key in component.fact(_table) if key.endswith(b"::" + name))
+    return frozenset(known for key in found if (known := value_in(component, key)) is not None)
+
+
+def definition(source: Cpp, project: Project, name: bytes) -> bytes | None:
+    """Return the expression that the constant `name` stands for in `source`, None where there is not one."""
+    return project.component(source).fact(_table).get(name)
+
+
+def _table(component: Component) -> dict[bytes, bytes | None]:
+    """What each name stands for; None where that is not one thing."""
+    defined: dict[bytes, bytes | None] = {}
+    for source in component:
+        for name, body in source.fact(_definitions) if isinstance(source, Cpp) else ():
+            defined[name] = None if defined.get(name, body) != body else body
+    return defined
+
+
+def _definitions(source: Cpp) -> frozenset[tuple[bytes, bytes]]:
+    code = source.code
+    found: list[tuple[int, bytes, bytes]] = []
+    for match in _MACRO.finditer(code):
+        found.append((-1, match[1], match[2]))
+    for match in _CONSTANT.finditer(code):
+        found += ((match.start(), *each) for each in _one_by_one(match[1], match[2] or match[3]))
+    found += _functions(code) if b"return" in source.words else ()
+    for match in _ENUM.finditer(code):
+        # A plain enumeration's names are also those of the class around it.
+        found += ((match.start(1) + entry.start(), entry[1], entry[2]) for entry in _ENTRY.finditer(match[1]))
+    names = {(name, body.strip()) for _, name, body in found}
+    if b"::" in code:
+        for at, name, body in found:
+            names.update((each + b"::" + name, body.strip()) for each in _around(source, at))
+    return frozenset(names)
+
+
+def _functions(code: bytes) -> Iterator[tuple[int, bytes, bytes]]:
+    """Yield what functions without parameters return, by `name()`, and what nothing is known by for all others.
+
+    What one returns that is no `constexpr` must be a number: names may be those of members and variables.
+    """
+    for match in _DEFINED.finditer(code):
+        name = word_before(code, match.start())
+        returned = _RETURNS.match(code, match.start())
+        head = re.split(rb"[;{}]", code[max(0, match.start() - 200) : match.start()])[-1]
+        constant = _CONSTEXPR.search(head) is not None
+        known = returned is not None and b"virtual" not in head and (constant or _NUMBERS.fullmatch(returned[1]))
+        if name:
+            yield match.start(), name + b"()", returned[1] if returned is not None and known else b"?"
+
+
+def _around(source: Cpp, offset: int) -> Iterator[bytes]:
+    """Yield the names of the classes, enumerations and namespaces that a place is in."""
+    for head in heads(source, offset) if offset >= 0 else ():
+        text = source.code[head.start : head.end]
+        template = _TEMPLATE.match(text)
+        named = _CLASS.search(text, template.end() if template is not None else 0)
+        if named is not None:
+            yield named[1]
+    yield from namespaces(source, offset) if offset >= 0 else ()
+
+
+def _one_by_one(name: bytes, body: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """Yield the constants of one declaration: `4, b = 5` behind `a =` are two."""
+    depth, start = 0, 0
+    for at, byte in enumerate(body + b","):
+        depth += (byte in b"([{") - (byte in b")]}")
+        if byte == ord(",") and not depth:
+            yield name, body[start:at]
+            following = _ENTRY.match(body, at + 1 + len(body[at + 1 :]) - len(body[at + 1 :].lstrip()))
+            if following is None:
+                return
+            name, start = following[1], following.start(2)
+
+
+class _Expression:
+    """Raises ValueError and IndexError for what is not understood."""
+
+    def __init__(self, text: bytes, defined: dict[bytes, bytes | None], depth: int) -> None:
+        if depth > 8:
+            raise ValueError(text)
+        self.tokens = _TOKEN.findall(text)[::-1]
+        self.defined = defined
+        self.depth = depth
+
+    def value(self) -> int:
+        result = self.binary(1)
+        if self.tokens:
+            raise ValueError(self.tokens[-1])
+        return result
+
+    def binary(self, weakest: int) -> int:
+        left = self.unary()
+        while self.tokens and (strength := _STRENGTH.get(self.tokens[-1], 0)) >= weakest:
+            sign = self.tokens.pop()
+            left = WORKED_OUT[sign](left, self.binary(strength + 1))
+        return left
+
+    def unary(self) -> int:
+        token = self.tokens.pop()
+        if token == b":" and self.tokens[-1] == b":":
+            self.tokens.pop()  # `::kLanes`
+            token = self.tokens.pop()
+        if token == b"-":
+            return -self.unary()
+        if token == b"(":
+            result = self.binary(1)
+            if self.tokens.pop() != b")":
+                raise ValueError(token)
+            return result
+        if token[:1].isdigit():
+            # A suffix is a token of its own.
+            if self.tokens and self.tokens[-1].lower() in (b"u", b"l", b"ul", b"lu", b"ll", b"ull", b"llu"):
+                self.tokens.pop()
+            digits = token.replace(b"'", b"")
+            return int(digits, 8 if digits.isdigit() and digits.startswith(b"0") else 0)
+        if token == b"sizeof":
+            return self.sizeof()
+        name = b"".join(token.split())
+        own = OWN.get(name)
+        if own is not None:
+            return own
+        if self.tokens[-2:] == [b")", b"("]:
+            del self.tokens[-2:]
+            name += b"()"
+        body = self.defined.get(name)
+        if body is None and b"::" in name:
+            body = self.defined.get(b"::".join(name.split(b"::")[-2:]).removeprefix(b"::"))
+        if body is None:
+            raise ValueError(token)
+        return _Expression(body, self.defined, self.depth + 1).value()
+
+    def sizeof(self) -> int:
+        words = []
+        if self.tokens.pop() != b"(":
+            raise ValueError("sizeof")
+        while (token := self.tokens.pop()) != b")":
+            words.append(token)
+        result = size(b" ".join(words))
+        if result is None:
+            raise ValueError("sizeof")
+        return result

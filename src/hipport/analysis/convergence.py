@@ -1,0 +1,251 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which calls of a collective divergent lanes of a warp may make separately, though they have to make them together.
+
+A collective is a function that lanes call together: each names the lanes that it waits for. AMD's compilers make lanes
+converge where the branches on which they diverged join, in every iteration of a loop, and do not wait otherwise. So a
+call has all active lanes of one branch and one iteration. It means what it means on a GPU that waits, except in three
+kinds of code, which are found here:
+
+* "branch": lanes diverge, and some reach one call of the collective, some another one (or the same one, in a function
+  that both branches call). On a GPU that waits they meet there.
+* "apart": two calls, one behind the other, under conditions that exclude each other (`x < n`, then `x >= n`).
+* "turn": a call under a condition within a loop, so that lanes reach it in different iterations. For a group of lanes,
+  which names them all, also one in a loop that some lanes may leave before others.
+
+Where lanes may diverge at too many places to compare each with each, in functions that are nested too deep or called
+through too many others, a call that not all lanes reach is taken for one of these ("far").
+
+A function that is called through a pointer, an object or a virtual call is taken to be called at every such call with
+as many arguments. Lanes for which the pointer or object differs diverge there.
+
+None of this matters where the named lanes were determined in the same branch or iteration: then no others are waited
+for. Lanes do not diverge at conditions that are uniform in a warp. Calls are followed by name through functions and
+macros. A value of which nothing is known, such as a parameter of a function without a known caller, is varying.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import chain, combinations, product
+from typing import TYPE_CHECKING
+
+from hipport.analysis.collective_summary import (
+    CHOICE,
+    MORE,
+    Collectives,
+    Meeting,
+    Mention,
+    Named,
+    Place,
+    Reach,
+    Reached,
+)
+from hipport.analysis.divergence import Side, loops_around, may_change, relation, side_of
+from hipport.analysis.exclusive_conditions import WORD, compared, exclude
+from hipport.analysis.functions import Function, function_at
+from hipport.analysis.kernels import Kernels
+from hipport.analysis.transitive_callers import Text
+from hipport.program.project import Component, Project
+from hipport.syntax.cpp import Cpp
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+# More calls of one place under one condition are not looked at.
+_MOST_CALLS = 4
+# Of more sides that lanes take to the places in a function, or conditions on one thing, not each is compared with each.
+_MOST_COMPARED = 256
+
+
+def meetings(source: Cpp, project: Project, collectives: Collectives) -> dict[int, Meeting]:
+    """Return the calls in `source` that lanes may make apart, by where their names stand."""
+    known: dict[object, dict[Place, Meeting]] = project.component(source).fact(_meetings)
+    if collectives not in known:
+        known[collectives] = _Search(Reach(project, source, collectives, False)).found
+        kernels = Kernels.of(project)
+        # Whether what was assumed is of any consequence is seen without it.
+        shown = _Search(Reach(project, source, collectives, True)).found if kernels.assumption(source) else {}
+        for place in shown.keys() - known[collectives].keys():
+            file = project.by_path[place.path]
+            assert isinstance(file, Cpp)
+            unless = kernels.assumption(source, function_at(file, place.offset))
+            known[collectives][place] = shown[place]._replace(unless=unless)
+    return {place.offset: meeting for place, meeting in known[collectives].items() if place.path == source.path}
+
+
+def _meetings(component: Component) -> dict[object, dict[Place, Meeting]]:
+    """What was found for each kind of collectives."""
+    return {}
+
+
+class _Search:
+    """All meetings among the calls that functions come to."""
+
+    def __init__(self, reach: Reach) -> None:
+        self.reach = reach
+        self.found = reach.found
+        for unit in reach.units:
+            if isinstance(unit, Function):
+                self._check(unit)
+            else:
+                self._check_macro(unit)
+
+    def _check(self, function: Function) -> None:
+        by_sides: dict[tuple[Side, ...], list[Mention]] = {}
+        for mention in self.reach.mentions(function):
+            by_sides.setdefault(mention.sides, []).append(mention)
+            self._check_turns(function, mention)
+        self._check_given(function)
+        contexts = [(sides, mentions) for sides, mentions in by_sides.items() if sides]
+        if sum(len(sides) for sides, _ in contexts) > _MOST_COMPARED:
+            self.reach.too_far(
+                each
+                for sides, mentions in contexts
+                for mention in mentions
+                for each in mention.reached
+                if not all(_within(each.lanes, side) for side in sides)
+            )
+            return
+        for i, (sides, mentions) in enumerate(contexts):
+            for others, other_mentions in contexts[i + 1 :]:
+                kind, own, other = relation(function, sides, others)
+                if not kind:
+                    continue
+                for mention in mentions:
+                    for counterpart in other_mentions:
+                        if kind == "apart" and self._barrier_between(function, mention.node, counterpart.node):
+                            continue
+                        self._meet(kind, mention, own, counterpart, other)
+
+    def _check_given(self, function: Function) -> None:
+        """Note two calls that are given conditions which exclude each other: `f(v, v > 0); f(v, v <= 0)`."""
+        mentions = self.reach.mentions(function)
+        if len({mention.node.id for mention in mentions}) < 2:
+            return
+        if not any(each.under for mention in mentions for each in mention.reached):
+            return  # Nothing is asked in what they call.
+        # Only conditions on the same thing can exclude each other: all pairs of calls would be too many.
+        asked: dict[tuple[bytes, bytes], dict[bytes, list[tuple[Mention, Reached]]]] = {}
+        counts: Counter[tuple[bytes, Place]] = Counter()
+        cut: dict[bytes, list[tuple[Mention, Reached]]] = {}
+        for mention in mentions:
+            sides = {side.condition for side in mention.sides}
+            for each in mention.reached:
+                if not each.lanes.inside:
+                    if MORE in each.under:
+                        cut.setdefault(each.name, []).append((mention, each))
+                    for text in (each.under | sides) - each.lanes.by - {MORE}:
+                        calls = asked.setdefault((each.name, compared(text)[0]), {}).setdefault(text, [])
+                        if counts[text, each.place] < _MOST_CALLS:
+                            counts[text, each.place] += 1
+                            calls.append((mention, each))
+        for mention in mentions if cut else ():
+            for each in mention.reached:
+                # What is not followed may exclude what this is under.
+                other = next((other for other in cut.get(each.name, ()) if other[0].node != mention.node), None)
+                if other is not None:
+                    self._meet_given(function, (mention, each), other)
+        for texts in asked.values():
+            # Two conditions of one call alone say nothing: in a long chain of calls, most are such.
+            by_calls: dict[frozenset[int], list[bytes]] = {}
+            for text, calls in texts.items():
+                by_calls.setdefault(frozenset(mention.node.id for mention, _ in calls), []).append(text)
+            inside = sum(len(group) ** 2 for of, group in by_calls.items() if len(of) == 1)
+            if len(texts) ** 2 - inside > _MOST_COMPARED**2:
+                self.reach.too_far(each for given in texts.values() for _, each in given)
+                continue
+            pairs = chain(
+                (pair for one, two in combinations(by_calls.values(), 2) for pair in product(one, two)),
+                (pair for of, group in by_calls.items() if len(of) > 1 for pair in combinations(group, 2)),
+            )
+            for one, two in pairs:
+                if exclude(one, two):
+                    for first, second in product(texts[one], texts[two]):
+                        self._meet_given(function, first, second)
+
+    def _meet_given(self, function: Function, first: tuple[Mention, Reached], second: tuple[Mention, Reached]) -> None:
+        (one, a), (two, b) = first, second
+        if not a.mask & b.mask:
+            return
+        if not (a.under or b.under) or one.node == two.node or (a.place in self.found and b.place in self.found):
+            return
+        if not self._barrier_between(function, one.node, two.node):
+            self.found.setdefault(a.place, Meeting("apart", b.place))
+            self.found.setdefault(b.place, Meeting("apart", a.place))
+
+    def _check_macro(self, macro: Text) -> None:
+        """A macro has no tree: with a choice in it, its calls are taken to be in different branches."""
+        if not CHOICE.search(macro.source.code, macro.start, macro.end):
+            return
+        calls: dict[bytes, dict[Place, None]] = {}
+        for each in self.reach.of_text(macro):
+            if not each.lanes.inside:
+                calls.setdefault(each.name, {})[each.place] = None
+        for places in calls.values():
+            first, *others = places
+            for place in places if others else ():
+                self.found.setdefault(place, Meeting("branch", others[0] if place == first else first))
+
+    def _meet(self, kind: str, one: Mention, own: Side, two: Mention, other: Side) -> None:
+        others: dict[bytes, list[Reached]] = {}
+        for b in two.reached:
+            if not _within(b.lanes, other):
+                others.setdefault(b.name, []).append(b)
+        # Those that met none yet. Once all have, each of the first mention needs only one.
+        alone = {name: list(calls) for name, calls in others.items()}
+        for a in one.reached:
+            if a.name not in others or _within(a.lanes, own):
+                continue
+            # Others do not name each other.
+            first = next((b for b in others[a.name] if a.mask & b.mask), None)
+            if first is None:
+                continue
+            self.found.setdefault(a.place, Meeting(kind, first.place))
+            for b in alone[a.name]:
+                if a.mask & b.mask:
+                    self.found.setdefault(b.place, Meeting(kind, a.place))
+            alone[a.name] = [b for b in alone[a.name] if not a.mask & b.mask]
+
+    def _check_turns(self, function: Function, mention: Mention) -> None:
+        if function.tangled:
+            return  # All of its calls are noted.
+        for loop in loops_around(function, mention.node, self.reach.kernels.loop_macros(function.source)):
+            inside = side_of(loop, True, b"", loop.start_byte, loop.end_byte, True, False)
+            skips = [
+                side
+                for side in mention.sides
+                if not side.often
+                and not side.left
+                and loop.start_byte < side.statement[0] < loop.end_byte
+                and may_change(function, side, loop, self.reach.kernels)
+            ]
+            if self.reach.collectives.group is not None and self._left_early(function, mention, loop):
+                skips.append(inside)
+            for each in mention.reached:
+                if (skips or each.skipped) and not _within(each.lanes, inside):
+                    self.found.setdefault(each.place, Meeting("turn", each.place))
+
+    def _left_early(self, function: Function, mention: Mention, loop: Node) -> bool:
+        """Whether some lanes may leave the loop before others, which then call without them."""
+        if any(side.often and side.statement == (loop.start_byte, loop.end_byte) for side in mention.sides):
+            return True
+        size = max(each.size for each in mention.reached)
+        return any(
+            self.reach.kernels.may_differ(function, condition.expression, size, shown=self.reach.shown)
+            for leaving in function.exits_before(mention.node)
+            if leaving.type == "break_statement" and loop.start_byte <= leaving.start_byte < loop.end_byte
+            for condition in function.conditions(leaving, loop)
+            if not condition.loop
+        )
+
+    def _barrier_between(self, function: Function, one: Node, two: Node) -> bool:
+        first, second = sorted((one.end_byte, two.start_byte))
+        barriers = function.source.matched(self.reach.collectives.barriers)
+        return bool(barriers) and not barriers.isdisjoint(WORD.findall(function.source.code, first, second))
+
+
+def _within(lanes: Named, side: Side) -> bool:
+    """Whether the lanes were found out on the side, or are those that take it."""
+    if lanes.inside or any(side.start <= offset < side.end for offset in lanes.found):
+        return True
+    return side.condition in lanes.by

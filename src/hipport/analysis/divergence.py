@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where lanes diverge in a function, and the sides that they take there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
+from typing import TYPE_CHECKING, NamedTuple
+
+from hipport.analysis.exclusive_conditions import WORD, exclude, squeezed, with_arguments
+from hipport.analysis.functions import LOOPS, Function, Variable, arguments, comes_by_label, contains
+from hipport.analysis.kernels import Kernels
+from hipport.analysis.macros import Macro, choices
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_PARTS = frozenset(("if_statement", "conditional_expression", "switch_statement"))
+
+
+class Side(NamedTuple):
+    """A side of a statement at which lanes part: from `start` to `end`.
+
+    `way`: which side. `often`: the statement decides how often rather than whether. `left`: lanes that took the other
+    side have left the loop or the function. `meaning`: the condition, with what a variable in its place was given.
+    """
+
+    statement: tuple[int, int]
+    way: object
+    condition: bytes
+    start: int
+    end: int
+    often: bool
+    left: bool
+    meaning: bytes = b""
+
+
+def sides_of(kernels: Kernels, function: Function, node: Node, size: int, shown: bool) -> Iterator[Side]:
+    """Yield the sides at which `size` neighbouring lanes part, and which those take that come to `node`.
+
+    `shown`: without what is assumed of blocks whose launches are not seen.
+    """
+    if node.start_byte < function.body.start_byte:
+        return  # An initializer of a constructor, or an argument that need not be given.
+    for condition in function.conditions(node):
+        if not kernels.may_differ(function, condition.expression, size, shown=shown):
+            continue
+        statement = condition.statement
+        child = _child_with(statement, node)
+        way = condition.taken
+        if statement.type == "switch_statement":
+            case = _child_with(child, node)
+            yield side_of(statement, case.start_byte, b"", case.start_byte, case.end_byte, False, False)
+            continue
+        text = squeezed(function.text(condition.expression))
+        text = text if way else b"!" + text
+        span = (statement if condition.loop else child).start_byte, child.end_byte
+        side = side_of(statement, way, text, *span, condition.loop, False)
+        yield side._replace(meaning=meaning(function, text, statement))
+    yield from _in_macros(kernels, function, node, size, shown)
+    for leaving in function.exits_before(node):
+        if leaving.start_byte > node.start_byte:
+            continue
+        for condition in function.conditions(leaving):
+            statement = condition.statement
+            if statement.type not in _PARTS or statement.start_byte <= node.start_byte < statement.end_byte:
+                break
+            comes = comes_by_label(function, leaving, node)
+            if comes is None:
+                continue
+            if kernels.may_differ(function, condition.expression, size, shown=shown):
+                block = statement.parent
+                text = squeezed(function.text(condition.expression))
+                left = leaving.type not in ("continue_statement", "goto_statement")
+                end = block.end_byte if block is not None else statement.end_byte
+                way = None if condition.taken is None else condition.taken == comes
+                yield side_of(statement, way, text if way else b"!" + text, statement.end_byte, end, False, left)
+
+
+def _in_macros(kernels: Kernels, function: Function, node: Node, size: int, shown: bool) -> Iterator[Side]:
+    """Yield the sides of choices that macros make, to whose arguments `node` belongs: `SELECT(x, f(y), f(z))`."""
+    macros = kernels.macros(function.source)
+    inner = node
+    for outer in function.around(node)[:-1] if macros else ():
+        called = outer.child_by_field_name("function") if outer.type == "call_expression" else None
+        name = function.text(called) if called is not None and called.type == "identifier" else b""
+        if name in macros and called != inner:
+            given = arguments(outer)
+            position = next((i for i, each in enumerate(given) if contains(each, node)), -1)
+            texts = tuple(map(function.text, given))
+            for way, condition in _chosen(macros[name], position, texts):
+                if kernels.agreement_of_text(function, condition, outer, shown=shown) < size:
+                    at = given[position]
+                    text = condition if way else b"!" + condition
+                    yield side_of(outer, way, text, at.start_byte, at.end_byte, False, False)
+        inner = outer
+
+
+def _chosen(macros: Iterable[Macro], position: int, given: tuple[bytes, ...]) -> Iterator[tuple[bool, bytes]]:
+    """Yield which side of which condition an argument of a macro is on, if it is only there."""
+    for macro in macros:
+        if macro.parameters is None or not 0 <= position < len(macro.parameters):
+            continue
+        used = [match.start() for match in re.finditer(rb"\b%s\b" % re.escape(macro.parameters[position]), macro.text)]
+        for choice in choices(macro.text):
+            condition = with_arguments(squeezed(choice.condition), macro.parameters, given)
+            for way, (start, end) in ((True, choice.yes), (False, choice.no)):
+                if condition and used and all(start <= each < end for each in used):
+                    yield way, condition
+
+
+def relation(function: Function, one: tuple[Side, ...], two: tuple[Side, ...]) -> tuple[str, Side, Side]:
+    """How lanes that take the sides `one` are to those that take `two`, and the sides at which they part."""
+    nowhere = Side((0, 0), None, b"", 0, 0, False, False)
+    ways = {side.statement: side for side in two}
+    for side in one:
+        other = ways.get(side.statement)
+        if other is not None and other.way != side.way:
+            return "branch", side, other
+    # Lanes that have left a kernel are nowhere else.
+    shared = frozenset(one).intersection(two)
+    own = [side for side in one if side not in shared and not (side.left and function.kernel)]
+    others = [side for side in two if side not in shared and not (side.left and function.kernel)]
+    for side in own:
+        for other in others:
+            if exclude(side.condition, other.condition) or (
+                side.meaning and other.meaning and exclude(side.meaning, other.meaning)
+            ):
+                return "apart", side, other
+            # `(x && …) || …`
+            (start, end), within = side.statement, other.statement
+            if other.way is False and within[0] <= start < end <= other.start < within[1] and not other.often:
+                return "apart", side, other
+    return "", nowhere, nowhere
+
+
+def meaning(function: Function, condition: bytes, node: Node) -> bytes:
+    """Return a condition with what a variable in its place was given, if it was given something only once."""
+    for _ in range(3):
+        inner = condition.strip(b"!()")
+        if not WORD.fullmatch(inner):
+            break
+        variable = function.locals.named(inner, node.start_byte)
+        given = function.locals.given.get(variable, ()) if variable is not None else ()
+        if len(given) != 1 or not given[0].declares or len(given[0].values) != 1:
+            break
+        value = b"(" + squeezed(function.text(given[0].values[0])) + b")"
+        condition = condition.replace(inner, value)
+    return condition
+
+
+def may_change(function: Function, side: Side, loop: Node, kernels: Kernels) -> bool:
+    """Whether the condition at which lanes part may turn out another way in another turn of the loop."""
+    statement = function.body.descendant_for_byte_range(*side.statement)
+    expression = statement.child_by_field_name("condition") if statement is not None else None
+    if expression is None and statement is not None:
+        expression = statement.child_by_field_name("left")
+    return expression is None or changes(function, expression, loop, kernels)
+
+
+def changes(function: Function, expression: Node, loop: Node, kernels: Kernels) -> bool:
+    """Whether an expression may have another value in another turn of the loop."""
+    stack = [expression]
+    while stack:
+        node = stack.pop()
+        stack.extend(node.named_children)
+        if node.type in ("subscript_expression", "pointer_expression", "update_expression", "assignment_expression"):
+            return True
+        if node.type == "call_expression":
+            return True
+        if node.type == "identifier":
+            variable = function.locals.named(function.text(node), node.start_byte)
+            if variable is not None and _assigned_in(function, variable, loop):
+                return True
+            if variable is None and kernels.counted_by_macros(function, function.text(node)):
+                return True
+    return False
+
+
+def _assigned_in(function: Function, variable: Variable, loop: Node) -> bool:
+    return any(
+        each.variable == variable and loop.start_byte <= each.node.start_byte < loop.end_byte
+        for each in function.locals.assignments
+    )
+
+
+def side_of(statement: Node, way: object, condition: bytes, start: int, end: int, often: bool, left: bool) -> Side:
+    """Return the side of a statement from `start` to `end`; see Side."""
+    return Side((statement.start_byte, statement.end_byte), way, condition, start, end, often, left)
+
+
+def loops_around(function: Function, node: Node, macros: AbstractSet[bytes]) -> Iterator[Node]:
+    """Yield the loops that a place is in, the innermost first, those that `macros` begin among them."""
+    for outer in function.around(node)[:-1]:
+        if outer.type == "function_definition":
+            # `LOOP(i, n) { … }` looks like a function.
+            declarator = outer.child_by_field_name("declarator")
+            name = declarator.child_by_field_name("declarator") if declarator is not None else None
+            if name is not None and function.text(name) in macros:
+                yield outer
+        if outer.type in LOOPS:
+            condition = outer.child_by_field_name("condition")
+            # `do … while (0)` is no loop.
+            if condition is None or function.text(condition).strip(b"() \t\r\n") not in (b"0", b"false"):
+                yield outer
+
+
+def _child_with(outer: Node, inner: Node) -> Node:
+    """The part of `outer` that `inner` is in."""
+    return next(
+        (child for child in outer.children if child.start_byte <= inner.start_byte < child.end_byte),
+        outer,
+    )

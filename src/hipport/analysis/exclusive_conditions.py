@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Conditions as text: which exclude each other (`x < n`, `x >= n`), and under which a macro reaches a place in it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from itertools import accumulate
+
+from hipport.analysis.transitive_callers import Text
+
+_IF = re.compile(rb"\bif(?:\s|\\\r?\n)*\(")
+_ELSE = re.compile(rb"(?:\s|\\\r?\n)*else\b")
+# Conditions that are longer are not followed into functions.
+_LONGEST = 200
+WORD = re.compile(rb"[A-Za-z_]\w*")
+_COMPARISON = re.compile(rb"([^<>=!&|]+)(<=|>=|==|!=|<|>)([^<>=!&|]+)")
+_OPPOSITE = {b"<": b">=", b">=": b"<", b">": b"<=", b"<=": b">", b"==": b"!=", b"!=": b"=="}
+_MIRRORED = {b"<": b">", b"<=": b">=", b">": b"<", b">=": b"<=", b"==": b"==", b"!=": b"!="}
+_NUMBER = re.compile(rb"-?\d\w*|true|false|NULL|nullptr")
+
+
+def exclude(one: bytes, other: bytes) -> bool:
+    """Whether two conditions look as if only one of them can hold."""
+    first, second = compared(one), compared(other)
+    if _excludes(first, second):
+        return True
+    # `a < b` and `b <= a`; two things that are the same number say nothing of each other.
+    numbers = _NUMBER.fullmatch(first[2]) or _NUMBER.fullmatch(second[2])
+    return not numbers and (_excludes(_mirrored(first), second) or _excludes(first, _mirrored(second)))
+
+
+@lru_cache(maxsize=1 << 14)
+def _mirrored(comparison: tuple[bytes, bytes, bytes]) -> tuple[bytes, bytes, bytes]:
+    left, sign, right = comparison
+    return right, _MIRRORED[sign], left
+
+
+def _excludes(one: tuple[bytes, bytes, bytes], other: tuple[bytes, bytes, bytes]) -> bool:
+    (left, sign, right), (other_left, other_sign, other_right) = one, other
+    if left != other_left:
+        return False
+    if right == other_right:
+        return other_sign == _OPPOSITE.get(sign) or {sign, other_sign} in ({b"<", b">"}, {b"==", b"<"}, {b"==", b">"})
+    return sign == other_sign == b"==" or sorted((sign[:1], other_sign[:1])) == [b"<", b">"]
+
+
+@lru_cache(maxsize=1 << 14)
+def compared(condition: bytes) -> tuple[bytes, bytes, bytes]:
+    """Return what a condition compares, how, and with what; `x` alone is compared with 0."""
+    text, holds = squeezed(condition), True
+    while text.startswith(b"!") and not text.startswith(b"!="):
+        text, holds = squeezed(text[1:]), not holds
+    left, sign, right = _divided(text)
+    left, right = squeezed(left), squeezed(right)
+    if _NUMBER.fullmatch(left):
+        # `0 < x` is `x > 0`.
+        left, sign, right = right, _MIRRORED[sign], left
+    right = b"0" if right in (b"false", b"NULL", b"nullptr") else right
+    if right == b"true" and sign in (b"==", b"!="):
+        right, holds = b"0", not holds
+    return left, sign if holds else _OPPOSITE[sign], right
+
+
+def _divided(text: bytes) -> tuple[bytes, bytes, bytes]:
+    """A comparison as its parts; other text is compared with 0."""
+    # What is in parentheses is not looked at, but kept.
+    outermost = bytearray(text)
+    depth = 0
+    for i, each in enumerate(text):
+        depth -= each in b")]"
+        if depth > 0:
+            outermost[i] = 0x5F
+        depth += each in b"(["
+    match = _COMPARISON.fullmatch(outermost)
+    if match is None:
+        return text, b"!=", b"0"
+    return text[: match.end(1)], match[2], text[match.start(3) :]
+
+
+@lru_cache(maxsize=1 << 14)
+def with_arguments(condition: bytes, parameters: tuple[bytes, ...], given: tuple[bytes, ...]) -> bytes:
+    """Return a condition with arguments for the parameters; empty where it gets too long, or one is not seen."""
+    words = set(parameters).intersection(WORD.findall(condition))
+    values = dict(zip(parameters, given, strict=False))
+    if not words <= values.keys():
+        return b""
+    text = WORD.sub(lambda match: values.get(match.group(), match.group()), condition)
+    return text if len(text) <= _LONGEST else b""
+
+
+def conditions_of(macro: Text, place: int) -> Iterator[bytes]:
+    """Yield the conditions of the `if`s in a macro that decide whether `place` in it is come to."""
+    code = macro.source.code
+    for match in _IF.finditer(code, macro.start, place):
+        closing = macro.source.closing(match.end() - 1)
+        if closing is None or closing > place:
+            continue
+        text = squeezed(code[match.end() : closing].replace(b"\\", b" "))
+        end = _end(macro, closing + 1)
+        other = _ELSE.match(code, end, macro.end)
+        if place < end:
+            yield text
+        elif other is not None and place < _end(macro, other.end()):
+            yield b"!" + text
+
+
+def _end(macro: Text, start: int) -> int:
+    """Where the statement ends that begins at `start` in a macro, behind white space."""
+    code = macro.source.code
+    while start < macro.end and code[start : start + 1] in (b" ", b"\t", b"\\", b"\n", b"\r"):
+        start += 1
+    if code[start : start + 1] == b"{":
+        closing = macro.source.closing(start)
+        return macro.end if closing is None else closing + 1
+    end = code.find(b";", start, macro.end)
+    return macro.end if end < 0 else end + 1
+
+
+def squeezed(text: bytes) -> bytes:
+    """Return code without white space, and without parentheses around all of it."""
+    squeezed = b"".join(text.split())
+    while squeezed.startswith(b"(") and squeezed.endswith(b")"):
+        depths = list(accumulate((byte == 0x28) - (byte == 0x29) for byte in squeezed))
+        if 0 in depths[:-1]:
+            break
+        squeezed = squeezed[1:-1]
+    return squeezed

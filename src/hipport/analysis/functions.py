@@ -1,0 +1,891 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions that run on the device, as they are written: parameters and variables, calls, conditions and exits.
+
+Worked out on syntax trees of one file, by names. What follows from it over files is in hipport.analysis.kernels.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice, pairwise
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from hipport.core.facts import Facts
+from hipport.syntax.cpp import Cpp, word_before
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+#: What makes a function one of the device. A search finds first letters many times as fast as `\b` in front of them.
+DEVICE = re.compile(rb"__(?<!\w__)(?:device|global)__\b")
+#: What makes it one of the host as well.
+HOST = re.compile(rb"\b__host__\b")
+#: A macro: its name, its parameters, what it stands for.
+DEFINE = re.compile(rb"#[ \t]*define[ \t]+(\w+)(\([^)]*\))?((?:[^\\\r\n]|\\[ \t]*(?:\r\n?|\n)|\\)*)")
+_CALLED = re.compile(rb"\b([A-Za-z_]\w*)\b\s*(?=[(<])")
+_HOLDS_FUNCTIONS = frozenset(
+    "translation_unit template_declaration namespace_definition declaration_list linkage_specification "
+    "class_specifier struct_specifier union_specifier field_declaration_list preproc_if preproc_ifdef preproc_else "
+    "preproc_elif preproc_elifdef ERROR declaration field_declaration type_definition friend_declaration".split()
+)
+#: The loops of the syntax tree.
+LOOPS = frozenset(("for_statement", "while_statement", "do_statement", "for_range_loop"))
+_EXITS = frozenset(("return_statement", "break_statement", "continue_statement", "goto_statement"))
+_EXIT = re.compile(rb"\b(?:return|break|continue|goto)\b")
+# What stands in front of a parenthesis or `<` and is no call.
+_NO_CALLS = frozenset(
+    b"if for while switch return sizeof static_cast reinterpret_cast const_cast else and or not".split()
+)
+#: What declares or changes variables of a function: all that `_locals` looks at.
+_GIVES = frozenset(("declaration", "for_range_loop", "assignment_expression", "update_expression", "call_expression"))
+_VALUE_TYPE = re.compile(
+    rb"\b(?:auto|bool|u?char\d?|u?short\d?|u?int\d?|u?long\d?|float\d?|double\d?|unsigned|size_t|u?int\d+_t|dim3)\b"
+)
+# A template's pack among the parameters, or C's own.
+_PACK = re.compile(rb"\.\.\.\s*\w*\s*\)")
+_BRANCHES = frozenset(("if_statement", "else_clause"))
+#: What the preprocessor leaves one side of.
+CONDITIONALS = frozenset(("preproc_if", "preproc_ifdef", "preproc_elif", "preproc_elifdef"))
+_GOES_ON = frozenset(("continue_statement",))
+_LEAVES = frozenset(("return_statement", "break_statement", "continue_statement"))
+_SHARED = re.compile(rb"\s*(?:(?:static|volatile|extern)\s+)*__shared__(?:\s+(?:static|volatile|extern))*\s*")
+_Given = TypeVar("_Given")
+# What nests statements, one level each, or leaves them, and expressions that are long enough to be nested as deep.
+_NESTS = re.compile(rb"\b(?:if|for|while|switch|do|else|return|break|continue|goto)\b|[{?]")
+_LONG = re.compile(rb"[^;{}]{2048}")
+# Clang takes 256 levels of brackets, each of which is two of the tree: a statement, and the block that it has. As many
+# ways out are followed.
+_DEEPEST = 512
+_AROUND_MEMBER = re.compile(rb"\s*(\.|->)\s*(?=\w)")
+_AROUND_SIGNS = re.compile(rb"\s+(?=\W)|(?<=\W)\s+")
+_NAMES = frozenset(("identifier", "field_identifier", "type_identifier", "operator_name", "destructor_name"))
+
+
+class Condition(NamedTuple):
+    """What decides whether a thread comes to a place: `expression` of `statement`.
+
+    `taken`: whether it must hold; None for the value of a `switch`, and for a loop over a range.
+    """
+
+    expression: Node
+    statement: Node
+    taken: bool | None
+
+    @property
+    def loop(self) -> bool:
+        """Whether it decides how often, not only whether."""
+        return self.statement.type in LOOPS
+
+
+class Call(NamedTuple):
+    """A call of `name`, without its namespace, object and template arguments, in `function`."""
+
+    function: Function
+    name: bytes
+    node: Node
+    arguments: tuple[Node, ...]
+
+
+class Variable(NamedTuple):
+    """A local variable, parameter or array: its name, and the part of the file in which the name is this variable."""
+
+    name: bytes
+    start: int
+    end: int
+
+
+class Assignment(NamedTuple):
+    """A place `node` where a variable is given something worked out from `values`; its declaration, perhaps."""
+
+    node: Node
+    variable: Variable
+    values: tuple[Node, ...]
+    declares: bool
+
+    @property
+    def plain(self) -> bool:
+        """Whether it is `variable = …`, of the whole variable."""
+        if self.node.type != "assignment_expression" or len(self.values) != 1:
+            return False
+        operator, left = self.node.child_by_field_name("operator"), self.node.child_by_field_name("left")
+        return operator is not None and operator.type == "=" and left is not None and left.type == "identifier"
+
+
+@dataclass(frozen=True, eq=False)
+class Locals:
+    """The variables of a function. `shared` ones are the block's."""
+
+    variables: tuple[Variable, ...]
+    shared: frozenset[Variable]
+    assignments: tuple[Assignment, ...]
+
+    @cached_property
+    def _by_name(self) -> Mapping[bytes, list[Variable]]:
+        by_name: dict[bytes, list[Variable]] = {}
+        for each in sorted(self.variables, key=lambda each: each.start, reverse=True):
+            by_name.setdefault(each.name, []).append(each)
+        return by_name
+
+    @cached_property
+    def given(self) -> Mapping[Variable, list[Assignment]]:
+        """The assignments to each variable that has any."""
+        given: dict[Variable, list[Assignment]] = {}
+        for each in self.assignments:
+            given.setdefault(each.variable, []).append(each)
+        return given
+
+    def named(self, name: bytes, offset: int) -> Variable | None:
+        """Return the variable that `name` is at `offset`: the innermost one."""
+        for each in self._by_name.get(name, ()):
+            if each.start <= offset < each.end:
+                return each
+        return None
+
+    def last(self, variable: Variable, node: Node) -> Assignment | None:
+        """Return the assignment that surely gave the variable the value that it has at `node`, if there is one."""
+        given = self.given.get(variable, [])
+        before = [each for each in given if each.node.end_byte <= node.start_byte]
+        last = max(before, key=lambda each: each.node.start_byte, default=None)
+        if last is None or not last.values or (not last.declares and not last.plain):
+            return None
+        block = last.node.parent
+        while block is not None and block.type in ("expression_statement", "comma_expression"):
+            block = block.parent
+        if block is None or block.type != "compound_statement" or not contains(block, node):
+            return None
+        # One behind the place comes before it in the next turn of a loop that does not begin with the last one.
+        loop = _loop_of(node, block)
+        while loop is not None:
+            if any(contains(loop, each.node) for each in given):
+                return None
+            loop = _loop_of(loop, block)
+        return last
+
+
+class Joined(NamedTuple):
+    """Which assignments may have given a variable its value, and the conditions that decide which one did."""
+
+    assignments: tuple[Assignment, ...]
+    conditions: tuple[Node, ...]
+
+
+def joined(function: Function, variable: Variable, node: Node) -> Joined | None:
+    """Return what the variable may have been given last where it is read at `node`; None where that is not all seen.
+
+    That is by plain assignments before it, some of them in branches of an `if`.
+    """
+    given = function.locals.given.get(variable, [])
+    found: list[Assignment] = []
+    conditions: list[Node] = []
+    inner = node
+    for outer in function.around(node):
+        if outer.type == "compound_statement":
+            if not any(
+                outer.start_byte <= each.node.start_byte and each.node.end_byte <= inner.start_byte for each in given
+            ):
+                inner = outer
+                continue
+            before = [each for each in outer.named_children if each.end_byte <= inner.start_byte]
+            through = _given_last(given, before, found, conditions)
+            if not through:
+                return None if through is None else Joined(tuple(found), tuple(conditions))
+        elif outer.type == "do_statement" and inner == outer.child_by_field_name("condition"):
+            # Its body comes before it in each turn, unless part of that is jumped over.
+            body = outer.child_by_field_name("body")
+            if body is None or any(True for _ in nodes(body, _GOES_ON)):
+                return None
+            return (
+                None
+                if _given_last(given, [body], found, conditions) is not False
+                else Joined(tuple(found), tuple(conditions))
+            )
+        elif any(
+            contains(outer, each.node) and (outer.type not in _BRANCHES or each.node.end_byte <= inner.start_byte)
+            for each in given
+        ):
+            return None  # In the turn before, in another case, in a condition.
+        inner = outer
+    return None
+
+
+def _given_last(
+    given: Sequence[Assignment], statements: Sequence[Node], found: list[Assignment], conditions: list[Node]
+) -> bool | None:
+    """Add what statements, one behind the other, give last; whether one may pass them all by, None where not seen."""
+    for statement in reversed(statements):
+        inside = [each for each in given if contains(statement, each.node)]
+        if not inside:
+            continue
+        if statement.type == "compound_statement":
+            through = _given_last(given, statement.named_children, found, conditions)
+        elif statement.type == "if_statement":
+            through = _given_in_branches(given, inside, statement, found, conditions)
+        elif statement.type in ("expression_statement", "declaration"):
+            (one, *others) = inside
+            at = one.node if one.declares else one.node.parent
+            if others or at != statement or not (one.declares or one.plain):
+                return None
+            # One that is declared without a value may have any.
+            found += [one] if one.values else []
+            through = False
+        else:
+            return None
+        if not through:
+            return through
+    return True
+
+
+def _given_in_branches(
+    given: Sequence[Assignment],
+    inside: Sequence[Assignment],
+    statement: Node,
+    found: list[Assignment],
+    conditions: list[Node],
+) -> bool | None:
+    condition, yes = statement.child_by_field_name("condition"), statement.child_by_field_name("consequence")
+    no = statement.child_by_field_name("alternative")
+    if condition is None or yes is None or any(contains(condition, each.node) for each in inside):
+        return None
+    conditions.append(bare(condition))
+    passed = no is None
+    for branch in (yes, no.named_children[-1] if no is not None and no.named_children else None):
+        last = branch
+        if branch is not None and branch.type == "compound_statement":
+            last = branch.named_children[-1] if branch.named_children else branch
+        if branch is None or (last is not None and last.type in _LEAVES):
+            continue  # Who leaves there does not come behind it.
+        through = _given_last(given, [branch], found, conditions)
+        if through is None:
+            return None
+        passed = passed or through
+    return passed
+
+
+@dataclass(frozen=True, eq=False)
+class Function(Facts):
+    """A function with a body. `head` is what stands in front of its name, `parameters` are names ("" for none)."""
+
+    source: Cpp
+    name: bytes
+    head: bytes
+    parameters: tuple[bytes, ...]
+    node: Node
+    body: Node
+
+    @cached_property
+    def kernel(self) -> bool:
+        """Whether it is launched by the host."""
+        return b"__global__" in self.head
+
+    @cached_property
+    def shared_words(self) -> frozenset[bytes]:
+        """The macros that may stand for `__shared__` in the function."""
+        return frozenset()
+
+    @cached_property
+    def packed(self) -> bool:
+        """Whether the last parameter is a pack, which takes all arguments that are left."""
+        behind = self.node.start_byte + len(self.head) + len(self.name)
+        return _PACK.search(self.source.code, behind, self.body.start_byte) is not None
+
+    def takes(self, count: int) -> bool:
+        """Whether a call with so many arguments may be of the function: some need not be given."""
+        return count <= len(self.parameters) or self.packed
+
+    def passed(self, given: Sequence[_Given], position: int) -> Sequence[_Given]:
+        """Return those of the arguments `given` that the parameter at `position` stands for."""
+        last = self.packed and position == len(self.parameters) - 1
+        return given[position:] if last else given[position : position + 1]
+
+    @cached_property
+    def template_parameters(self) -> frozenset[bytes]:
+        """The words in what templates say in front of the function, or of a class around it: its parameters' names."""
+        found: set[bytes] = set()
+        outer = self.node.parent
+        while outer is not None:
+            given = outer.child_by_field_name("parameters") if outer.type == "template_declaration" else None
+            found.update(re.findall(rb"[A-Za-z_]\w*", self.text(given)) if given is not None else ())
+            outer = outer.parent
+        return frozenset(found)
+
+    def text(self, node: Node) -> bytes:
+        """The code of `node`, comments blanked; of a member, without blanks around the sign in front of its name."""
+        text = self.source.code[node.start_byte : node.end_byte]
+        return _AROUND_MEMBER.sub(rb"\1", text) if node.type == "field_expression" else text
+
+    def takes_reference(self, position: int) -> bool:
+        """Whether the parameter at `position` is a reference through which the function may change what it is given."""
+        name = self.parameters[position] if position < len(self.parameters) else b""
+        head = self.source.code[self.node.start_byte + len(self.head) : self.body.start_byte]
+        # Most take none, and each name is a pattern of its own, which takes long to make.
+        declared = re.search(rb"([^,(]*)&\s*" + name + rb"\b", head) if name and b"&" in head else None
+        return declared is not None and b"const" not in declared[1].split()
+
+    def mentions(self, pattern: re.Pattern[bytes]) -> bool:
+        """Whether the body has a match: what to ask before walking through its tree."""
+        return pattern.search(self.source.code, self.body.start_byte, self.body.end_byte) is not None
+
+    def calls(self, wanted: re.Pattern[bytes] | AbstractSet[bytes] | None = None) -> Iterator[Call]:
+        """Yield the calls in the body, in order; only of names that are `wanted`, or that it matches whole."""
+        matches = (
+            bool if wanted is None else wanted.fullmatch if isinstance(wanted, re.Pattern) else wanted.__contains__
+        )
+        for start, name in self._names_called:
+            if matches(name):
+                if start not in self._calls:
+                    node = call_of(self.body.descendant_for_byte_range(start, start + len(name)))
+                    self._calls[start] = None if node is None else Call(self, name, node, arguments(node))
+                call = self._calls[start]
+                if call is not None:
+                    yield call
+
+    @cached_property
+    def _calls(self) -> dict[int, Call | None]:
+        """Those that were asked for, by where their names stand; None for what is no call."""
+        return {}
+
+    @cached_property
+    def _names_called(self) -> tuple[tuple[int, bytes], ...]:
+        found = _CALLED.finditer(self.source.code, self.body.start_byte, self.body.end_byte)
+        return tuple((match.start(1), match[1]) for match in found if match[1] not in _NO_CALLS)
+
+    @cached_property
+    def called(self) -> frozenset[bytes]:
+        """The names that may be called in the body: what to ask before looking for calls in its tree."""
+        return frozenset(name for _, name in self._names_called)
+
+    @cached_property
+    def _exits(self) -> tuple[Node, ...]:
+        return tuple(statements(self.body, _EXITS)) if self.mentions(_EXIT) else ()
+
+    @cached_property
+    def tangled(self) -> bool:
+        """Whether it is nested deeper, or left at more places, than is followed, as only generated code is.
+
+        A chain of 256 `else if` is, or a switch of 512 cases. What decides whether a thread comes to a place in it is
+        not to be asked then: each of its places would be compared with each way out.
+        """
+        nests = _NESTS.finditer(self.source.code, self.body.start_byte, self.body.end_byte)
+        may_be = next(islice(nests, _DEEPEST // 2, None), None) is not None or self.mentions(_LONG)
+        return may_be and (len(self._exits) >= _DEEPEST or depth(self.body) > _DEEPEST)
+
+    @cached_property
+    def returns(self) -> tuple[Node, ...]:
+        """The `return` statements, in order."""
+        return tuple(each for each in self._exits if each.type == "return_statement")
+
+    @cached_property
+    def _loops(self) -> dict[int, Node | None]:
+        """The loops around those of the exits that were asked about."""
+        return {}
+
+    @cached_property
+    def locals(self) -> Locals:
+        """Its parameters and variables, and what they are given."""
+        return _locals(self)
+
+    def conditions(self, node: Node, until: Node | None = None) -> Iterator[Condition]:
+        """Yield what decides whether a thread of the function comes to `node`, the innermost first.
+
+        Up to the body of the function, or the statement `until`. Earlier statements that threads leave by are not
+        among them; see `exits_before`.
+        """
+        if until is None:
+            path = self._path(node)
+            known = self._conditions
+            # Those of what is around it, and one more perhaps.
+            first = next((i for i in range(len(path) - 1, -1, -1) if path[i].id in known), 0)
+            found = known.setdefault(path[first].id, ()) if path else ()
+            for outer, inner in pairwise(path[first:]):
+                own = _condition(outer, inner)
+                found = known[inner.id] = found if own is None else (own, *found)
+            yield from found
+        else:
+            yield from self._find_conditions(node, until)
+
+    @cached_property
+    def _conditions(self) -> dict[int, tuple[Condition, ...]]:
+        """Those of the places that were asked about, and of what is around them."""
+        return {}
+
+    def around(self, node: Node) -> Sequence[Node]:
+        """Return what is around a node of the body, the innermost first and the body last; nothing for other nodes."""
+        return self._path(node)[-2::-1]
+
+    def _path(self, node: Node) -> list[Node]:
+        """The nodes from the body to `node`; empty for one outside.
+
+        Down from the body, as each node finds its parent from the root of the tree, and on from what the last one that
+        was asked about has in common with it: in deep nesting, places are asked about one behind the other.
+        """
+        path = self._last_path
+        # One of the same extent may be inside of it.
+        while len(path) > 1 and (not contains(path[-1], node) or contains(node, path[-1])):
+            path.pop()
+        while path[-1] != node:
+            following = path[-1].child_with_descendant(node)
+            if following is None:
+                return []
+            path.append(following)
+        return list(path)
+
+    @cached_property
+    def _last_path(self) -> list[Node]:
+        return [self.body]
+
+    def _find_conditions(self, node: Node, until: Node | None) -> Iterator[Condition]:
+        path = self._path(node)
+        for outer, inner in zip(path[-2::-1], path[:0:-1], strict=True):
+            if inner == until:
+                return
+            found = _condition(outer, inner)
+            if found is not None:
+                yield found
+
+    def exits_before(self, node: Node) -> Iterator[Node]:
+        """Yield the `return`, `break`, `continue` and `goto` by which a thread may not come to `node`.
+
+        They are those before it, and in a loop that `node` is in those behind it too; a `break` or `continue` counts
+        if the loop that it is for has `node` in it.
+        """
+        for statement in self._exits:
+            if statement.start_byte <= node.start_byte < statement.end_byte:
+                continue
+            if statement.id not in self._loops:
+                self._loops[statement.id] = _loop_of(statement, self.body)
+            loop = self._loops[statement.id]
+            if statement.type in ("break_statement", "continue_statement"):
+                if loop is None or not contains(loop, node):
+                    continue
+            elif statement.start_byte > node.start_byte and not _shared_loop(loop, node):
+                continue
+            if not exclusive(statement, node):
+                yield statement
+
+
+def exits_past(function: Function, node: Node, start: int) -> Iterator[Node]:
+    """Yield the `break`, `continue` and `goto` by which a thread may miss `node`, and go on.
+
+    Only those behind which there is still what is declared at `start`, and may be compared with other threads'.
+    """
+    for statement in function.exits_before(node):
+        if statement.type == "goto_statement":
+            if comes_by_label(function, statement, node) is not None:
+                yield statement
+            continue
+        loop = _loop_of(statement, function.body)
+        if statement.type == "return_statement" or loop is None:
+            continue
+        body = loop.child_by_field_name("body")
+        # A `continue` misses nothing behind the loop's body, and who has left a loop is not in it.
+        if statement.type == "continue_statement" and body is not None and not contains(body, node):
+            continue
+        if statement.type == "break_statement" and start >= loop.start_byte:
+            continue
+        yield statement
+
+
+def functions(source: Cpp) -> tuple[Function, ...]:
+    """Return all functions with a body in the file, of the host too, in order."""
+    return source.fact(_functions)
+
+
+def function_at(source: Cpp, offset: int) -> Function | None:
+    """Return the function that has `offset` in its body."""
+    found = functions(source)
+    i = bisect_right(found, offset, key=lambda function: function.body.start_byte) - 1
+    return found[i] if i >= 0 and offset < found[i].body.end_byte else None
+
+
+def called_name(call: Node, code: bytes) -> bytes:
+    """Return the name that a call expression calls, without namespace, object and template arguments; b"" if none."""
+    node = call.child_by_field_name("function")
+    while node is not None:
+        if node.type in _NAMES:
+            return _name(code, node)
+        following = node.child_by_field_name("name") or node.child_by_field_name("field")
+        if following is None and node.type == "dependent_name" and node.named_children:
+            following = node.named_children[-1]
+        node = following
+    return b""
+
+
+def _name(code: bytes, node: Node) -> bytes:
+    """Return a name; of an operator's, `operator ()` is `operator()`."""
+    name = code[node.start_byte : node.end_byte]
+    return _AROUND_SIGNS.sub(b"", name) if node.type == "operator_name" else name
+
+
+def arguments(call: Node) -> tuple[Node, ...]:
+    """Return the arguments of a call expression."""
+    given = call.child_by_field_name("arguments")
+    return tuple(given.named_children) if given is not None else ()
+
+
+def is_method(function: Function) -> bool:
+    if b"::" in function.head:
+        return True
+    outer = function.node.parent
+    while outer is not None and outer.type not in ("struct_specifier", "class_specifier"):
+        outer = outer.parent
+    return outer is not None
+
+
+def nodes(node: Node, kinds: frozenset[str] | None = None) -> Iterator[Node]:
+    """Yield `node` and all named nodes in it, or those of some named kinds, in order, each before what is in it."""
+    # A cursor makes no lists of children.
+    cursor = node.walk()
+    inwards, onwards, outwards = cursor.goto_first_child, cursor.goto_next_sibling, cursor.goto_parent
+    while True:
+        current = cursor.node
+        if current is not None and (current.is_named if kinds is None else current.type in kinds):
+            yield current
+        if inwards():
+            continue
+        while not onwards():
+            if not outwards():
+                return
+
+
+def comes_by_label(function: Function, leaving: Node, node: Node) -> bool | None:
+    """Whether lanes that take an exit come to a place: a `goto` to a label before it, behind which others do not come.
+
+    None where both do.
+    """
+    label = _label(function, leaving)
+    if label is None or not leaving.start_byte < label.start_byte <= node.start_byte:
+        return False
+    before = label.prev_named_sibling
+    if before is None or before.type not in _EXITS:
+        return None
+    over = _label(function, before)
+    return None if over is not None and over.start_byte <= node.start_byte else True
+
+
+def _label(function: Function, leaving: Node) -> Node | None:
+    """The statement that a `goto` goes to."""
+    if leaving.type != "goto_statement" or not leaving.named_children:
+        return None
+    name = function.text(leaving.named_children[0])
+    for node in nodes(function.body):
+        if node.type == "labeled_statement" and function.text(node.named_children[0]) == name:
+            return node
+    return None
+
+
+def exclusive(one: Node, other: Node) -> bool:
+    """Whether a thread that comes to one of two places cannot come to the other before it comes there again.
+
+    So it is with the two sides of an `if`, and of an `#if`, of which a compilation has one; the cases of a `switch` may
+    fall through.
+    """
+    outer = one.parent
+    inner = one
+    while outer is not None and not contains(outer, other):
+        inner, outer = outer, outer.parent
+    if outer is not None and outer.type in CONDITIONALS:
+        alternative = outer.child_by_field_name("alternative")
+        return alternative is not None and contains(alternative, one) != contains(alternative, other)
+    if outer is None or outer.type != "if_statement":
+        return False
+    condition = outer.child_by_field_name("condition")
+    return not (condition is not None and (contains(condition, one) or contains(condition, other))) and inner != outer
+
+
+def device_macros(source: Cpp) -> frozenset[bytes]:
+    """The macros of the file that stand for `__device__` or `__global__`, with other words perhaps."""
+    return frozenset(name for name, _ in source.fact(_device_macros))
+
+
+def kernel_macros(source: Cpp) -> frozenset[bytes]:
+    """The macros of the file that stand for `__global__`, with other words perhaps, wherever they are defined."""
+    found = source.fact(_device_macros)
+    return frozenset(name for name, text in found if b"__global__" in text) - {
+        name for name, text in found if b"__global__" not in text
+    }
+
+
+def shared_macros(source: Cpp) -> frozenset[bytes]:
+    """The macros of the file that stand for `__shared__`, with other words perhaps."""
+    if b"__shared__" not in source.text or b"define" not in source.words:
+        return frozenset()
+    found = (match for match in DEFINE.finditer(source.code) if not match[2])
+    return frozenset(match[1] for match in found if _SHARED.fullmatch(match[3]))
+
+
+def _device_macros(source: Cpp) -> tuple[tuple[bytes, bytes], ...]:
+    return tuple(
+        (match[1], match[3])
+        for match in DEFINE.finditer(source.code)
+        if not match[2] and DEVICE.search(match[3]) and b"(" not in match[3].replace(b"__attribute__((", b"")
+    )
+
+
+def _functions(source: Cpp) -> tuple[Function, ...]:
+    found = []
+    stack = [source.tree.root_node]
+    while stack:
+        node = stack.pop()
+        if node.type == "function_definition":
+            function = _function(source, node)
+            if function is not None:
+                found.append(function)
+        elif node.type in _HOLDS_FUNCTIONS:
+            stack.extend(node.named_children)
+    return tuple(sorted(found, key=lambda function: function.body.start_byte))
+
+
+def _function(source: Cpp, node: Node) -> Function | None:
+    body = node.child_by_field_name("body")
+    declarator = node.child_by_field_name("declarator")
+    if declarator is not None and declarator.type == "operator_cast":
+        return _conversion(source, node, declarator, body)
+    while declarator is not None and declarator.type != "function_declarator":
+        declarator = declarator.child_by_field_name("declarator") or next(
+            (child for child in declarator.named_children if child.type.endswith("_declarator")), None
+        )
+    if body is None or declarator is None or body.type != "compound_statement":
+        return None
+    name = declarator.child_by_field_name("declarator")
+    while name is not None and name.type not in _NAMES:
+        name = name.child_by_field_name("name")
+    if name is None:
+        return None
+    given = declarator.child_by_field_name("parameters")
+    parameters = [child for child in given.named_children if child.type.endswith("declaration")] if given else []
+    code = source.code
+    return Function(
+        source,
+        _name(code, name),
+        code[node.start_byte : name.start_byte],
+        tuple(declared_name(parameter, code) for parameter in parameters),
+        node,
+        body,
+    )
+
+
+def _conversion(source: Cpp, node: Node, declarator: Node, body: Node | None) -> Function | None:
+    """`operator int() const { … }`"""
+    type_ = declarator.child_by_field_name("type")
+    if body is None or type_ is None or body.type != "compound_statement":
+        return None
+    name = source.code[declarator.start_byte : type_.end_byte]
+    return Function(source, name, source.code[node.start_byte : declarator.start_byte], (), node, body)
+
+
+def declared_name(node: Node, code: bytes) -> bytes:
+    """The name that a declaration or declarator declares."""
+    declarator: Node | None = node
+    while declarator is not None and declarator.type not in ("identifier", "field_identifier"):
+        inner = declarator.child_by_field_name("declarator")
+        if inner is None and declarator.type.endswith("_declarator"):
+            inner = next(
+                (child for child in declarator.named_children if child.type.endswith(("_declarator", "identifier"))),
+                None,
+            )
+        declarator = inner
+    return code[declarator.start_byte : declarator.end_byte] if declarator is not None else b""
+
+
+def _locals(function: Function) -> Locals:
+    code = function.source.code
+    start, end = function.node.start_byte, function.node.end_byte
+    variables = [Variable(name, start, end) for name in function.parameters if name]
+    shared: set[Variable] = set()
+    # Arrays of a thread's own; what is stored through a pointer is not the pointer.
+    arrays: set[Variable] = set()
+    given: list[tuple[Node, Node, tuple[Node, ...]]] = []
+    assignments: list[Assignment] = []
+    for node in nodes(function.body, _GIVES):
+        kind = node.type
+        if kind == "declaration":
+            scope = node.parent
+            for each in node.children_by_field_name("declarator"):
+                value = each.child_by_field_name("value")
+                if (
+                    value is not None
+                    and value.type == "argument_list"
+                    and not _VALUE_TYPE.search(code, node.start_byte, each.start_byte)
+                ):
+                    value = None  # Of what a constructor makes of its arguments nothing is known.
+                variable = Variable(declared_name(each, code), each.start_byte, scope.end_byte if scope else end)
+                variables.append(variable)
+                if b"__shared__" in code[node.start_byte : each.start_byte] or (
+                    function.shared_words and word_before(code, node.start_byte) in function.shared_words
+                ):
+                    shared.add(variable)
+                elif b"[" in code[each.start_byte : value.start_byte if value else each.end_byte]:
+                    arrays.add(variable)
+                assignments.append(Assignment(node, variable, (value,) if value is not None else (), True))
+        elif kind == "for_range_loop":
+            # `for (int x : values)`
+            element, right = node.child_by_field_name("declarator"), node.child_by_field_name("right")
+            name = declared_name(element, code) if element is not None else b""
+            if element is not None and right is not None and name:
+                variable = Variable(name, element.start_byte, node.end_byte)
+                variables.append(variable)
+                assignments.append(Assignment(node, variable, (right,), True))
+        elif kind == "assignment_expression":
+            left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
+            if left is not None and right is not None:
+                given.append((node, left, (right,)))
+            # A node finds its parent from the root: only one behind a parenthesis is asked for its own.
+            opening = code.rfind(b"(", start, node.start_byte)
+            loop = node.parent if opening >= 0 and not code[opening + 1 : node.start_byte].strip() else None
+            if left is not None and loop is not None and loop.child_by_field_name("initializer") == node:
+                # `for (i = 0; …)`: what i was before does not matter in the loop.
+                variables.append(Variable(declared_name(left, code), node.start_byte, loop.end_byte))
+        elif kind == "update_expression" and node.named_children:
+            given.append((node, node.named_children[0], ()))
+        elif kind == "call_expression":
+            # `f(&x, y)` may put something into x.
+            passed = arguments(node) if b"&" in code[node.start_byte : node.end_byte] else ()
+            for each in passed:
+                if each.type == "pointer_expression" and code[each.start_byte : each.start_byte + 1] == b"&":
+                    given.extend((node, x, tuple(y for y in passed if y != each)) for x in each.named_children)
+    found = Locals(tuple(variables), frozenset(shared), ())
+    for node, target, values in given:
+        name, indices = _target(target, code)
+        changed = found.named(name, target.start_byte)
+        if changed is not None and (changed in arrays or not indices):
+            assignments.append(Assignment(node, changed, (*values, *indices), False))
+    return Locals(found.variables, found.shared, tuple(assignments))
+
+
+def _target(node: Node, code: bytes) -> tuple[bytes, tuple[Node, ...]]:
+    """The variable that an assignment to `node` changes, a part of it perhaps, and the indices of the part."""
+    indices: list[Node] = []
+    current: Node | None = node
+    while current is not None:
+        if current.type == "identifier":
+            return code[current.start_byte : current.end_byte], tuple(indices)
+        sign = current.child_by_field_name("operator")
+        if current.type == "pointer_expression" or (sign is not None and sign.type == "->"):
+            return b"", ()  # What it points to is not the variable.
+        if current.type == "subscript_expression":
+            given = current.child_by_field_name("indices")
+            indices += given.named_children if given is not None else []
+        current = current.child_by_field_name("argument") or (
+            current.named_children[0] if current.type == "parenthesized_expression" and current.named_children else None
+        )
+    return b"", ()
+
+
+def call_of(name: Node | None) -> Node | None:
+    """Return the call expression whose function is named by `name`."""
+    node = name
+    while node is not None and node.parent is not None:
+        parent = node.parent
+        if parent.type == "call_expression":
+            return parent if parent.child_by_field_name("function") == node else None
+        if parent.type not in (
+            "template_function",
+            "qualified_identifier",
+            "field_expression",
+            "dependent_name",
+            "template_method",
+        ):
+            return None
+        # The object in front of `.` and the arguments of a template are not what is called.
+        if node not in (parent.child_by_field_name("name"), parent.child_by_field_name("field")) and (
+            parent.type != "dependent_name"
+        ):
+            return None
+        node = parent
+    return None
+
+
+def _condition(outer: Node, inner: Node) -> Condition | None:
+    """What `outer` asks of a thread before it comes to its part `inner`."""
+    kind = outer.type
+    if kind in ("if_statement", "conditional_expression", "while_statement", "do_statement", "for_statement"):
+        expression = outer.child_by_field_name("condition")
+        if expression is None or expression == inner:
+            return None
+        if kind == "for_statement" and outer.child_by_field_name("initializer") == inner:
+            return None
+        return Condition(bare(expression), outer, outer.child_by_field_name("alternative") != inner)
+    if kind == "switch_statement":
+        expression = outer.child_by_field_name("condition")
+        return None if expression is None or expression == inner else Condition(bare(expression), outer, None)
+    if kind == "for_range_loop":
+        expression = outer.child_by_field_name("right")
+        return None if expression is None or expression == inner else Condition(expression, outer, None)
+    if kind == "binary_expression" and outer.child_by_field_name("right") == inner:
+        operator, left = outer.child_by_field_name("operator"), outer.child_by_field_name("left")
+        if operator is not None and left is not None and operator.type in ("&&", "||", "and", "or"):
+            return Condition(left, outer, operator.type in ("&&", "and"))
+    return None
+
+
+def operator_of(node: Node, code: bytes) -> str:
+    """Return the operator of an expression as it is written, "" if it has none.
+
+    The type of its node is the other one of `<` and `>` at times: see `Cpp.tree`.
+    """
+    sign = node.child_by_field_name("operator")
+    return code[sign.start_byte : sign.end_byte].decode("ascii", "replace") if sign is not None else ""
+
+
+def bare(node: Node) -> Node:
+    """An expression without the parentheses that the statement needs."""
+    if node.type in ("condition_clause", "parenthesized_expression") and len(node.named_children) == 1:
+        return node.named_children[0]
+    return node
+
+
+def statements(body: Node, kinds: frozenset[str]) -> Iterator[Node]:
+    """The nodes of such kinds in `body`, in order, outside of lambdas."""
+    stack = [body]
+    while stack:
+        node = stack.pop()
+        if node.type in kinds:
+            yield node
+        if node.type.endswith("expression"):
+            continue
+        stack.extend(reversed(node.named_children))
+
+
+def depth(node: Node) -> int:
+    """How many levels of nodes are in each other in `node`."""
+    cursor = node.walk()
+    most = now = 0
+    while True:
+        if cursor.goto_first_child():
+            now += 1
+            most = max(most, now)
+            continue
+        while not cursor.goto_next_sibling():
+            if not cursor.goto_parent():
+                return most
+            now -= 1
+
+
+def _loop_of(node: Node, body: Node) -> Node | None:
+    """The innermost loop (or, for a `break`, `switch`) around a statement."""
+    ends = LOOPS | {"switch_statement"} if node.type == "break_statement" else LOOPS
+    outer = node.parent
+    while outer is not None and outer != body:
+        if outer.type in ends:
+            return outer
+        outer = outer.parent
+    return None
+
+
+def _shared_loop(loop: Node | None, node: Node) -> bool:
+    """Whether `loop`, or one around it, has `node` in it too."""
+    while loop is not None:
+        if loop.type in LOOPS and contains(loop, node):
+            return True
+        loop = loop.parent
+    return False
+
+
+def contains(outer: Node, inner: Node) -> bool:
+    """Whether `inner` stands in `outer`, or is it."""
+    return outer.start_byte <= inner.start_byte and inner.end_byte <= outer.end_byte

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cooperative groups in device code: which expressions are groups of lanes, and of how many."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from hipport.analysis.built_ins import LANES as WARP
+from hipport.analysis.functions import Function, arguments
+from hipport.syntax.cpp import Cpp
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+#: Methods and functions that the lanes of a group call together.
+COLLECTIVE = re.compile(
+    rb"shfl(?:_up|_down|_xor)?|any|all|ballot|match_a(?:ny|ll)|sync|wait(?:_prior)?|reduce|(?:in|ex)clusive_scan|"
+    rb"labeled_partition|binary_partition|invoke_one_broadcast"
+)
+#: Functions that make a group of those lanes that are there, or that say the same.
+FOUND_OUT = re.compile(rb"coalesced_threads|labeled_partition|binary_partition")
+
+# Only groups of lanes have these.
+_SHUFFLES = re.compile(rb"shfl(?:_up|_down|_xor)?|ballot|match_a(?:ny|ll)")
+_SPACE = rb"(?:\w+\s*::\s*)*"
+_MADE = re.compile(rb"\b(\w+)\s*(?:=|\(|\{)\s*" + _SPACE + rb"tiled_partition\s*<\s*(\w+)\s*>")
+_TILE = re.compile(rb"\bthread_block_tile\s*<\s*(\w+)[^;(){}]*?>\s*(?:const\b\s*)?&?\s*(\w+)")
+_LANES = re.compile(
+    rb"\b(?:coalesced|thread)_group\b\s*(?:const\b\s*)?&?\s*(?P<typed>\w+)|\b(?P<made>\w+)\s*(?:=|\(|\{)\s*" + _SPACE +
+    rb"(?:coalesced_threads|labeled_partition|binary_partition|tiled_partition\s*\()"
+)  # fmt: skip
+_BLOCKS = re.compile(
+    rb"\b(?:thread_block|grid_group|multi_grid_group|cluster_group)\b\s*(?:const\b\s*)?&?\s*(?P<typed>\w+)|"
+    rb"\b(?P<made>\w+)\s*(?:=|\(|\{)\s*" + _SPACE + rb"this_(?:thread_block|grid|multi_grid|cluster)\b"
+)
+_ALIKE = re.compile(rb"labeled_partition|binary_partition")
+_PARTITION = re.compile(rb"\btiled_partition<(\w+)>\(")
+# What the group `@` is made by or declared as: a tile of so many lanes, those that are there, those that are alike.
+_MADE_OR_DECLARED = re.compile(
+    rb"\b@\s*(?:=|\(|\{)\s*(?:\w+\s*::\s*)*(?:tiled_partition\s*(?:<\s*(?P<tile>\w+)|\([^;,]*,\s*(?P<given>\w+)\s*\))|"
+    rb"(?P<there>coalesced_threads)|(?P<alike>labeled_partition|binary_partition))|"
+    rb"\bthread_block_tile\s*<\s*(?P<typed>\w+)[^;(){}]*?>\s*(?:const\b\s*)?&?\s*@\b"
+)
+_CALLED = frozenset(("identifier", "qualified_identifier", "template_function", "field_expression"))
+_WORD = re.compile(rb"[A-Za-z_]\w*")
+
+
+def called(function: Function, name: Node) -> tuple[Node | None, int]:
+    """Return the group whose lanes call a collective by `name`, and how many they are at most; 0 if none."""
+    method = name.parent if name.parent is not None and name.parent.type == "field_expression" else None
+    call: Node | None = method or name
+    while call is not None and call.type in _CALLED:
+        call = call.parent
+    given = arguments(call) if call is not None and call.type == "call_expression" else ()
+    if method is not None:
+        group = method.child_by_field_name("argument")
+        # A vector or tensor has any() and all(), without an argument.
+        if group is None or (not given and function.text(name) in (b"any", b"all")):
+            return None, 0
+        return group, _size(function, group, function.text(name), method=True)
+    return (given[0], _size(function, given[0], function.text(name), method=False)) if given else (None, 0)
+
+
+def least(function: Function, group: bytes) -> int | None:
+    """Return how many neighbouring lanes a group has at least, of those that are there; None if it is not seen.
+
+    `group` is an expression of the function.
+    """
+    text = b"".join(group.split())
+    if _ALIKE.search(text):
+        return 1
+    made = _PARTITION.search(text)
+    if made:
+        return _at_least(made[1])
+    if not _WORD.fullmatch(text):
+        return None
+    pattern = re.compile(_MADE_OR_DECLARED.pattern.replace(b"@", re.escape(text)))
+    code = function.source.code
+    found = list(pattern.finditer(code, function.node.start_byte, function.node.end_byte)) or list(
+        pattern.finditer(code)
+    )
+    return min((_of(match) for match in found), default=None)
+
+
+def _of(match: re.Match[bytes]) -> int:
+    if match["alike"]:
+        return 1
+    return WARP if match["there"] else _at_least(match["tile"] or match["given"] or match["typed"])
+
+
+def _at_least(size: bytes) -> int:
+    return min(int(size), WARP) if size.isdigit() else 1
+
+
+def _size(function: Function, group: Node, name: bytes, method: bool) -> int:
+    text = b"".join(function.text(group).split())
+    tile = _PARTITION.search(text)
+    if tile:
+        return _number(function.source, tile[1])
+    words = _WORD.findall(text)
+    if any(FOUND_OUT.fullmatch(word) or word == b"tiled_partition" for word in words):
+        return WARP
+    if not words or b"this_" in text:
+        return 0
+    span = (function.node.start_byte, function.node.end_byte)
+    known = function.source.fact(_of_functions)
+    if span not in known:
+        known[span] = _declared(function.source.code, *span)
+    found = known[span].get(words[-1])
+    if found is None:
+        found = function.source.fact(sizes).get(words[-1])
+    if found is not None:
+        return max((_number(function.source, size) for size in found), default=0)
+    if not method:
+        return 0
+    # A parameter whose type is one of a template, or what another file declares.
+    return WARP if _SHUFFLES.fullmatch(name) or words[-1] in function.parameters else 0
+
+
+def _number(source: Cpp, size: bytes) -> int:
+    return min(int(size), WARP) if size.isdigit() else WARP
+
+
+def sizes(source: Cpp) -> dict[bytes, set[bytes]]:
+    """Return how many lanes groups have, as it is written, by their names; nothing for blocks and grids."""
+    return _declared(source.code, 0, len(source.code))
+
+
+def _of_functions(source: Cpp) -> dict[tuple[int, int], dict[bytes, set[bytes]]]:
+    """What `_declared` tells of the functions that were asked for, by where they are: once, not for each method."""
+    return {}
+
+
+def _declared(code: bytes, start: int, end: int) -> dict[bytes, set[bytes]]:
+    """The sizes of the groups of lanes by the names that they have there; none for blocks and grids."""
+    found: dict[bytes, set[bytes]] = {}
+    for match in _BLOCKS.finditer(code, start, end):
+        found.setdefault(match["typed"] or match["made"], set())
+    for match in _MADE.finditer(code, start, end):
+        found.setdefault(match[1], set()).add(match[2])
+    for match in _TILE.finditer(code, start, end):
+        found.setdefault(match[2], set()).add(match[1])
+    for match in _LANES.finditer(code, start, end):
+        found.setdefault(match["typed"] or match["made"], set()).add(b"32")
+    return found

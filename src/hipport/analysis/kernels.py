@@ -1,0 +1,812 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Control flow and data flow of device code: the call graph, control dependence, and which values are varying.
+
+Computed on syntax trees, by names, over the files that are connected by includes. It is a view for passes that look for
+divergent threads, not a compiler's: an overload set is one function, a parameter is what any caller gives, a variable
+is its reaching definition or otherwise any of its definitions, and a macro is what its text mentions. A value of which
+nothing is known is taken to be uniform, so that a pass reports what it can show.
+
+    kernels = Kernels.of(project)
+    for function in kernels.functions(source):
+        for call in function.calls(): ...
+        for condition in function.conditions(node):
+            kernels.agreement(function, condition.expression) >= BLOCK  # uniform: the same for all threads of the block
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import product
+from operator import itemgetter
+from pathlib import PurePath
+from typing import TYPE_CHECKING, TypeVar
+
+from hipport.analysis import group_types, template_arguments
+from hipport.analysis.block_shapes import Block, shapes
+from hipport.analysis.built_ins import BY_BLOCK, BY_THREAD, BY_WARP, GIVEN, LAYERS, OTHER_DIMENSIONS, RANK, WARP_SIZES
+from hipport.analysis.constant_values import WORKED_OUT
+from hipport.analysis.functions import (
+    DEFINE,
+    DEVICE,
+    Call,
+    Function,
+    Variable,
+    arguments,
+    bare,
+    called_name,
+    device_macros,
+    functions,
+    is_method,
+    kernel_macros,
+    nodes,
+    operator_of,
+    shared_macros,
+)
+from hipport.analysis.macros import Macro, Mentioning, calls, defined, expanded, loops
+from hipport.analysis.prototypes import prototypes
+from hipport.analysis.uniformity import BLOCK, WARP, Agreements, CallInMacro, Form, Numbering
+from hipport.analysis.word_index import Holders
+from hipport.core.edits import Span
+from hipport.core.facts import Facts
+from hipport.program.project import Component, Project
+from hipport.syntax.cpp import Cpp
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+#: A lane stores, all do an atomic operation on that, and the lane loads. `~`: white space, as macros have it.
+LED = re.compile(
+    rb"if(?<!\wif)~\((?P<who>[^;{}]*)\)~(?:\{~)?(?:\*~(?P<at>\w+)|(?P<element>\w+~\[[^;{}\[\]]*\]))~=(?!=)[^;{}]*;~(?:\}~)?"
+    rb"(?P<atomic>(?:\w+::)*atomic[A-Z]\w*~\(~(?:(?P=at)|&~(?P=element))~,[^;{}]*;)~"
+    rb"(?P<load>if~\((?P=who)\)~(?:\{~)?[^;{}]*(?:\*~(?P=at)\b|(?P=element)))".replace(b"~", rb"(?:\s|\\\r?\n)*")
+)
+T = TypeVar("T")
+# `\bconst` in a form that a search finds by its first letter, many times as fast.
+_CONSTANT = re.compile(rb"c(?<!\wc)onst(?:expr)?\b[\w\s]*?\b(\w+)\s*=\s*(\d+)[uUlL]*\s*[;,]")
+# Behind the name of a function that is defined; behind braces that are no body.
+_PARAMETERS = re.compile(rb"(?:\s|\\)*(?:<[^;{}]*>(?:\s|\\)*)?\(")
+_GOES_ON = frozenset(
+    (b"{", b",", b")", b":", b".", b"-", b"=", b"(", b">", b"<", b"&", b"|", b"*", b"?", b"+", b"/", b"]")
+)
+_MOST_NUMBERS = 64
+_WORD = re.compile(rb"[A-Za-z_]\w*")
+_NAMED = re.compile(rb"(?:::)?\s*(?:[A-Za-z_]\w*\s*::\s*)*([A-Za-z_]\w*)")
+_NUMBER = re.compile(rb"\(*\s*(0[xX][0-9a-fA-F]+|\d+)[uUlL]*\s*\)*")
+
+
+class _Index:
+    """The functions of a component by names that `names` tells of a function.
+
+    A file whose words a name is not among has none for it, and is not parsed for it.
+    """
+
+    def __init__(self, component: Component, names: Callable[[Function], Iterable[bytes]]) -> None:
+        self._names = names
+        self._waiting = [(i, source) for i, source in enumerate(component) if isinstance(source, Cpp)]
+        #: With the places of their files in the component: these are in order, within a file as they are written.
+        self._found: dict[bytes, list[tuple[int, Function]]] = {}
+
+    def named(self, name: bytes, functions: Callable[[Cpp], Iterable[Function]]) -> list[Function]:
+        """Return those for `name`, in order; `functions` tells those of a file."""
+        due = [each for each in self._waiting if name in each[1].words]
+        if due:
+            self._waiting = [each for each in self._waiting if name not in each[1].words]
+            for i, source in due:
+                for function in functions(source):
+                    for each in self._names(function):
+                        if each in source.words:
+                            self._found.setdefault(each, []).append((i, function))
+        found = self._found.get(name, [])
+        found.sort(key=itemgetter(0))
+        return [function for _, function in found]
+
+
+class _Known:
+    """What was worked out of the device code in files that belong together."""
+
+    def __init__(self, component: Component) -> None:
+        self.functions: dict[PurePath, tuple[Function, ...]] = {}
+        self.named = _Index(component, lambda function: (function.name,))
+        self.calling = _Index(component, lambda function: function.called)
+        self.definitions: dict[bytes, tuple[Function, ...]] = {}
+        self.elements: dict[bytes, bool] = {}
+        self.callers: dict[Function, tuple[Call, ...]] = {}
+        self.in_macros: dict[Function, tuple[CallInMacro, ...]] = {}
+        self.agreements: dict[bool, Agreements] = {}
+        self.agreed: dict[tuple[Function, int, bool], int] = {}
+        self.unknowns: dict[tuple[Function, Variable], bool] = {}
+        self.blocks: dict[Function, tuple[Block, ...] | None] = {}
+        self.assumed: dict[Function, dict[tuple[Numbering, int], None]] = {}
+        self.one_warp: dict[tuple[Function, int], bool] = {}
+        self.in_one_row: dict[Function, Node] = {}
+        self.reaches: dict[tuple[Function, re.Pattern[bytes]], bool] = {}
+        self.by_arguments: dict[Function, bool] = {}
+        self.differing: dict[tuple[Function, int, int, bool], bool] = {}
+        self.carriers: dict[re.Pattern[bytes], frozenset[bytes]] = {}
+
+
+class Kernels(Facts):
+    """What is known of the device code of a project; worked out when it is asked for, and kept."""
+
+    def __init__(self, project: Project) -> None:
+        self._project = project
+
+    @staticmethod
+    def of(project: Project) -> Kernels:
+        """Return what is known of `project`."""
+        return project.fact(Kernels)
+
+    def __getstate__(self) -> Project:
+        # Trees do not travel between processes.
+        return self._project
+
+    def __setstate__(self, project: Project) -> None:
+        self.__init__(project)  # type: ignore[misc]
+
+    def _known(self, source: Cpp) -> _Known:
+        return self._project.component(source).fact(_Known)
+
+    def files(self, source: Cpp) -> tuple[Cpp, ...]:
+        """Return the files that `source` is connected to, itself among them."""
+        return tuple(other for other in self._project.component(source) if isinstance(other, Cpp))
+
+    def together(self, source: Cpp, fact: Callable[[Component], T]) -> T:
+        """Return what is told of the files that `source` is connected to, worked out once."""
+        return self._project.component(source).fact(fact)
+
+    def functions(self, source: Cpp) -> tuple[Function, ...]:
+        """Return the functions of the file that run on the device, in order."""
+        known = self._known(source).functions
+        if source.path not in known:
+            macros = self._project.together(source, device_macros)
+            device = DEVICE.search(source.code) is not None or any(macro in source.code for macro in macros)
+            found = tuple(
+                function
+                for function in (functions(source) if device else ())
+                if DEVICE.search(function.head) or any(word in macros for word in re.findall(rb"\w+", function.head))
+            )
+            kernels = self._project.together(source, kernel_macros)
+            for function in found if kernels else ():
+                if not kernels.isdisjoint(re.findall(rb"\w+", function.head)):
+                    function.carry({"kernel": True})
+            shared = self._project.together(source, shared_macros)
+            for function in found if shared & source.words else ():
+                function.carry({"shared_words": shared})
+            known[source.path] = found
+        return known[source.path]
+
+    def definitions(self, source: Cpp, name: bytes) -> tuple[Function, ...]:
+        """Return the device functions called `name` in the files that `source` is connected to."""
+        known = self._known(source)
+        if name not in known.definitions:
+            known.definitions[name] = tuple(known.named.named(name, self.functions))
+        return known.definitions[name]
+
+    def may_have_elements(self, source: Cpp, name: bytes) -> bool:
+        """Whether a function called `name` that `source` is connected to may have elements of arrays in its body.
+
+        What to ask before `definitions`, for which the files with the name in them are parsed.
+        """
+        component = self._project.component(source)
+        known = component.fact(_Known).elements
+        if name not in known:
+            known[name] = any(
+                isinstance(other, Cpp) and name in other.words and _may_have_elements(other, name)
+                for other in component
+            )
+        return known[name]
+
+    def callers(self, function: Function) -> tuple[Call, ...]:
+        """Return the calls of the function, by its name, in device code that it is connected to."""
+        known = self._known(function.source)
+        if function not in known.callers:
+            known.callers[function] = tuple(
+                call
+                for caller in known.calling.named(function.name, self.functions)
+                if caller is not function
+                for call in caller.calls({function.name})
+                if function.takes(len(call.arguments))
+            )
+        return known.callers[function]
+
+    def called_at(self, function: Function) -> Iterator[tuple[Function, Node]]:
+        """Yield where the function is called, in macros, too: the caller and the place in it."""
+        yield from ((call.function, call.node) for call in self.callers(function))
+        yield from ((call.function, call.node) for call in self.calls_in_macros(function))
+
+    def calls_in_macros(self, function: Function) -> tuple[CallInMacro, ...]:
+        """Return the calls of the function that macros make in device code that it is connected to."""
+        known = self._known(function.source).in_macros
+        if function not in known:
+            known[function] = tuple(self._find_in_macros(function))
+        return known[function]
+
+    def _find_in_macros(self, function: Function) -> Iterator[CallInMacro]:
+        component = self._project.component(function.source)
+        macros = component.fact(Mentioning).of(function.name)
+        for source in component if macros else ():
+            if not isinstance(source, Cpp) or macros.isdisjoint(source.words):
+                continue
+            places = [(span, name) for span, name in source.names(macros) if source.directive(span.start) is None]
+            for caller in self.functions(source) if places else ():
+                if caller is function:
+                    continue
+                for span, name in places:
+                    if caller.body.start_byte <= span.start < caller.body.end_byte:
+                        yield from self._made_by(caller, span, name, function)
+
+    def _made_by(self, caller: Function, span: Span, macro: bytes, function: Function) -> Iterator[CallInMacro]:
+        source = caller.source
+        node = caller.body.descendant_for_byte_range(span.start, span.end)
+        if node is None or caller.locals.named(macro, span.start) is not None:
+            return
+        spans = source.given(span.end)
+        given = None if spans is None else [source.code[each.start : each.end] for each in spans]
+        for text in self.expanded(source, macro, given):
+            if function.name not in text:
+                continue
+            made = calls(text, function.name)
+            if made is None:
+                yield CallInMacro(caller, node, None)
+            for each in made or ():
+                if function.takes(len(each)):
+                    yield CallInMacro(caller, node, tuple(each))
+
+    def reaches(self, function: Function, pattern: re.Pattern[bytes]) -> bool:
+        """Whether the function calls what `pattern` matches whole, itself or through functions it calls."""
+        carriers = self.carriers(function.source, pattern)
+        if function.name not in carriers:
+            return False
+        known = self._known(function.source).reaches
+        key = (function, pattern)
+        if key not in known:
+            known[key] = False  # What a recursion finds here.
+            known[key] = any(True for _ in function.calls(pattern)) or any(
+                self.reaches(other, pattern)
+                for name in {call.name for call in function.calls(carriers)}
+                for other in self.definitions(function.source, name)
+            )
+        return known[key]
+
+    def carriers(self, source: Cpp, pattern: re.Pattern[bytes]) -> frozenset[bytes]:
+        """Return the names of all functions that may reach what `pattern` matches whole, by what is written in them.
+
+        Only files that have such names need be parsed for it.
+        """
+        component = self._project.component(source)
+        known = component.fact(_Known).carriers
+        if pattern not in known:
+            files = [other for other in component if isinstance(other, Cpp)]
+            wanted: set[bytes] = set().union(*(other.matched(pattern) for other in files))
+            found: set[bytes] = set()
+            holders = Holders(files)
+            #: Of the files that were asked: the names of the functions that call a name.
+            calling: dict[PurePath, dict[bytes, set[bytes]]] = {}
+            while wanted:
+                carriers = set()
+                for other in holders.of(wanted):
+                    if other.path not in calling:
+                        by_name = calling[other.path] = {}
+                        for function in self.functions(other):
+                            for name in function.called:
+                                by_name.setdefault(name, set()).add(function.name)
+                    by_name = calling[other.path]
+                    for name in wanted & by_name.keys():
+                        carriers |= by_name[name]
+                wanted = carriers - found
+                found |= carriers
+            known[pattern] = frozenset(found)
+        return known[pattern]
+
+    def agreement(self, function: Function, node: Node, *, shown: bool = False) -> int:
+        """Return how many neighbouring threads surely have the same value of the expression `node`, up to BLOCK.
+
+        Blocks of which no launch is seen are taken to have rows of whole warps, unless it is to be `shown`.
+        """
+        known = self._known(function.source).agreed
+        key = (function, node.id, shown)
+        if key not in known:
+            known[key] = self._agreements(function.source, shown).of(function, node)
+        return known[key]
+
+    def agreement_of_text(self, function: Function, text: bytes, node: Node, *, shown: bool = False) -> int:
+        """Return the same of an expression that a macro makes at `node`, seen as a text; 1 where that is none."""
+        return self._agreements(function.source, shown).of_text(function, text, node)
+
+    def blocks(self, function: Function) -> tuple[Block, ...] | None:
+        """Return the shapes of the blocks of all kernels that come to the function; None if they are not all seen."""
+        known = self._known(function.source).blocks
+        if function not in known:
+            known[function] = None  # What a recursion finds here.
+            if function.kernel:
+                known[function] = shapes(function, self._project)
+            else:
+                found = [self.blocks(caller) for caller in self._calling(function)]
+                every = [each for each in found if each is not None]
+                if found and len(every) == len(found):
+                    known[function] = tuple(dict.fromkeys(block for each in every for block in each))
+        return known[function]
+
+    def assumes(self, function: Function, numbering: Numbering, size: int) -> None:
+        """Note that numbers of threads in the function are taken to agree on `size`, for want of its launches."""
+        self._known(function.source).assumed.setdefault(function, {})[numbering, size] = None
+
+    def assumption(self, source: Cpp, function: Function | None = None, most: int = WARP) -> str:
+        """Say what was assumed of blocks in the files that belong together; empty if nothing was.
+
+        Of the function, and of what calls it, if anything was assumed there. `most`: how many threads need agree.
+        """
+        assumed = self._known(source).assumed
+        of = [] if function is None else [each for each in self._with_callers(function) if each in assumed]
+        every = [each for some in (of or assumed) for each in assumed[some]]
+        if not every:
+            return ""
+        size = max(min(size, most) for _, size in every)
+        rows = f"blockDim.x is a multiple of {size}"
+        if any(numbering is Numbering.GRID for numbering, _ in every):
+            return rows
+        return f"blocks are one-dimensional or {rows}"
+
+    def variables(self, function: Function) -> Mapping[Variable, int]:
+        """Return the agreement on each parameter and local variable; other names are the same for all."""
+        return self._agreements(function.source).variables(function)
+
+    def result(self, function: Function) -> int:
+        """Return the agreement on what the function returns, over all its calls."""
+        return self._agreements(function.source).result(function)
+
+    def by_arguments(self, function: Function) -> bool:
+        """Whether what a function returns differs by thread only as far as what it is given does.
+
+        It asks for no thread's number and for no other lane's value, lets no threads vote, and calls no function that
+        does. What an object has is not told by arguments.
+        """
+        known = self._known(function.source).by_arguments
+        if function not in known:
+            found = {function: None}
+            waiting = [function]
+            while waiting:
+                each = waiting.pop()
+                names = self._named_in(each)
+                # What a block has voted is one value, whatever each thread gave.
+                if is_method(each) or any(
+                    of.fullmatch(name) for name in names for of in (BY_THREAD, BY_WARP, BY_BLOCK)
+                ):
+                    break
+                called = [of for name in sorted(names) for of in self.definitions(each.source, name)]
+                waiting += [of for of in called if of not in found]
+                found.update(dict.fromkeys(called))
+            else:
+                known[function] = True
+            known.setdefault(function, False)
+        return known[function]
+
+    def _named_in(self, function: Function) -> set[bytes]:
+        """The built-in names in a function's body, and what it calls, by its macros, too."""
+        words = set(_WORD.findall(function.text(function.body)))
+        names = {word for word in words if word in function.called or BY_THREAD.fullmatch(word)}
+        for macro in words & self.macros(function.source).keys():
+            for text in self.expanded(function.source, macro, None):
+                names.update(_WORD.findall(text))
+        # What assembly asks for is not seen.
+        return names if b"asm" not in words else names | {b"threadIdx"}
+
+    def _calling(self, function: Function) -> Mapping[Function, None]:
+        """The functions that call one, in macros, too."""
+        return {caller: None for caller, _ in self.called_at(function)}
+
+    def _with_callers(self, function: Function) -> Iterable[Function]:
+        found = {function: None}
+        waiting = [function]
+        while waiting:
+            callers = self._calling(waiting.pop())
+            waiting += [each for each in callers if each not in found]
+            found |= callers
+        return found
+
+    def may_differ(self, function: Function, expression: Node, size: int, *, shown: bool = False) -> bool:
+        """Whether `size` lanes may disagree on the expression: also on a member, of which nothing is known."""
+        known = self._known(function.source).differing
+        key = (function, expression.id, size, shown)
+        if key not in known:
+            known[key] = self._may_differ(function, expression, size, shown)
+        return known[key]
+
+    def _may_differ(self, function: Function, expression: Node, size: int, shown: bool) -> bool:
+        if self.agreement(function, expression, shown=shown) < size or self.unknown(function, expression):
+            return True
+        if not is_method(function):
+            return False
+        stack = [expression]
+        while stack:
+            node = stack.pop()
+            stack.extend(node.named_children)
+            if node.type == "this" or (node.type == "call_expression" and self._tells_of_object(function, node, shown)):
+                return True
+            if node.type == "identifier" and self._is_member(function, node):
+                return True
+        return False
+
+    def _tells_of_object(self, function: Function, call: Node, shown: bool, depth: int = 3) -> bool:
+        """Whether a call in a method is of another one of its object's, which says what lanes may disagree on."""
+        called = call.child_by_field_name("function")
+        if called is None or called.type != "identifier" or not depth:
+            return False
+        for of in self.definitions(function.source, function.text(called)):
+            if of is function or not is_method(of):
+                continue
+            for statement in of.returns:
+                for value in nodes(statement):
+                    if value.type == "this":
+                        return True
+                    if value.type == "call_expression" and self._tells_of_object(of, value, shown, depth - 1):
+                        return True
+                    if value.type == "identifier" and self._is_member(of, value):
+                        return True
+        return False
+
+    def _is_member(self, function: Function, node: Node) -> bool:
+        """Whether a name in a method is none of its variables, nothing that is called, and no constant by its looks."""
+        name = function.text(node)
+        outer = node.parent
+        called = outer is not None and outer.type in ("call_expression", "template_function", "qualified_identifier")
+        return not called and function.locals.named(name, node.start_byte) is None and not GIVEN.fullmatch(name)
+
+    def unknown(self, function: Function, expression: Node) -> bool:
+        """Whether something that the expression is made of comes from nowhere that is seen."""
+        settled = self._known(function.source).unknowns
+        #: The variables that were come to, each with the one that it was come to from.
+        seen: dict[tuple[Function, Variable], tuple[Function, Variable] | None] = {}
+        stack: list[tuple[Function, Node, tuple[Function, Variable] | None]] = [(function, expression, None)]
+        while stack:
+            of, node, by = stack.pop()
+            stack.extend((of, child, by) for child in node.named_children)
+            found = self._is_unknown_call(of, node)
+            if node.type == "identifier" and not found:
+                name = of.text(node)
+                variable = of.locals.named(name, node.start_byte)
+                key = (of, variable) if variable is not None else None
+                if key is None or variable in of.locals.shared or key in seen or settled.get(key) is False:
+                    continue
+                seen[key] = by
+                by = key
+                values = self._made_of(of, key[1]) if key not in settled else None
+                found = values is None
+                stack += ((where, value, key) for where, value in values or ())
+            if found:
+                # What is made of it, and so on, need not be asked again.
+                while by is not None:
+                    settled[by] = True
+                    by = seen[by]
+                return True
+        settled.update(dict.fromkeys(seen, False))
+        return False
+
+    def _is_unknown_call(self, of: Function, node: Node) -> bool:
+        """Whether a node calls a function of the program's whose body is not seen, or `rank()` of another library's.
+
+        A method of another library's is asked of an object, which is looked at.
+        """
+        if node.type != "call_expression":
+            return False
+        name = called_name(node, of.source.code)
+        if self._declared_only(of.source, name):
+            return True
+        called = node.child_by_field_name("function")
+        if arguments(node) or called is None or called.type != "identifier":
+            return False
+        return bool(name) and not GIVEN.fullmatch(name) and not self.definitions(of.source, name)
+
+    def _declared_only(self, source: Cpp, name: bytes) -> tuple[tuple[bytes, ...], ...]:
+        """Return the parameters of the declarations of a device function whose body is in none of the files."""
+        found = self.together(source, prototypes).get(name, ())
+        return found if found and not self.definitions(source, name) else ()
+
+    def _set_out_of_sight(self, of: Function, variable: Variable) -> bool:
+        """Whether a function whose body is not seen is given the variable, to set it perhaps."""
+        for call in of.calls():
+            for i, argument in enumerate(call.arguments):
+                pointer = argument.type == "pointer_expression" and of.text(argument).startswith(b"&")
+                given = argument.named_children[0] if pointer and argument.named_children else argument
+                if given.type != "identifier" or of.locals.named(of.text(given), given.start_byte) != variable:
+                    continue
+                declared = self._declared_only(of.source, call.name)
+                if declared and (pointer or any(i < len(each) and b"&" in each[i] for each in declared)):
+                    return True
+        return False
+
+    def _made_of(self, of: Function, variable: Variable) -> list[tuple[Function, Node]] | None:
+        """What a variable is given, with the functions that stands in; None where some of that is not seen."""
+        name = variable.name
+        if self._set_out_of_sight(of, variable):
+            return None
+        values = [(of, value) for each in of.locals.given.get(variable, ()) for value in each.values]
+        if name in of.parameters and variable == of.locals.named(name, of.body.start_byte):
+            at = of.parameters.index(name)
+            given = [(c.function, value) for c in self.callers(of) for value in of.passed(c.arguments, at)]
+            if not given and not of.kernel:
+                return None  # Nobody is seen to call.
+            if any(call.arguments is None or self._names_unknown(call, at) for call in self.calls_in_macros(of)):
+                return None
+            return values + given
+        return values or None  # An asm statement, or a reference that was passed, has set it.
+
+    @staticmethod
+    def _names_unknown(call: CallInMacro, position: int) -> bool:
+        """Whether an argument of a macro's call has a variable that nothing was seen to give a value."""
+        of = call.function
+        given = call.arguments[position] if call.arguments and position < len(call.arguments) else b""
+        variables = {of.locals.named(word, call.node.start_byte) for word in re.findall(rb"[A-Za-z_]\w*", given)}
+        return any(
+            each is not None
+            and each not in of.locals.shared
+            and not of.locals.given.get(each)
+            and not (of.kernel and each.name in of.parameters)
+            for each in variables
+        )
+
+    def constant(self, function: Function, node: Node, depth: int = 4) -> int | None:
+        """Return the number that `node` is: a literal, or the name of a macro or constant that is one.
+
+        The name of a variable, or of a template's parameter, is not what else has that name in another place.
+        """
+        text = function.text(node)
+        number = _NUMBER.fullmatch(text)
+        if number:
+            digits = number[1]
+            return int(digits, 16 if digits[:2].lower() == b"0x" else 10)
+        named = _NAMED.fullmatch(text.strip(b"() \t\r\n"))
+        if named is None:
+            return None
+        name = named[1]
+        if WARP_SIZES.fullmatch(name):
+            return WARP
+        variable = function.locals.named(name, node.start_byte) if node.type == "identifier" else None
+        if variable is not None:
+            given = function.locals.given.get(variable, ())
+            if not depth or len(given) != 1 or not given[0].declares or len(given[0].values) != 1:
+                return None
+            (value,) = given[0].values
+            return self.constant(function, value, depth - 1)
+        if name in function.template_parameters:
+            return None
+        return self._project.component(function.source).fact(_constant_values).get(name)
+
+    def numbers(self, function: Function, node: Node, depth: int = 4) -> frozenset[int]:
+        """Return the numbers that `node` may be: also of what is worked out, and of a template's parameters.
+
+        Empty where one is not known.
+        """
+        while node.type == "parenthesized_expression" and len(node.named_children) == 1:
+            node = node.named_children[0]
+        one = self.constant(function, node)
+        if one is not None:
+            return frozenset((one,))
+        if not depth:
+            return frozenset()
+        if node.type == "binary_expression":
+            left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
+            work = WORKED_OUT.get(operator_of(node, function.source.code).encode())
+            if left is None or right is None or work is None:
+                return frozenset()
+            first, second = self.numbers(function, left, depth - 1), self.numbers(function, right, depth - 1)
+            try:
+                found = frozenset(work(a, b) for a, b in product(first, second))
+            except ZeroDivisionError:
+                return frozenset()
+            return found if len(found) <= _MOST_NUMBERS and min(found, default=0) >= 0 else frozenset()
+        if node.type != "identifier":
+            return frozenset()
+        name = function.text(node)
+        variable = function.locals.named(name, node.start_byte)
+        if variable is None:
+            if name not in function.template_parameters:
+                return frozenset()
+            return template_arguments.given(self._project.component(function.source), function, name) or frozenset()
+        given = function.locals.given.get(variable, ())
+        if len(given) == 1 and given[0].declares and len(given[0].values) == 1:
+            return self.numbers(function, given[0].values[0], depth - 1)
+        return frozenset()
+
+    def form(self, function: Function, node: Node, shown: bool) -> Form:
+        """Return what the agreement on the expression `node` of the function is the least of; see `agreement`."""
+        return self._agreements(function.source, shown).expressions(function).form(node)
+
+    def counted_by_macros(self, function: Function, name: bytes) -> bool:
+        """Whether a loop that a macro begins in the function declares that name."""
+        return self._agreements(function.source).expressions(function).counted_by_macros(name)
+
+    def counts_threads(self, function: Function, node: Node, depth: int = 4) -> bool:
+        """Whether `node` is the number of the thread in its block, up to an offset that is the same for the block.
+
+        Variables are followed over so many assignments and calls.
+        """
+        return self.numbering(function, node, depth) is not None
+
+    def numbering(self, function: Function, node: Node, depth: int = 4) -> Numbering | None:
+        """Return how `node` numbers threads, up to an offset that is the same for the block; None if it does not."""
+        return self._agreements(function.source).expressions(function).numbering(node, depth)
+
+    def one_warp(self, function: Function, node: Node) -> bool:
+        """Whether warps come to `node` whole, by a condition like `threadIdx.x < 32`, `warp == 0` or `warp % 2 == 0`.
+
+        What runs there was written for the lanes of one warp. Where other warps come too, each runs it for itself: CUDA
+        has nothing else that would order them. A function is for one warp where all that is known to call it, and that
+        is something, is.
+        """
+        known = self._known(function.source).one_warp
+        key = (function, node.id)
+        if key not in known:
+            known[key] = self._only(function, node, self._one_warp)
+        return known[key]
+
+    def one_thread(self, function: Function, node: Node) -> bool:
+        """Whether only one thread of the block comes to `node`, by a condition like `threadIdx.x == 0`.
+
+        Where not all launches are seen, `threadIdx.x == 0` is taken for that if neither the function nor one that calls
+        it reads threadIdx.y or .z.
+        """
+        alone = self._only(function, node, self._one_thread)
+        if alone and not self._only(function, node, partial(self._one_thread, shown=True)):
+            self._known(function.source).in_one_row.setdefault(function, node)
+        return alone
+
+    def in_one_row(self, source: Cpp) -> Iterable[tuple[Function, Node]]:
+        """Return the functions of the file with a place that one thread was taken to come to, for want of launches."""
+        known = self._known(source).in_one_row
+        return [(function, node) for function, node in known.items() if function.source is source]
+
+    def _only(
+        self, function: Function, node: Node, test: Callable[[Function, Node, bool], bool], depth: int = 4
+    ) -> bool:
+        conditions = [(each.expression, each.taken) for each in function.conditions(node)]
+        for statement in function.exits_before(node):
+            outer = next(function.conditions(statement), None)
+            if statement.type != "return_statement" or outer is None or not outer.taken or outer.loop:
+                continue
+            # `if (threadIdx.x >= 32) return;`, which every thread has passed that comes to the node: it stands before
+            # it, under no condition of its own, and in no lambda.
+            block = outer.statement.parent
+            if block is not None and block.end_byte >= node.end_byte and outer.statement.end_byte <= node.start_byte:
+                conditions.append((outer.expression, False))
+        if any(test(function, expression, taken) for expression, taken in conditions if taken is not None):
+            return True
+        if not depth or function.kernel:
+            return False
+        places = list(self.called_at(function))
+        return bool(places) and all(self._only(caller, place, test, depth - 1) for caller, place in places)
+
+    def _one_thread(self, function: Function, node: Node, taken: bool, shown: bool = False) -> bool:
+        node = bare(node)
+        if node.type == "unary_expression" and node.named_children:
+            # `!threadIdx.x`; and `if (threadIdx.x) return;`
+            return taken and self._numbers_threads(function, node.named_children[0], shown)
+        left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
+        sign = operator_of(node, function.source.code)
+        if left is None or right is None or not sign:
+            return not taken and self._numbers_threads(function, node, shown)
+        if sign in ("&&", "and") if taken else sign in ("||", "or"):
+            return self._one_thread(function, left, taken, shown) or self._one_thread(function, right, taken, shown)
+        if sign in (">", ">=", "<", "<="):
+            bound = {">": 0, ">=": 1, "<": 1, "<=": 0}[sign]
+            less = sign in ("<", "<=")
+            numbers = taken == less and self.constant(function, right) == bound
+            return numbers and self._numbers_threads(function, left, shown)
+        if sign not in ("==", "!=") or taken != (sign == "=="):
+            return False
+        return any(
+            self._numbers_threads(function, one, shown) and not self.may_differ(function, other, BLOCK)
+            for one, other in ((left, right), (right, left))
+        )
+
+    def _numbers_threads(self, function: Function, node: Node, shown: bool) -> bool:
+        """Whether no two threads of a block have the same number `node`."""
+        numbering = self.numbering(function, node)
+        if numbering is None:
+            return False
+        blocks = self.blocks(function)
+        if blocks and numbering is not Numbering.GROUP:
+            sizes = {block.z for block in blocks}
+            sizes |= {block.y for block in blocks if numbering is not Numbering.ROWS}
+            if None not in sizes:
+                return sizes == {1}
+        if shown and numbering is not Numbering.GROUP:
+            return False
+        return not self._counts_otherwise(function, numbering)
+
+    def _counts_otherwise(self, function: Function, numbering: Numbering, depth: int = 4) -> bool:
+        """Whether threads have other numbers, in the function or in one that calls it, up to `depth` calls away.
+
+        These are threadIdx.y and .z, and their places in groups of lanes: in a block, several threads have the same.
+        """
+        if function.mentions(LAYERS if numbering is Numbering.ROWS else OTHER_DIMENSIONS):
+            return True
+        if function.mentions(RANK):
+            known = function.source.fact(group_types.sizes)
+            code = function.source.code
+            ranks = RANK.finditer(code, function.body.start_byte, function.body.end_byte)
+            if any(match[1] not in known or known[match[1]] for match in ranks):
+                return True
+        callers = self._calling(function) if depth else {}
+        return any(self._counts_otherwise(caller, numbering, depth - 1) for caller in callers)
+
+    def _one_warp(self, function: Function, node: Node, taken: bool) -> bool:
+        node = bare(node)
+        if node.type == "unary_expression" and node.named_children:
+            # `!warp`
+            return taken and WARP <= self.agreement(function, node.named_children[0]) < BLOCK
+        left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
+        operator = operator_of(node, function.source.code)
+        if left is None or right is None or not operator:
+            return False
+        if operator in ("&&", "and") if taken else operator in ("||", "or"):
+            return self._one_warp(function, left, taken) or self._one_warp(function, right, taken)
+        if operator in ("==", "!="):
+            agreed = min(self.agreement(function, left), self.agreement(function, right))
+            return taken == (operator == "==") and WARP <= agreed < BLOCK
+        if operator in (">", ">=") and self.counts_threads(function, right):
+            left, right, operator = right, left, {">": "<", ">=": "<="}[operator]
+        if not taken:
+            operator = {">=": "<", ">": "<="}.get(operator, "")
+        number = self.constant(function, right)
+        limit = {"<": WARP, "<=": WARP - 1}.get(operator)
+        return limit is not None and number is not None and number <= limit and self.counts_threads(function, left)
+
+    def macros(self, source: Cpp) -> Mapping[bytes, tuple[Macro, ...]]:
+        """Return the macros of the files that `source` is connected to."""
+        return self._project.component(source).fact(defined)
+
+    def loop_macros(self, source: Cpp) -> frozenset[bytes]:
+        """Return those of them that begin a loop."""
+        return self._project.component(source).fact(loops)
+
+    def expanded(self, source: Cpp, name: bytes, given: Sequence[bytes] | None) -> list[bytes]:
+        """Return what a macro, used with such arguments, may stand for; see hipport.analysis.macros."""
+        return expanded(name, given, self.macros(source))
+
+    def _agreements(self, source: Cpp, shown: bool = False) -> Agreements:
+        known = self._known(source).agreements
+        if shown not in known:
+            known[shown] = Agreements(self, shown)
+        return known[shown]
+
+
+def _may_have_elements(source: Cpp, name: bytes) -> bool:
+    """Whether a bracket stands in braces behind the name, if those may be the body of a function that is called so."""
+    code = source.code
+    for span, _ in source.names(frozenset((name,)), _PARAMETERS):
+        opening = code.find(b"{", span.end)
+        # No statement ends between a function's name and its body.
+        if opening < 0 or code.find(b";", span.end, opening) >= 0:
+            continue
+        end = opening
+        while end >= 0 and code[end : end + 1] == b"{":
+            closing = source.closing(end)
+            end = len(code) if closing is None else closing + 1
+            # Braces of an initializer, or of an argument that need not be given, stand in front of those of the body.
+            if code[end:].lstrip()[:1] in _GOES_ON:
+                end = code.find(b"{", end)
+        if b"[" in code[opening : end if end >= 0 else len(code)]:
+            return True
+    return False
+
+
+def _constants(source: Cpp) -> frozenset[tuple[bytes, int]]:
+    found = set()
+    for match in DEFINE.finditer(source.code):
+        number = _NUMBER.fullmatch(match[3].strip()) if not match[2] else None
+        if number:
+            found.add((match[1], int(number[1], 16 if number[1][:2].lower() == b"0x" else 10)))
+    found |= {(match[1], int(match[2])) for match in _CONSTANT.finditer(source.code)}
+    return frozenset(found)
+
+
+def _constant_values(component: Component) -> dict[bytes, int | None]:
+    """The numbers that names stand for; None for a name that stands for several."""
+    values: dict[bytes, int | None] = {}
+    for source in component:
+        for name, value in source.fact(_constants) if isinstance(source, Cpp) else ():
+            values[name] = value if values.get(name, value) == value else None
+    return values

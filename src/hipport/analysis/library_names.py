@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where a program uses names that a library has, and means the library's."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from hipport.core.edits import Span
+from hipport.core.tables import load
+from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp, within
+from hipport.syntax.declarations import Declaration, declarations, member_or_qualified
+
+
+@dataclass(frozen=True, eq=False)
+class Names:
+    """The names that are in `wanted`, or that it matches whole; if `behind` is given, those that it matches behind.
+
+    `overloaded`: a function of the program is one for other types beside the library's, if it is no template.
+    """
+
+    wanted: re.Pattern[bytes] | frozenset[bytes]
+    behind: re.Pattern[bytes] | None = None
+    overloaded: bool = False
+
+    def uses(self, source: Cpp, project: Project) -> Iterator[tuple[Span, bytes]]:
+        """Yield the uses in `source`: not members, not in a namespace, and not what the program declares itself.
+
+        A declaration under a condition makes up for a library that lacks the name, and one that uses the name itself is
+        an overload that passes on to the library's: neither is a use, nor hides one. Nor do those of a file that is
+        included where there is no CUDA.
+        What only one of CUDA and HIP sees is somebody's port already.
+        """
+        found = source.fact(self._found)
+        if not found:
+            return
+        own = project.declared(source, self._own)
+        _, inside, declared = source.fact(self._declared)
+        if any(name in own for _, name in found) and (apart := project.without_cuda(source) - {source.path}):
+            own = project.declared(source, self._own, but=apart)
+        for span, name in found:
+            if name in own or span in declared or any(scope.start <= span.start < scope.end for scope in inside):
+                continue
+            if not source.ported(span.start):
+                yield span, name
+
+    def _found(self, source: Cpp) -> tuple[tuple[Span, bytes], ...]:
+        return tuple(
+            (span, name)
+            for span, name in source.names(self.wanted, self.behind)
+            if not member_or_qualified(source.code, span.start)
+        )
+
+    def _own(self, source: Cpp) -> frozenset[bytes]:
+        return source.fact(self._declared)[0]
+
+    def _declared(self, source: Cpp) -> tuple[frozenset[bytes], tuple[Span, ...], frozenset[Span]]:
+        """What the file declares for all, where a declaration holds for a part of it, and conditional ones."""
+        everywhere, inside, places = set(), [], set()
+        for span, name in source.fact(self._found):
+            for declaration in declarations(source, [(span, name)]):
+                if within(span.start, source.cuda_only):
+                    continue
+                if declaration.scope is not None:
+                    inside.append(declaration.scope)
+                elif declaration.conditional or _uses_itself(declaration) or self._overload(source, span, declaration):
+                    places.add(span)
+                else:
+                    everywhere.add(name)
+        return frozenset(everywhere), tuple(inside), frozenset(places)
+
+    def _overload(self, source: Cpp, span: Span, declaration: Declaration) -> bool:
+        """Say whether what is declared is a function for types of its own, not a macro or a template."""
+        if not self.overloaded or not declaration.text or source.directive(span.start) is not None:
+            return False
+        return re.match(rb"\s*template\b", declaration.text) is None
+
+
+@cache
+def helper_rows(table: Path) -> tuple[Names, Mapping[bytes, bytes]]:
+    """Return the names in the section `helper` of the table at a path, and hipport's function for each of them."""
+    rows = load(table)["helper"]
+    names = {name.encode(): b"hipport::" + helper.encode() for name, helper in rows.items()}
+    return Names(frozenset(names)), names
+
+
+def _uses_itself(declaration: Declaration) -> bool:
+    """Say whether a function or macro passes on to what it is named after; the text has not the name it declares.
+
+    After a first run it is hipport's by that name that an overload of an intrinsic passes on to.
+    """
+    named, helper = re.escape(declaration.name), re.escape(declaration.name.lstrip(b"_"))
+    return re.search(rb"\b%b\b|\bhipport::(?:\w+::)*%b\b" % (named, helper), declaration.text) is not None

@@ -1,0 +1,314 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the macros of files that belong together stand for, where they are used.
+
+    expanded(b"LEADER", None, defined(component))  # [b"((threadIdx.x & 31) == 0)"]
+
+As the preprocessor does it, but for every definition there is, whatever its condition; what is made a string is empty.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from itertools import product
+from math import prod
+from typing import NamedTuple
+
+from hipport.analysis.functions import DEFINE
+from hipport.analysis.word_index import leading_to
+from hipport.program.project import Component
+from hipport.syntax.cpp import Cpp
+
+_WORD = re.compile(rb"[A-Za-z_]\w*")
+_LOOP = re.compile(rb"\b(?:for|while)\s*\(")
+_STRINGIZED = re.compile(rb"(?<!#)#[ \t]*[A-Za-z_]\w*")
+_PASTED = re.compile(rb"\s*##\s*")
+_IF = re.compile(rb"\bif\s*\(")
+_ELSE = re.compile(rb"\s*else\b")
+# `=` and `:`, which are parts of no other operator.
+_ENDS = re.compile(rb"[^=<>!]=(?!=)|[^:]:(?!:)", re.DOTALL)
+_SPLICE = re.compile(rb"\\[ \t]*\r?\n")
+#: What a use may come to at the most: so many bytes, by so many definitions, so many macros deep.
+_LONGEST, _MOST, _DEEPEST = 4000, 8, 8
+
+
+class Macro(NamedTuple):
+    """A definition: the names of its parameters, None without parentheses, and the text that it stands for."""
+
+    parameters: tuple[bytes, ...] | None
+    text: bytes
+
+
+class Choice(NamedTuple):
+    """A condition in a text, and where its two sides stand there."""
+
+    condition: bytes
+    yes: tuple[int, int]
+    no: tuple[int, int]
+
+
+def choices(text: bytes) -> list[Choice]:
+    """Return the conditions in a text, of `if (x) … else …` and of `x ? … : …`, that choose between two sides."""
+    found = []
+    for match in _IF.finditer(text):
+        closing = _closing(text, match.end() - 1)
+        middle = _end_of_statement(text, closing + 1)
+        other = _ELSE.match(text, middle)
+        if other is not None:
+            yes, no = (closing + 1, middle), (other.end(), _end_of_statement(text, other.end()))
+            found.append(Choice(text[match.end() : closing], yes, no))
+    for match in re.finditer(rb"\?", text):
+        start, end = _around(text, match.start())
+        colon = _colon(text, match.end(), end)
+        if colon is not None:
+            condition = text[start : match.start()]
+            behind = _colon(text, colon + 1, end)
+            found.append(Choice(condition, (match.end(), colon), (colon + 1, end if behind is None else behind)))
+    return found
+
+
+def conditional(text: bytes) -> list[tuple[bytes, int, int]]:
+    """Return the conditions of `if`s without an `else` in a text, and where what they decide starts and ends."""
+    found = []
+    for match in _IF.finditer(text):
+        closing = _closing(text, match.end() - 1)
+        end = _end_of_statement(text, closing + 1)
+        if _ELSE.match(text, end) is None:
+            found.append((text[match.end() : closing], closing + 1, end))
+    return found
+
+
+def _closing(text: bytes, opening: int) -> int:
+    """Where the bracket closes that opens there; the end of the text if it does not."""
+    depth = 0
+    for i in range(opening, len(text)):
+        depth += (text[i] in b"([{") - (text[i] in b")]}")
+        if not depth:
+            return i
+    return len(text)
+
+
+def _end_of_statement(text: bytes, start: int) -> int:
+    """Where a statement ends: behind its brace or semicolon, or with the text."""
+    while text[start : start + 1].isspace():
+        start += 1
+    if text[start : start + 1] == b"{":
+        return _closing(text, start) + 1
+    end = text.find(b";", start)
+    return len(text) if end < 0 else end + 1
+
+
+def _around(text: bytes, at: int) -> tuple[int, int]:
+    """Where the innermost brackets around a place begin and end, or the statement in them."""
+    depth, start = 0, at
+    while start > 0 and depth >= 0:
+        start -= 1
+        depth += (text[start] in b")]}") - (text[start] in b"([{")
+        if not depth and (text[start] in b";,?" or _ENDS.match(text, start - 1)):
+            break
+    start += 1 if start or depth < 0 else 0
+    depth, end = 0, at
+    while end < len(text):
+        depth += (text[end] in b"([{") - (text[end] in b")]}")
+        if depth < 0 or (not depth and text[end] in b";,"):
+            break
+        end += 1
+    return start, end
+
+
+def _colon(text: bytes, start: int, end: int) -> int | None:
+    """Where the first `:` stands that belongs to no `?` between `start` and it."""
+    depth = asked = 0
+    for i in range(start, end):
+        depth += (text[i] in b"([{") - (text[i] in b")]}")
+        if depth or (text[i] == 0x3A and 0x3A in (text[i - 1], text[i + 1 : i + 2][:1] and text[i + 1])):
+            continue
+        asked += text[i] == 0x3F
+        if text[i] == 0x3A:
+            if not asked:
+                return i
+            asked -= 1
+    return None
+
+
+def defined(component: Component) -> Mapping[bytes, tuple[Macro, ...]]:
+    """Return the macros of the files, each with all its definitions."""
+    found: dict[bytes, dict[Macro, None]] = {}
+    for source in component:
+        for name, macro in source.fact(_defined) if isinstance(source, Cpp) else ():
+            found.setdefault(name, {})[macro] = None
+    return {name: tuple(macros) for name, macros in found.items()}
+
+
+def loops(component: Component) -> frozenset[bytes]:
+    """Return the macros that begin a loop: `for (…)` is in them, or in one that they use."""
+    macros = component.fact(defined)
+    found = {name for name, of in macros.items() if any(_LOOP.search(macro.text) for macro in of)}
+    words = ((name, {word for macro in of for word in _WORD.findall(macro.text)}) for name, of in macros.items())
+    return leading_to(found, words) | found if found else frozenset()
+
+
+def pasting(component: Component) -> frozenset[bytes]:
+    """Return the macros that make one name of two: `##` is in them, or in one that they use."""
+    macros = component.fact(defined)
+    found = {name for name, of in macros.items() if any(b"##" in macro.text for macro in of)}
+    words = ((name, {word for macro in of for word in _WORD.findall(macro.text)}) for name, of in macros.items())
+    return leading_to(found, words) | found if found else frozenset()
+
+
+class Mentioning:
+    """The macros of files by the words in them."""
+
+    def __init__(self, component: Component) -> None:
+        self._users: dict[bytes, set[bytes]] = {}
+        self._known: dict[bytes, frozenset[bytes]] = {}
+        for name, of in component.fact(defined).items():
+            for word in {word for macro in of for word in _WORD.findall(_PASTED.sub(b"", macro.text))}:
+                self._users.setdefault(word, set()).add(name)
+
+    def of(self, word: bytes) -> frozenset[bytes]:
+        """Return the macros that have the word, or that use one that has."""
+        if word not in self._known:
+            reached: set[bytes] = set()
+            waiting = [word]
+            while waiting:
+                more = self._users.get(waiting.pop(), set()) - reached
+                reached |= more
+                waiting += more
+            self._known[word] = frozenset(reached)
+        return self._known[word]
+
+
+def calls(text: bytes, name: bytes) -> list[list[bytes]] | None:
+    """Return what each call of `name` in a text is given; None where that is not seen, as of a name without a call."""
+    found = []
+    for match in re.finditer(rb"(?<![\w.])" + re.escape(name) + rb"\b\s*(?:<[^<>;(){}]*>)?", text):
+        given, _ = _arguments(text, match.end())
+        if given is None:
+            return None
+        found.append(given)
+    return found
+
+
+def expanded(
+    name: bytes,
+    given: Sequence[bytes] | None,
+    macros: Mapping[bytes, tuple[Macro, ...]],
+    depth: int = _DEEPEST,
+    within: frozenset[bytes] = frozenset(),
+) -> list[bytes]:
+    """Return what `name`, used with such arguments, may stand for.
+
+    `given` is None where no parentheses follow; `within` are macros that this is in what they stand for, which are not
+    replaced again. What would be too much, or is not used as it is defined, comes as one text that is no expression,
+    of all words that may be in it.
+    """
+    texts: list[bytes] = []
+    for macro in macros[name]:
+        text = macro.text
+        if macro.parameters is not None:
+            arguments = _bound(macro.parameters, given)
+            if arguments is None:
+                return [_words(name, given, macros, within)]
+            text = _STRINGIZED.sub(b'""', text)
+            text = _WORD.sub(lambda match, of=arguments: of.get(match.group(), match.group()), text)  # type: ignore[misc]
+        elif given is not None:
+            # A name for a function or for another macro, which is given the arguments.
+            text = b"%s(%s)" % (text, b", ".join(given))
+        text = _PASTED.sub(b"", text)
+        inside = _inside(text, macros, depth - 1, within | {name})
+        texts += inside or ()
+        if inside is None or len(texts) > _MOST:
+            return [_words(name, given, macros, within)]
+    return texts
+
+
+def _words(
+    name: bytes, given: Sequence[bytes] | None, macros: Mapping[bytes, tuple[Macro, ...]], within: frozenset[bytes]
+) -> bytes:
+    """Return all words that may be in what a macro stands for, as a text that is no expression."""
+    found: dict[bytes, None] = {}
+    waiting = [name, *(word for each in given or () for word in _WORD.findall(each))]
+    while waiting:
+        word = waiting.pop()
+        if word not in found:
+            found[word] = None
+            if word in within:
+                continue
+            waiting += (each for macro in macros.get(word, ()) for each in _WORD.findall(_PASTED.sub(b"", macro.text)))
+    return b"; ".join(found) + b";"
+
+
+def _bound(parameters: Sequence[bytes], given: Sequence[bytes] | None) -> dict[bytes, bytes] | None:
+    """Return what each parameter stands for; None where it is not these that are given."""
+    if given is None:
+        return None
+    if parameters and parameters[-1].endswith(b"..."):
+        # `...`, or `rest...` of GNU's.
+        named = parameters[-1][:-3].strip() or b"__VA_ARGS__"
+        if len(given) < len(parameters) - 1:
+            return None
+        first = len(parameters) - 1
+        return dict(zip(parameters, given[:first], strict=False)) | {named: b", ".join(given[first:])}
+    return dict(zip(parameters, given, strict=True)) if len(given) == len(parameters) else None
+
+
+def _inside(
+    text: bytes, macros: Mapping[bytes, tuple[Macro, ...]], depth: int, within: frozenset[bytes]
+) -> list[bytes] | None:
+    """Return what a text may be once the macros in it are replaced; None where that would be too much."""
+    if not depth or len(text) > _LONGEST:
+        return None
+    parts: list[list[bytes]] = []
+    end = 0
+    for match in _WORD.finditer(text):
+        if match.start() < end or match.group() not in macros or match.group() in within:
+            continue
+        given, closing = _arguments(text, match.end())
+        takes = any(macro.parameters is not None for macro in macros[match.group()])
+        if takes and given is None:
+            continue
+        # Arguments come first, the macro itself among them.
+        whole = [_inside(each, macros, depth - 1, within) for each in given or ()]
+        given = [
+            texts[0] if texts is not None and len(texts) == 1 else each
+            for each, texts in zip(given or (), whole, strict=True)
+        ]
+        found = expanded(match.group(), given if takes else None, macros, depth, within)
+        parts += [[text[end : match.start()]], found]
+        end = closing if takes else match.end()
+    parts.append([text[end:]])
+    if prod(map(len, parts)) > _MOST:
+        return None
+    return [b"".join(each) for each in product(*parts)]
+
+
+def _arguments(text: bytes, at: int) -> tuple[list[bytes] | None, int]:
+    """Return the arguments in parentheses that stand at `at`, and where they end."""
+    while text[at : at + 1].isspace():
+        at += 1
+    if text[at : at + 1] != b"(":
+        return None, at
+    depth, begin = 0, at + 1
+    found = []
+    for i in range(at, len(text)):
+        each = text[i : i + 1]
+        depth += (each in b"([{") - (each in b")]}")
+        if (each == b"," and depth == 1) or not depth:
+            found.append(text[begin:i].strip())
+            begin = i + 1
+        if not depth:
+            return found if found != [b""] else [], i + 1
+    return None, at
+
+
+def _defined(source: Cpp) -> tuple[tuple[bytes, Macro], ...]:
+    found = []
+    for directive in source.directives:
+        match = DEFINE.match(source.code, directive.start, directive.end)
+        if match is None:
+            continue
+        parameters = None if match[2] is None else tuple(each.strip() for each in match[2][1:-1].split(b","))
+        text = _SPLICE.sub(b" ", match[3]).strip()
+        found.append((match[1], Macro(() if parameters == (b"",) else parameters, text)))
+    return tuple(found)

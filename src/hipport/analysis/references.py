@@ -1,0 +1,292 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which functions, macros and constants of a component use which others, as HIP sees them.
+
+    mentions = component.fact(Mentions)
+    mentions.reached(definition)  # all that it uses, directly or through others, itself first
+
+By names: a function is used where its name is called, launched, or given on; a macro, a constant and another name for a
+type or a namespace are used where they are said. Of several definitions of one name all are meant. Constructors,
+destructors, operators, members, and what these are given where they are declared, are used where their class is said:
+`Lane lane;` calls one without its name.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from hipport.analysis.functions import DEFINE, Function, functions, is_method
+from hipport.analysis.implicit_calls import aliases, defaults, members
+from hipport.core.edits import Span
+from hipport.syntax.cpp import Cpp, within
+from hipport.syntax.vocabulary import places_of, words_of
+
+if TYPE_CHECKING:
+    from hipport.program.project import Component
+
+_WORD = re.compile(rb"\b[A-Za-z_]\w*")
+_CALLED = re.compile(rb"\b([A-Za-z_]\w*)\s*[(<]")
+# `C::C(`, `C<T>::operator()(`
+_QUALIFIED = re.compile(rb"\b(\w+)\s*(?:<[^;{}()]*>\s*)?::\s*(?:~\s*)?\w+[^\w(]*\(")
+# So many definitions are looked for by their names, before what says each is found for all of them.
+_MOST_ALONE = 64
+_BEHIND = re.compile(rb"\s*[(<]")
+# A constant, an enumeration, another name for a type or a namespace: `constexpr int kHalf = kLanes / 2;`
+_VALUE = re.compile(
+    rb"\b(?:constexpr|const|using|namespace|enum)\b[^;{}()]*?\b(?P<name>\w+)\s*(?:=[^;{}]*|\{[^;{}]*\})\s*;|"
+    rb"\benum\b[^;{}()]*\{(?P<names>[^{}]*)\}"
+)
+
+
+class Definition:
+    """A function, macro or constant: its names, where it stands, and the function if it is one."""
+
+    def __init__(self, source: Cpp, span: Span, names: tuple[bytes, ...], function: Function | None = None) -> None:
+        self.source = source
+        self.span = span
+        self.function = function
+        #: The class that uses it unsaid, of a constructor, a destructor or an operator; else b"".
+        self.used_by_class = _class_of(function) if function is not None else b""
+        self.names = names if self.used_by_class in (b"", *names) else (*names, self.used_by_class)
+
+    @property
+    def name(self) -> str:
+        """The name as it is said."""
+        return self.names[0].decode("utf-8", "replace") if self.names else "?"
+
+    @property
+    def kernel(self) -> bool:
+        """Whether the host launches it."""
+        return self.function is not None and self.function.kernel
+
+    @cached_property
+    def method(self) -> bool:
+        """Whether it is a member of a class."""
+        return self.function is not None and is_method(self.function)
+
+    def to_be_called(self, name: bytes) -> bool:
+        """Whether only a call of this name of its uses it, not any other mention."""
+        return self.method and name != self.used_by_class
+
+    def matches(self, pattern: re.Pattern[bytes]) -> Iterator[re.Match[bytes]]:
+        """Yield what a pattern matches in it, of what HIP sees."""
+        unseen = self.source.cuda_only
+        found = pattern.finditer(self.source.code, self.span.start, self.span.end)
+        return (match for match in found if not within(match.start(), unseen)) if unseen else found
+
+    @property
+    def words(self) -> set[bytes]:
+        """The words in it, of what HIP sees."""
+        if self.source.cuda_only:
+            return self.said(_WORD)
+        return set(words_of(self.source.code[self.span.start : self.span.end]))
+
+    def said(self, pattern: re.Pattern[bytes]) -> set[bytes]:
+        """Return what a pattern with one group or none finds in it, of what HIP sees."""
+        if self.source.cuda_only:
+            return {match[match.re.groups] for match in self.matches(pattern)}
+        return set(pattern.findall(self.source.code, self.span.start, self.span.end))
+
+
+class Mentions:
+    """The definitions of a component, and which of them use which: worked out for those that are asked for."""
+
+    def __init__(self, component: Component) -> None:
+        self._files = [file for file in component if isinstance(file, Cpp)]
+        self.definitions = [each for file in self._files for each in file.fact(_definitions)]
+        self._number = {each: number for number, each in enumerate(self.definitions)}
+        self._by_name: dict[bytes, list[Definition]] = {}
+        for each in self.definitions:
+            for name in each.names:
+                self._by_name.setdefault(name, []).append(each)
+        #: Without methods, which have the names of other things, `load` or `size`: those have to be called.
+        self._plain = {
+            name: [each for each in found if not each.to_be_called(name)]
+            if len(found) > 1 or found[0].method
+            else found
+            for name, found in self._by_name.items()
+        }
+        self._uses: dict[Definition, list[Definition]] = {}
+        self._users: dict[Definition, list[Definition]] = {}
+
+    def named(self, name: bytes) -> list[Definition]:
+        """Return the definitions of a name."""
+        return self._by_name.get(name, [])
+
+    def having(self, places: Callable[[Cpp], Iterable[int]]) -> list[Definition]:
+        """Return the definitions that places of their files are in."""
+        found = {each for file in self._files for at in places(file) for each in file.fact(_Layout).around(at)}
+        return sorted(found, key=self._number.__getitem__)
+
+    @cached_property
+    def _with_word(self) -> Mapping[bytes, list[Cpp]]:
+        """The files that have each name of a definition in them."""
+        found: dict[bytes, list[Cpp]] = {}
+        for file in self._files:
+            for word in file.words & self._by_name.keys():
+                found.setdefault(word, []).append(file)
+        return found
+
+    def _used_by(self, definition: Definition) -> list[Definition]:
+        """What a definition says itself."""
+        if definition not in self._uses:
+            self._uses[definition] = self._said(definition)
+        return self._uses[definition]
+
+    def _users_of(self, definition: Definition) -> list[Definition]:
+        """What says a definition."""
+        known = self._users.get(definition)
+        if known is None and len(self._users) >= _MOST_ALONE:
+            self._find_users()
+            known = self._users[definition]
+        if known is None:
+            found: dict[Definition, None] = {}
+            for name in definition.names:
+                for file in self._with_word.get(name, ()):
+                    found.update(self._saying(file, name, called=definition.to_be_called(name)))
+            found.pop(definition, None)
+            known = self._users[definition] = sorted(found, key=self._number.__getitem__)
+        return known
+
+    def users_among(self, definitions: Iterable[Definition]) -> Mapping[Definition, list[Definition]]:
+        """Return what says each definition, of some alone."""
+        users: dict[Definition, list[Definition]] = {each: [] for each in definitions}
+        for each in list(users):
+            for other in self._used_by(each):
+                if other in users:
+                    users[other].append(each)
+        return users
+
+    def _find_users(self) -> None:
+        """Find what says each definition, of all at once: soon faster than to look for each by its name."""
+        self._users = dict(self.users_among(self.definitions))
+
+    @staticmethod
+    def _saying(file: Cpp, name: bytes, *, called: bool) -> dict[Definition, None]:
+        layout, unseen = file.fact(_Layout), file.cuda_only
+        return {
+            each: None
+            for at, _ in places_of(file.code, frozenset((name,)))
+            if not (unseen and within(at, unseen)) and not (called and not _BEHIND.match(file.code, at + len(name)))
+            for each in layout.around(at)
+        }
+
+    def _said(self, definition: Definition) -> list[Definition]:
+        words = definition.words & self._by_name.keys()
+        if not words:
+            return []
+        called = definition.said(_CALLED)
+        found: dict[Definition, None] = {}
+        for word in sorted(words):
+            found.update(dict.fromkeys((self._by_name if word in called else self._plain)[word]))
+        found.pop(definition, None)
+        return list(found)
+
+    def reached(self, definition: Definition) -> list[Definition]:
+        """Return what a definition uses, itself first."""
+        return list(self.following_from(definition))
+
+    def following_from(self, definition: Definition, but: Collection[Definition] = ()) -> Iterator[Definition]:
+        """Yield what a definition uses, itself first, as it is found, and nothing by way of some."""
+        return _following((definition,), self._used_by, but)
+
+    def reaching(self, definition: Definition) -> list[Definition]:
+        """Return what uses a definition, itself first."""
+        return list(_following((definition,), self._users_of))
+
+    @staticmethod
+    def reaching_by(definition: Definition, users: Mapping[Definition, list[Definition]]) -> Iterator[Definition]:
+        """Yield what uses a definition by way of `users` alone, itself first."""
+        return _following((definition,), users.__getitem__)
+
+    def reaching_any(self, definitions: Iterable[Definition]) -> list[Definition]:
+        """Return what uses one of some definitions, these first."""
+        return list(_following(definitions, self._users_of))
+
+
+def _class_of(function: Function) -> bytes:
+    """Return the class of a constructor, a destructor or an operator; b"" for any other function."""
+    name = function.name
+    of_class = is_method(function)
+    if not of_class:
+        return b""
+    qualified = _QUALIFIED.search(function.head)
+    if qualified is not None:
+        around = qualified[1]
+    else:
+        outer = function.node.parent
+        while outer is not None and outer.type not in ("struct_specifier", "class_specifier"):
+            outer = outer.parent
+        named = outer.child_by_field_name("name") if outer is not None else None
+        if named is not None and named.type == "template_type":
+            named = named.child_by_field_name("name")
+        around = function.text(named) if named is not None else b""
+    return around if name == around or name.startswith((b"~", b"operator")) else b""
+
+
+def _following(
+    start: Iterable[Definition],
+    following: Callable[[Definition], list[Definition]],
+    but: Collection[Definition] = (),
+) -> Iterator[Definition]:
+    found = dict.fromkeys(start)
+    yield from list(found)
+    waiting = list(found)
+    while waiting:
+        for other in following(waiting.pop()):
+            if other not in found and other not in but:
+                found[other] = None
+                waiting.append(other)
+                yield other
+
+
+class _Layout:
+    """Where the definitions of a file stand."""
+
+    def __init__(self, source: Cpp) -> None:
+        self._each = sorted(source.fact(_definitions), key=lambda each: each.span.start)
+        self._starts = [each.span.start for each in self._each]
+        #: Which one each of them begins in, by number; -1: none.
+        self._outer: list[int] = []
+        open_: list[int] = []
+        for number, each in enumerate(self._each):
+            while open_ and self._each[open_[-1]].span.end <= each.span.start:
+                open_.pop()
+            self._outer.append(open_[-1] if open_ else -1)
+            open_.append(number)
+
+    def around(self, offset: int) -> Iterator[Definition]:
+        """Yield the definitions that an offset is in."""
+        number = bisect_right(self._starts, offset) - 1
+        while number >= 0:
+            if offset < self._each[number].span.end:
+                yield self._each[number]
+            number = self._outer[number]
+
+
+def _definitions(source: Cpp) -> tuple[Definition, ...]:
+    return tuple(_found(source))
+
+
+def _found(source: Cpp) -> Iterator[Definition]:
+    every = functions(source)
+    starts = [function.node.start_byte for function in every]
+    for function in every:
+        yield Definition(source, Span(function.node.start_byte, function.node.end_byte), (function.name,), function)
+    for directive in source.directives:
+        macro = DEFINE.match(source.code, directive.start, directive.end)
+        if macro is not None and not within(directive.start, source.cuda_only):
+            yield Definition(source, directive, (macro[1],))
+    for match in _VALUE.finditer(source.code):
+        last = bisect_right(starts, match.start()) - 1
+        inside = last >= 0 and match.start() < every[last].node.end_byte
+        if inside or within(match.start(), source.cuda_only) or source.directive(match.start()) is not None:
+            continue
+        names = (match["name"],) if match["name"] else tuple(re.findall(rb"(\w+)\s*(?:=[^,]*)?(?:,|$)", match["names"]))
+        yield Definition(source, Span(*match.span()), names)
+    for member in (*members(source), *aliases(source), *defaults(source)):
+        if not within(member.start, source.cuda_only):
+            yield Definition(source, Span(member.start, member.end), (member.name,))

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The values of template parameters, if all uses of the templates' names are known.
+
+given(component, function, b"N")  # {64, 128} for `template <int N>`, used as `f<64>` and `f<128>`; else None
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from hipport.analysis import constant_values
+from hipport.analysis.functions import Function, function_at
+from hipport.core.edits import Span
+from hipport.program.project import Component
+from hipport.syntax.cpp import Cpp, template_arguments
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_CLASSES = ("struct_specifier", "class_specifier")
+_ARGUMENTS = re.compile(rb"\s*<(?!<)")
+_NONE = re.compile(rb"\s*>")
+_WORD = re.compile(rb"[A-Za-z_]\w*")
+# Numbers that are more are not told apart.
+_MOST = 16
+
+
+def given(
+    component: Component, function: Function, name: bytes, depth: int = 3, *, some: bool = False
+) -> frozenset[int] | None:
+    """Return the numbers that a template's parameter has in a function; None where one of them is not seen.
+
+    `some`: those that are seen, whether there are others or not.
+    """
+    declared = _declared(function, name)
+    if declared is None or not depth:
+        return None
+    of, owner, position, default = declared
+    found: set[int] = set()
+    for source in component:
+        for span, _ in source.names({of}) if isinstance(source, Cpp) and of in source.words else ():
+            assert isinstance(source, Cpp)
+            if _is_declared(source, span, owner):
+                continue
+            values = _used(component, source, span, position, default, depth)
+            if values is not None:
+                found |= values
+            elif not some:
+                return None
+    return frozenset(found) if 0 < len(found) <= _MOST else None
+
+
+def _declared(function: Function, name: bytes) -> tuple[bytes, Node, int, bytes] | None:
+    """Return what has the template's parameter: its name and node, which parameter it is, and its default.
+
+    A number that follows from the types of arguments is not seen.
+    """
+    inner = function.node
+    outer = inner.parent
+    while outer is not None:
+        listed = outer.child_by_field_name("parameters") if outer.type == "template_declaration" else None
+        for i, each in enumerate(listed.named_children if listed is not None else ()):
+            if name not in _WORD.findall(function.text(each)):
+                continue
+            of = function.name if inner == function.node else b""
+            if inner.type in _CLASSES:
+                called = inner.child_by_field_name("name")
+                of = function.text(called) if called is not None else b""
+            head = function.source.code[inner.start_byte : function.body.start_byte]
+            if each.type not in ("parameter_declaration", "optional_parameter_declaration") or not of:
+                return None
+            if inner == function.node and name in _WORD.findall(head):
+                return None
+            value = each.child_by_field_name("default_value")
+            return of, inner, i, function.text(value) if value is not None else b""
+        inner = outer if outer.type in _CLASSES else inner
+        outer = outer.parent
+    return None
+
+
+def _is_declared(source: Cpp, span: Span, owner: Node) -> bool:
+    """Whether a name is that of what is declared there, or of a class in itself."""
+    node = source.tree.root_node.descendant_for_byte_range(span.start, span.end)
+    outer = node.parent if node is not None else None
+    if node is None or outer is None:
+        return False
+    if owner.type in _CLASSES:
+        inside = owner.start_byte <= span.start < owner.end_byte
+        return (inside and not _ARGUMENTS.match(source.code, span.end)) or outer.type in _CLASSES
+    return outer.type == "function_declarator" and outer.child_by_field_name("declarator") == node
+
+
+def _used(
+    component: Component, source: Cpp, span: Span, position: int, default: bytes, depth: int
+) -> frozenset[int] | None:
+    if source.directive(span.start) is not None:
+        return None  # What a macro is given is not looked at.
+    opening = _ARGUMENTS.match(source.code, span.end)
+    empty = opening is None or _NONE.match(source.code, opening.end()) is not None
+    arguments = () if opening is None or empty else template_arguments(source.code, opening.end() - 1)
+    if arguments is None:
+        return None
+    text = source.code[arguments[position].start : arguments[position].end] if position < len(arguments) else default
+    if not text or b"..." in text:
+        return None
+    caller = function_at(source, span.start)
+    handed = caller.template_parameters.intersection(_WORD.findall(text)) if caller is not None else frozenset[bytes]()
+    if not handed:
+        number = constant_values.value_in(component, text)
+        return None if number is None else frozenset((number,))
+    assert caller is not None
+    if len(handed) != 1:
+        return None
+    # `f<N / 2>`, for each N.
+    (parameter,) = handed
+    values = given(component, caller, parameter, depth - 1) or frozenset()
+    texts = [re.sub(rb"\b" + parameter + rb"\b", b"%d" % each, text) for each in values]
+    numbers = [constant_values.value_in(component, each) for each in texts]
+    known = frozenset(number for number in numbers if number is not None)
+    return known if numbers and None not in numbers else None

@@ -1,0 +1,523 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compile every translation unit of extensions and programs with hipcc, for every target.
+
+Each unit is compiled once for the host and once for each architecture, so that what fails says where, and any number
+of them at once. Nothing is linked and nothing is kept but what the compiler said, under a hash of all it read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePath
+from typing import Any
+
+from hipport.building.compiler_messages import Embedded, Message, Places, parse
+from hipport.building.digests import Digests, load_states, save_states
+from hipport.building.just_in_time import JustInTime, just_in_time
+from hipport.building.programs import programs
+from hipport.building.recorder import Recorder, check_torch, setup_script, setup_scripts
+from hipport.building.session import BuildSession, Toolkit, build_session
+from hipport.building.units import Found, NotBuilt, Unit
+from hipport.core.placing import Refused, walk
+from hipport.core.reading import read_or_nothing
+from hipport.core.source import Source
+from hipport.engine.knowledge import Knowledge
+from hipport.engine.pipeline import Progress
+from hipport.program.included import includes
+from hipport.program.project import Project
+from hipport.syntax.cpp import UNITS, Cpp
+from hipport.syntax.file_languages import HEADERS
+from hipport.toolchain.overlay import NoOverlay, overlay
+from hipport.toolchain.processes import Box, run_contained
+from hipport.toolchain.processors import processors
+from hipport.toolchain.toolchains import Toolchain, cache, choose, find
+from hipport.workspace.discovery import discover, left_by_tools, refuse_conflicts
+
+HOST = "host"
+
+# As PyTorch's extension build passes: HIP 6.4 declares the *_sync intrinsics only with it, ROCm 7 always.
+_HIP_FLAGS = ("-DHIP_ENABLE_WARP_SYNC_BUILTINS=1",)
+# What hipcc's header tests before it lets a plain C++ file have the API.
+_API_FLAGS = ("-D__HIP_PLATFORM_AMD__=1",)
+# g++, which PyTorch and most build scripts take for these files, only warns of a value that is narrowed in braces.
+_HOST_FLAGS = ("-Wno-error=c++11-narrowing",)
+# For a compiler that a Makefile names, which may be gcc or clang.
+_SAY_GCC = ("-fdiagnostics-color=never",)
+# Where a compiler's preprocessed text goes on: `# 12 "file.cu" 2`.
+_MARKER = re.compile(r'# \d+ "(?P<path>[^"]*)"')
+_SAY = (
+    "-fno-color-diagnostics",
+    "-fno-caret-diagnostics",
+    "-ferror-limit=100",
+    # Flags are written for more compilers than one.
+    "-Wno-unused-command-line-argument",
+    "-Wno-unknown-warning-option",
+)
+
+_FORMAT = 2
+#: How many states of its files are remembered for one unit and target.
+_STATES = 4
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """One unit compiled for one target, which is `host` or an architecture.
+
+    `path` is the file as the user knows it, relative to the root. `seconds` is how long it took when it was compiled,
+    also where that was another time (`cached`). `made` is the file that the compiler saw, and `command` what it was
+    called with. `guess` says what about the unit is a guess.
+    """
+
+    path: PurePath
+    owner: str
+    target: str
+    ok: bool
+    seconds: float
+    cached: bool
+    messages: tuple[Message, ...] = ()
+    made: Path = Path()
+    command: tuple[str, ...] = field(default=(), repr=False)
+    guess: str = ""
+
+
+@dataclass(frozen=True)
+class Built:
+    """What came of a build. Paths are relative to `root`.
+
+    `ran` are the files of the tree that were executed to learn how it is built.
+    """
+
+    root: Path
+    toolchain: Toolchain
+    targets: tuple[str, ...]
+    compiled: tuple[Compiled, ...]
+    not_built: tuple[NotBuilt, ...]
+    ran: tuple[str, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether there was something to compile, and all of it compiled."""
+        left_out = any(each.needs_person for each in self.not_built)
+        return bool(self.compiled) and not left_out and all(each.ok for each in self.compiled)
+
+    @property
+    def units(self) -> tuple[tuple[Compiled, ...], ...]:
+        """The results of each unit together, host first: the rows of a table."""
+        rows: dict[tuple[PurePath, str, Path], list[Compiled]] = {}
+        for each in self.compiled:
+            rows.setdefault((each.path, each.owner, each.made), []).append(each)
+        order = (HOST, *self.targets)
+        return tuple(tuple(sorted(row, key=lambda each: order.index(each.target))) for row in rows.values())
+
+    @property
+    def messages(self) -> tuple[tuple[Message, tuple[str, ...]], ...]:
+        """Each message once, with the targets it was said for."""
+        said: dict[Message, list[str]] = {}
+        for each in self.compiled:
+            for message in each.messages:
+                said.setdefault(replace(message, notes=()), []).append(each.target)
+        whole = {replace(m, notes=()): m for each in self.compiled for m in each.messages}
+        return tuple(
+            (whole[message], tuple(dict.fromkeys(targets)))
+            for message, targets in sorted(said.items(), key=lambda item: (item[0].path, item[0].line, item[0].column))
+        )
+
+
+@dataclass(frozen=True)
+class BuildOptions:
+    """How a tree is compiled.
+
+    `env` is the environment, with PATH, HOME and the ROCm variables. `toolchain` is one that was chosen; else one is
+    looked for. `python` is the interpreter that extensions are built with; theirs is the PyTorch that is compiled
+    against. `sources` are files that hipport rewrote, by absolute path, for messages to be reported at the lines they
+    had before. `exclude` and `exclude_base` are as for `discovery.discover`. `jobs` is how many compilers run at once
+    (as many as there are processors), `timeout` the seconds that each may take.
+    """
+
+    env: Mapping[str, str]
+    knowledge: Knowledge = field(default_factory=Knowledge)
+    toolchain: Toolchain | None = None
+    python: Path = Path(sys.executable)
+    sources: Mapping[Path, Source] = field(default_factory=dict)
+    exclude: Sequence[str] = ()
+    exclude_base: Path | None = None
+    jobs: int | None = None
+    timeout: float = 900.0
+    on_progress: Callable[[Progress], None] | None = None
+
+
+def build(paths: Sequence[Path], archs: Sequence[str], options: BuildOptions) -> Built:
+    """Compile what is at `paths` (folders, sources, setup.py files) for all of `archs`.
+
+    A source that a setup.py beside it or above it builds is compiled as that builds it; any other is a program.
+    Runs code of the tree: setup.py files, on a copy, and `make --dry-run`; `Built.ran` names them. Writes nothing to
+    the tree. Raises NoToolchain, recorder.NoPyTorch where that is wanted, discovery.NotFound for a path that does not
+    exist, and placing.Refused where a compiler would wait for a pipe, or a merge is not resolved.
+    """
+    vendored = options.knowledge.vendored
+    trees, asked = _trees(paths)
+    project = discover(trees, exclude=options.exclude, base=options.exclude_base, vendored=vendored)
+    refuse_conflicts(project, {each for sources in asked.values() for each in sources})
+    assert project.root is not None
+    _refuse_pipes(trees, project)
+    toolchain = options.toolchain or choose(find(options.env, options.python), archs)
+    kept = cache(options.env).resolve()
+    toolkit = Toolkit(toolchain.root, ".".join(map(str, toolchain.hip)), tuple(archs))
+    with ExitStack() as held:
+        sessions: dict[Path, BuildSession] = {}
+        found: list[tuple[PurePath, Found]] = []
+        for tree in trees:
+            folder = tree if tree.is_dir() else tree.parent
+            # What a single source includes is not given, but lies around it.
+            around = project if tree.is_dir() else discover([folder], vendored=vendored)
+            assert around.root is not None
+            members = tuple(around.root / source.path for source in around.sources)
+            members = tuple(path for path in members if path.is_relative_to(folder))
+            if folder not in sessions:
+                name = hashlib.sha256(os.fsencode(folder)).hexdigest()[:16]
+                # It is read until the last compiler ends.
+                sessions[folder] = held.enter_context(build_session(kept / "trees" / name, folder, members))
+            recorder = Recorder(sessions[folder], options.python, toolkit, options.env, members)
+            everything = list(_found(tree, recorder, options))
+            if tree in asked:
+                everything = _only(everything, asked[tree], recorder, options)
+            found += ((PurePath(folder.relative_to(project.root)), each) for each in everything)
+        units, not_built, places = _gathered(found, project.root, sessions.values(), options)
+        try:
+            units = [_with_overlay(unit, options.python, kept) for unit in units]
+        except NoOverlay as problem:
+            not_built += (NotBuilt(places.locate(u.source, 0, 0, u.folder)[0], 0, str(problem)) for u in units)
+            units = []
+        compiler = _Compiler(toolchain, toolchain.environment(options.env), kept / "compiled", places, options.timeout)
+        tasks = [(unit, target) for unit in units for target in _targets(unit, archs)]
+        compiled = _all(compiler, tasks, options.jobs or processors(), options.on_progress)
+    ran = tuple(str(prefix / name) for prefix, each in found for name in each.ran)
+    return Built(project.root, toolchain, tuple(archs), compiled, tuple(dict.fromkeys(not_built)), ran)
+
+
+def _gathered(
+    found: Sequence[tuple[PurePath, Found]], root: Path, sessions: Iterable[BuildSession], options: BuildOptions
+) -> tuple[list[Unit], list[NotBuilt], Places]:
+    """Return the units of all that was found, what is not built, and where what compilers see is in the tree."""
+    made: dict[Path, Path] = {}
+    embedded: dict[Path, tuple[Embedded, ...]] = {}
+    units: list[Unit] = []
+    not_built: list[NotBuilt] = []
+    for prefix, each in found:
+        units += each.units
+        made.update(each.made)
+        embedded.update(each.embedded)
+        not_built += (replace(why, path=prefix / why.path) for why in each.not_built)
+    if not any(unit.language == "hip" for unit in units) and not not_built:
+        # A program may have none of its own, and call a library's.
+        not_built.append(NotBuilt(PurePath(), 0, "there is no device code to compile here", needs_person=not units))
+    copies = {session.whole: session.top for session in sessions}
+    return units, not_built, Places(root, copies, made, embedded, options.sources)
+
+
+def _refuse_pipes(trees: Iterable[Path], project: Project) -> None:
+    """Raise Refused where a compiler would open what is no file, and wait for ever."""
+    included = {
+        PurePath(each.path).name for source in project.sources if isinstance(source, Cpp) for each in source.includes
+    }
+    problems = []
+    for folder, names, others in (each for tree in trees if tree.is_dir() for each in walk(tree)):
+        left = left_by_tools(folder, (*names, *others))
+        names[:] = [name for name in names if name not in left]
+        for name in others:
+            if name in included or PurePath(name).suffix in UNITS | HEADERS:
+                place = folder / name
+                if place.exists() and not place.is_file() and not place.is_dir():
+                    problems.append(f"{place}: not a regular file; a compiler would wait for it: remove it")
+    if problems:
+        raise Refused(problems)
+
+
+def _trees(paths: Iterable[Path]) -> tuple[list[Path], dict[Path, set[Path]]]:
+    """Return what to look at, and of which folders only some sources were asked for."""
+    asked: dict[Path, set[Path]] = {}
+    places = []
+    for path in paths:
+        place = path.resolve()
+        if place.is_file() and place.suffix in UNITS:
+            owner = _owner(place)
+            if owner is not None:
+                asked.setdefault(owner, set()).add(place)
+                place = owner
+        places.append(place)
+    trees = _outermost(places)
+    # A folder that was given itself, or lies in one that was, is meant whole.
+    whole = [place for path, place in zip(paths, places, strict=True) if path.resolve() == place]
+    return trees, {
+        owner: sources
+        for owner, sources in asked.items()
+        if owner in trees and not any(owner.is_relative_to(folder) for folder in whole if folder.is_dir())
+    }
+
+
+def _owner(path: Path) -> Path | None:
+    """The nearest folder above `path`, as far as the repository reaches, with a setup.py that builds extensions."""
+    for folder in path.parents:
+        if setup_script(folder) is not None:
+            return folder
+        if (folder / ".git").exists():
+            break
+    return None
+
+
+def _only(found: Sequence[Found], asked: set[Path], recorder: Recorder, options: BuildOptions) -> list[Found]:
+    """Leave of what a setup.py builds the sources that were asked for; those that it does not build are programs."""
+    left = set(asked)
+    chosen = []
+    for each in found:
+        units = []
+        for unit in each.units:
+            copied = each.made.get(unit.source, unit.source)
+            if copied.is_relative_to(recorder.copy):
+                path = recorder.root / copied.relative_to(recorder.copy)
+                if path in asked:
+                    units.append(unit)
+                    left.discard(path)
+        failed = tuple(why for why in each.not_built if why.path.suffix not in UNITS)
+        chosen.append(replace(each, units=tuple(units), not_built=failed))
+    for path in sorted(left):
+        chosen += _found(path, recorder, options)
+    return chosen
+
+
+def _outermost(paths: Iterable[Path]) -> list[Path]:
+    kept: list[Path] = []
+    for path in sorted(set(paths), key=lambda path: len(path.parts)):
+        if not any(path.is_relative_to(other) for other in kept):
+            kept.append(path)
+    return sorted(kept)
+
+
+def _found(tree: Path, recorder: Recorder, options: BuildOptions) -> Iterator[Found]:
+    """Yield what is to be compiled at `tree`: extensions first, then programs of what they leave over."""
+    root, members = recorder.root, recorder.members
+    env, translate = options.env, options.knowledge.translate
+    if tree.is_file() and not setup_scripts([tree]):
+        units, not_built, ran = programs(root, [tree], members, env, translate, asked=[tree])
+        chosen = tuple(unit for unit in units if unit.source == tree)
+        yield Found(chosen, () if chosen else tuple(not_built), tuple(ran))
+        return
+    scripts = [path for path in members if path.suffix == ".py" and path.is_relative_to(tree)]
+    setups = setup_scripts(scripts)
+    calls: list[tuple[Path, JustInTime]] = []
+    unreadable: list[NotBuilt] = []
+    for path in scripts:
+        readable, others = just_in_time(path, root)
+        calls += ((path, call) for call in readable)
+        unreadable += others
+    if setups or calls or unreadable:
+        wanting = [path for path in (*setups, *(path for path, _ in calls)) if b"torch" in read_or_nothing(path)]
+        if wanting:
+            check_torch(recorder.python, env, wanting[0].relative_to(root).as_posix())
+        recorder.session.fill()
+    results = [recorder.setup(script) for script in setups]
+    results += [recorder.call(script, call) for script, call in calls]
+    if unreadable and not results:
+        results.append(recorder.guess(root, f"{unreadable[0].path}: {unreadable[0].why}"))
+    # Beside a setup.py, building at first use is the other way to the same extension.
+    folders = [script.parent.relative_to(root) for script in setups]
+    yield Found(
+        (),
+        tuple(
+            replace(n, needs_person=not any(n.path.is_relative_to(folder) for folder in folders)) for n in unreadable
+        ),
+    )
+    yield from results
+    if tree.is_file():
+        return
+    used = {result.made.get(unit.source, unit.source) for result in results for unit in result.units}
+    left = [path for path in members if path.suffix in UNITS and recorder.copy / path.relative_to(root) not in used]
+    if results:
+        # Beside an extension, C++ alone is somebody else's program; device code is not to be passed over in silence.
+        owned = [script.parent for script in setups] or [tree]
+        left = [path for path in left if path.suffix in (".cu", ".hip")]
+        unused = {path for path in left if any(path.is_relative_to(folder) for folder in owned)}
+        included = {PurePath(include.path).name for path in members for include in includes(path)} if unused else set()
+        why = "no extension that is built here has it among its sources"
+        names = [PurePath(path.relative_to(root)) for path in sorted(unused) if path.name not in included]
+        yield Found((), tuple(NotBuilt(name, 0, why) for name in names))
+        left = [path for path in left if path not in unused]
+    if left:
+        units, not_built, ran = programs(root, left, members, env, translate)
+        yield Found(tuple(units), tuple(not_built), tuple(ran))
+
+
+def _with_overlay(unit: Unit, python: Path, kept: Path) -> Unit:
+    """Put the converted PyTorch headers before a PyTorch's own that lacks them."""
+    for flag, before in zip(unit.flags, ("", *unit.flags), strict=False):
+        folder = Path(
+            flag.removeprefix("-I") if flag.startswith("-I") else flag if before in ("-isystem", "-I") else ""
+        )
+        if (folder / "ATen/cuda").is_dir() and not (folder / "ATen/hip/HIPContext.h").exists():
+            return replace(unit, flags=(f"-I{overlay(python, folder, kept)}", *unit.flags))
+    return unit
+
+
+def _targets(unit: Unit, archs: Sequence[str]) -> tuple[str, ...]:
+    return (HOST, *archs) if unit.language == "hip" else (HOST,)
+
+
+def _all(
+    compiler: _Compiler, tasks: Sequence[tuple[Unit, str]], jobs: int, on_progress: Callable[[Progress], None] | None
+) -> tuple[Compiled, ...]:
+    done = 0
+    with ThreadPoolExecutor(jobs) as pool:
+        running = [pool.submit(compiler.compile, unit, target) for unit, target in tasks]
+        try:
+            for each in as_completed(running):
+                done += 1
+                if on_progress is not None:
+                    on_progress(Progress(str(each.result().path), done, len(tasks)))
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+    return tuple(each.result() for each in running)
+
+
+class _Compiler:
+    """Runs hipcc, or remembers what it said of the same bytes."""
+
+    def __init__(
+        self, toolchain: Toolchain, env: Mapping[str, str], folder: Path, places: Places, timeout: float
+    ) -> None:
+        self.toolchain = toolchain
+        self.env = dict(env)
+        self.folder = folder
+        self.places = places
+        self.timeout = timeout
+        self._digests = Digests()
+
+    def compile(self, unit: Unit, target: str) -> Compiled:
+        """Compile `unit` for `target`."""
+        command = self._command(unit, target)
+        key = hashlib.sha256(
+            json.dumps([_FORMAT, self._identity(unit), str(unit.folder), command]).encode()
+        ).hexdigest()
+        known = self.folder / key[:2] / f"{key[2:]}.json.z"
+        states = load_states(known)
+        for state in states:
+            if self._digests.are(state["read"]):
+                return self._result(unit, target, command, state, cached=True)
+        with tempfile.TemporaryDirectory(prefix="hipport-") as scratch:
+            made, read = Path(scratch, "out.o"), Path(scratch, "read")
+            # -MD does nothing for the device alone in clang 15; this does what -MD does, in both.
+            listing = ("-dependency-file", str(read), "-MT", "out", "-sys-header-deps")
+            lists = [word for each in listing for word in ("-Xclang", each)]
+            if unit.compiler:
+                lists = ["-MD", "-MF", str(read), "-MT", "out"]
+            start = time.monotonic()
+            status, said = self._run([*command, "-o", str(made), *lists], unit.folder, scratch)
+            seconds = time.monotonic() - start
+            made_now: dict[str, Any] = {"ok": status == 0, "said": said.replace(scratch, ""), "seconds": seconds}
+            if status == 0 and target == HOST:
+                made_now["empty"] = self._nothing_left(unit, command, scratch)
+            if status is not None and (status == 0 or self._lists(command, read, unit, scratch)):
+                made_now["read"] = self._all_read(read, unit)
+                save_states(known, [made_now, *states][:_STATES])
+        return self._result(unit, target, command, made_now, cached=False)
+
+    def _lists(self, command: Sequence[str], read: Path, unit: Unit, scratch: str) -> bool:
+        """Write to `read` what a compilation that failed has read; False where a header is not there to be named."""
+        status, _ = self._run([*command, "-M", "-MF", str(read), "-MT", "out"], unit.folder, scratch)
+        return status == 0 and read.exists()
+
+    def _nothing_left(self, unit: Unit, command: Sequence[str], scratch: str) -> str:
+        """Return the condition that takes all of the file away, or an empty string where something is left."""
+        try:
+            source = Cpp(PurePath(unit.source), unit.source.read_bytes())
+        except OSError:
+            return ""
+        code = bytearray(source.code)
+        for span in (*source.conditional, *source.directives):
+            code[span.start : span.end] = b" " * len(span)
+        if code.strip() or not source.conditional:
+            return ""
+        status, text = self._run([*command, "-E"], unit.folder, scratch)
+        here = False
+        for line in text.splitlines() if status == 0 else ("left",):
+            if marker := _MARKER.match(line):
+                here = marker["path"] == str(unit.source)
+            elif here and line.strip() and not line.lstrip().startswith("#pragma"):
+                return ""
+        if status != 0:
+            return ""
+        start = source.conditional[0].start
+        return " ".join(source.text[start:].split(b"\n", 1)[0].decode("utf-8", "replace").split())
+
+    def _command(self, unit: Unit, target: str) -> list[str]:
+        flags = list(unit.flags)
+        headers = self.toolchain.root / "include"
+        # After all others: it may be the machine's own.
+        for_headers = ["-idirafter", str(headers)] if (headers / "hip").is_dir() else []
+        if unit.compiler:
+            flags += [flag for flag in _API_FLAGS if flag not in flags]
+            return [unit.compiler, *flags, *for_headers, *_SAY_GCC, "-x", unit.language, "-c", str(unit.source)]
+        if unit.language == "hip":
+            flags += [flag for flag in _HIP_FLAGS if flag not in flags]
+            flags += ["--cuda-host-only"] if target == HOST else ["--cuda-device-only", f"--offload-arch={target}"]
+        else:
+            flags += [flag for flag in (*_API_FLAGS, *_HOST_FLAGS) if flag not in flags]
+            flags += for_headers
+        if target == HOST:
+            # hipcc asks the machine's GPUs unless it is told, also where it is of no interest: then any will do.
+            flags.append(f"--offload-arch={max(self.toolchain.archs)}")
+        return [str(self.toolchain.hipcc), *flags, *_SAY, "-x", unit.language, "-c", str(unit.source)]
+
+    def _identity(self, unit: Unit) -> list[object]:
+        state = Path(unit.compiler or self.toolchain.hipcc).stat()
+        return [str(self.toolchain), state.st_mtime_ns, state.st_size]
+
+    def _run(self, command: Sequence[str], folder: Path, scratch: str) -> tuple[int | None, str]:
+        """Return the exit status, None where it was not reached, and what was printed."""
+        # Flags of the tree are in it, which may load code into the compiler: `-fplugin=`.
+        box = Box((Path(scratch),))
+        try:
+            status, said = run_contained(command, folder, self.env, self.timeout, box)
+        except OSError as problem:
+            return None, f"error: {problem}"
+        if status is None:
+            return None, f"error: the compiler did not end within {self.timeout:.0f} s"
+        if status < 0:
+            # A machine that is out of memory, say: that is no word on the source.
+            return None, f"{said}\nerror: the compiler was ended by signal {-status}"
+        return status, said
+
+    def _all_read(self, listing: Path, unit: Unit) -> dict[str, str]:
+        words = re.split(r"(?<!\\)\s+", listing.read_text(errors="surrogateescape").replace("\\\n", " "))
+        paths = [word.replace("\\ ", " ") for word in words[1:] if word]
+        # What the toolchain has of its own is told by its version.
+        own = str(self.toolchain.root) + os.sep
+        names = {os.path.normpath(unit.folder / path) for path in (*paths, unit.source)}
+        return self._digests.all_of(n for n in sorted(names) if not n.startswith(own) or own in ("/usr/", "/"))
+
+    def _result(self, unit: Unit, target: str, command: list[str], state: dict[str, Any], *, cached: bool) -> Compiled:
+        said, ok = state["said"], state["ok"]
+        messages = self.places.located(parse(said, unit.source), unit.folder)
+        path = self.places.locate(unit.source, 0, 0, unit.folder)[0]
+        if not ok and not any(message.severity == "error" for message in messages):
+            last = "\n".join(line for line in said.splitlines() if line.strip())[-2000:]
+            messages = (*messages, Message(path, 0, 0, "error", last or "the compiler failed without a word"))
+        if condition := state.get("empty"):
+            # The tree's own build may mean it; where flags are guessed, it is the guess that is wrong.
+            ok = not unit.guess
+            text = f"nothing of the file was compiled: all of it stands under `{condition}`"
+            text += "" if ok else "; define in the build script what its build defines, or hand it a Makefile that does"
+            messages = (*messages, Message(path, 0, 0, "warning" if ok else "error", text))
+        return Compiled(
+            path, unit.owner, target, ok, state["seconds"], cached, messages, unit.source, tuple(command), unit.guess
+        )

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command `hipport build`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from hipport.cli.outcome import DONE, PERSON, configured, failing, say_if_not_contained
+from hipport.cli.output import colour, print_json, progress_shown
+from hipport.cli.parameters import (
+    ENV,
+    FORMAT,
+    INTERPRETER,
+    PATHS,
+    TARGET,
+)
+
+if TYPE_CHECKING:
+    pass
+
+
+@click.command()
+@PATHS
+@TARGET
+@click.option("--jobs", type=click.IntRange(min=1), help="Compilers at once; as many as processors if not given.")
+@click.option("--python", type=INTERPRETER, help="The Python whose PyTorch extensions are built against.")
+@ENV
+@FORMAT
+def build(
+    paths: tuple[Path, ...],
+    target: str | None,
+    jobs: int | None,
+    python: Path | None,
+    pass_on: tuple[str, ...],
+    form: str,
+) -> None:
+    """Compile every unit for every target with hipcc. Runs setup.py files and `make --dry-run` to learn the units.
+
+    That code sees only the environment variables that build tools need (and --env). It cannot write outside of
+    hipport's copies. It has limits on memory and time, and leaves no process behind. It can read
+    files and use the network. If the machine has neither Landlock nor bubblewrap, writing is not contained, and hipport
+    says so. See docs/explanation/security.md.
+    """
+    from hipport import api
+    from hipport.reporting import report
+
+    with failing():
+        config = configured(paths, None, target, None)
+        say_if_not_contained()
+        with progress_shown() as tell:
+            built = api.build(
+                paths,
+                target=config.target,
+                exclude=config.exclude,
+                exclude_base=config.path.parent if config.path else None,
+                env=os.environ,
+                pass_on=pass_on,
+                python=python or Path(sys.executable),
+                jobs=jobs,
+                on_progress=tell,
+            )
+    if form == "json":
+        print_json(report.built_as_json(built))
+    else:
+        click.echo(report.built_as_text(built, colour=colour()), nl=False)
+    sys.exit(DONE if built.ok else PERSON)

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command `hipport explain`."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from hipport.cli.outcome import as_options, configured, failing
+from hipport.cli.output import colour, print_json
+from hipport.cli.parameters import (
+    FORMAT,
+    ROCM,
+    RULES,
+    TARGET,
+    WARP,
+)
+
+if TYPE_CHECKING:
+    pass
+
+
+class _AboutOptions(click.Command):
+    """A command whose argument may be an option of another program: `-use_fast_math` is no `-h` of ours."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ours = {option for parameter in self.get_params(ctx) for option in parameter.opts}
+        theirs = [arg for arg in args if re.match(r"--?\w", arg) and arg.partition("=")[0] not in ours]
+        rest = [arg for arg in args if arg not in theirs and arg != "--"]
+        return super().parse_args(ctx, [*rest, "--", *theirs] if theirs else args)
+
+
+@click.command(cls=_AboutOptions)
+@click.argument("name")
+@TARGET
+@ROCM
+@WARP
+@RULES
+@FORMAT
+def explain(
+    name: str, target: str | None, rocm: str | None, warp: str | None, rules: tuple[Path, ...], form: str
+) -> None:
+    """Say what hipport does with NAME, and why.
+
+    NAME is a pass, a rule (the words in brackets behind a message), the number of a pitfall, a name of CUDA, a header,
+    a PTX instruction, or an option of nvcc.
+    """
+    from hipport import api
+    from hipport.reporting import report
+
+    if not name.strip():
+        raise click.BadParameter("an empty name; for example: hipport explain cudaMalloc", param_hint="'NAME'")
+    with failing():
+        said = as_options(configured((Path(),), None, target, rocm, warp, rules))
+        explanation = api.explain(name, target=said["target"], rules=said["rules"])
+    if form == "json":
+        print_json(report.explanation_as_json(explanation))
+    else:
+        click.echo(report.explanation_as_text(explanation, colour=colour()), nl=False)

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arguments and options that several commands have."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import click
+
+
+class _Path(click.Path):
+    """A path. An empty one, of a variable that is not set, is not the current folder."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value == "":
+            self.fail("an empty path; the current folder is .", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+class _Interpreter(_Path):
+    """A Python that can be run: what is wrong with it is said at once, not when it is needed."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        path = super().convert(value, param, ctx)
+        # As a shell finds it; a virtual environment's is a link, which says where its packages are.
+        found = shutil.which(path)
+        if found is None:
+            what = "it cannot be executed" if path.exists() else "there is no such file"
+            self.fail(f"{path}: {what}; give the path of a Python, as venv/bin/python", param, ctx)
+        return Path(found).absolute()
+
+
+PATH = _Path(path_type=Path)
+
+
+INTERPRETER = _Interpreter(path_type=Path)
+
+
+PATHS = click.argument("paths", nargs=-1, required=True, type=PATH)
+
+
+TARGET = click.option("--target", metavar="GFX,…", help="The GPUs that the result is for; gfx942,gfx1100 if not given.")
+
+
+ROCM = click.option("--rocm", metavar="X.Y", help="The oldest ROCm that the result must build with; 6.4 if not given.")
+
+
+WARP = click.option(
+    "--warp",
+    type=click.Choice(["logical32", "native"]),
+    help="What a warp is on AMD: 32 lanes everywhere (logical32, if not given), or the wavefront. "
+    "The comment `hipport: warp=native` does so for a kernel, or at the top of a file.",
+)
+
+
+ACCEPT = click.option(
+    "--accept", type=click.Choice(["safe", "review"]), help="Which changes to make; review if not given."
+)
+
+
+RULES = click.option(
+    "--rules",
+    multiple=True,
+    type=PATH,
+    help="A TOML file with rows of your own for the tables of passes (repeat for more).",
+)
+
+
+OUT = click.option("--out", metavar="DIR", type=PATH, help="Write a ported copy to the new folder DIR.")
+
+
+REPLAY = click.option(
+    "--replay",
+    "recording",
+    type=PATH,
+    help="Instead of cases, make the calls that `hipport record` kept.",
+)
+
+
+TIMEOUT = click.option(
+    "--timeout", type=click.FloatRange(min=1), default=120.0, help="Seconds for one run; 120 if not given."
+)
+
+
+JOBS = click.option("--jobs", type=click.IntRange(min=1), help="Runs and compilers at once; as many as processors.")
+
+
+PYTHON = click.option("--python", type=INTERPRETER, help="The Python that has PyTorch, for extensions.")
+
+
+ENV = click.option(
+    "--env",
+    "pass_on",
+    multiple=True,
+    metavar="NAME",
+    help="An environment variable that code of the tree may see, besides those that build tools need (repeat for "
+    "more).",
+)
+
+
+FORMAT = click.option(
+    "--format", "form", type=click.Choice(["text", "json"]), default="text", help="For people or for programs."
+)
+
+
+ALL = click.option("--all", "whole", is_flag=True, help="Show every place, and findings in documents.")
+
+
+FORMAT_OF_FINDINGS = click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json", "sarif"]),
+    default="text",
+    help="For people, for programs, or for code hosts and editors.",
+)
+
+
+class WithProgram(click.Command):
+    """A command whose words after `--` are for the program that it runs."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if "--" in args:
+            at = args.index("--")
+            args, ctx.meta["arguments"] = args[:at], args[at + 1 :]
+            if not ctx.meta["arguments"]:
+                raise click.UsageError(
+                    "nothing stands behind `--`, where the arguments of the program go. Leave `--` out for a program "
+                    "that takes none, and name its source files in place of its folder",
+                    ctx,
+                )
+        return super().parse_args(ctx, args)
+
+    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
+        return [*super().collect_usage_pieces(ctx), "[-- ARGUMENTS…]"]

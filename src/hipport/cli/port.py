@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command `hipport port`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from hipport.cli.outcome import DONE, PERSON, as_options, configured, failing, say_if_not_contained
+from hipport.cli.output import colour, print_json, progress_shown, warn
+from hipport.cli.parameters import (
+    ACCEPT,
+    ENV,
+    FORMAT,
+    JOBS,
+    OUT,
+    PATH,
+    PATHS,
+    PYTHON,
+    REPLAY,
+    ROCM,
+    RULES,
+    TARGET,
+    TIMEOUT,
+    WARP,
+    WithProgram,
+)
+
+if TYPE_CHECKING:
+    pass
+
+
+@click.command(cls=WithProgram)
+@PATHS
+@OUT
+@click.option(
+    "--manifest",
+    metavar="FILE",
+    type=PATH,
+    help="Write the evidence to FILE, as JSON, and for people beside it (.txt); DIR/hipport-port.json with --out.",
+)
+@click.option("--cases", type=PATH, help="The cases of the extension; cases.py beside setup.py.")
+@REPLAY
+@click.option("--no-build", is_flag=True, help="Do not compile.")
+@click.option("--no-verify", is_flag=True, help="Do not run anything on the CPU.")
+@TIMEOUT
+@JOBS
+@PYTHON
+@ENV
+@ACCEPT
+@TARGET
+@ROCM
+@WARP
+@RULES
+@FORMAT
+@click.pass_context
+def port(
+    ctx: click.Context,
+    paths: tuple[Path, ...],
+    out: Path | None,
+    manifest: Path | None,
+    cases: Path | None,
+    recording: Path | None,
+    no_build: bool,
+    no_verify: bool,
+    timeout: float,
+    jobs: int | None,
+    python: Path | None,
+    pass_on: tuple[str, ...],
+    accept: str | None,
+    target: str | None,
+    rocm: str | None,
+    warp: str | None,
+    rules: tuple[Path, ...],
+    form: str,
+) -> None:
+    """Rewrite, verify and build, and say what is known of the port and what was not checked.
+
+    Runs code of the tree: cases or, with ARGUMENTS, a program, the original and its port on this machine's CPU, before
+    anything is written; setup.py to learn how to compile. Exit status 1 where a step could not be made.
+
+    That code sees only the environment variables that build tools need (and --env). It cannot write outside of
+    hipport's copies and, for a program, the current folder. It has limits on memory and time, and leaves no process
+    behind. It can read files and use the network. If the machine has neither Landlock nor bubblewrap, writing is not
+    contained, and hipport says so. See docs/explanation/security.md.
+    """
+    from hipport import api
+    from hipport.core import placing
+    from hipport.reporting import evidence
+
+    with failing("`hipport undo` takes back what was written, if anything was"):
+        config = configured(paths, accept, target, rocm, warp, rules)
+        if out is None:
+            api.recover([path for path in paths if path.exists()], warn)
+        file = manifest or (out / "hipport-port.json" if out else None)
+        # What is for people goes beside the manifest; a device or a pipe has nothing beside it.
+        beside = file.with_suffix(".txt") if file and (file.is_file() or not file.exists()) else None
+        for each in (file, beside):
+            if each is not None:
+                placing.check_named(each, paths)
+        if not (no_build and no_verify):
+            say_if_not_contained()
+        with progress_shown() as tell:
+            found = api.port(
+                paths,
+                out,
+                ctx.meta.get("arguments", ()),
+                **as_options(config),
+                env=os.environ,
+                pass_on=pass_on,
+                python=python or Path(sys.executable),
+                cases=cases,
+                recording=recording,
+                declined=[name for name, left in (("build", no_build), ("verify", no_verify)) if left],
+                seconds=timeout,
+                jobs=jobs,
+                on_progress=tell,
+            )
+        if file is not None:
+            trees = [found.source, found.root]
+            placing.write_named(file, evidence.as_json(found).encode(), trees)
+            if beside is not None:
+                placing.write_named(beside, evidence.as_text(found).encode("utf-8", "replace"), trees)
+    if form == "json":
+        print_json(evidence.as_json(found))
+    else:
+        click.echo(evidence.as_text(found, colour=colour()), nl=False)
+    sys.exit(DONE if found.ok else PERSON)

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The commands `hipport toolchain install`, `list` and `remove`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from hipport.cli.outcome import failing
+
+if TYPE_CHECKING:
+    pass
+
+
+@click.group("toolchain")
+def toolchains() -> None:
+    """Install a hipcc to compile with on Debian, without root and without an AMD GPU, or remove it."""
+
+
+#: Those of install_toolchain.RECIPES, which need not be loaded to know them; the first is the usual one.
+TOOLCHAINS = ("hipcc-7.0", "hipcc-5.2")
+
+
+_NAMED = click.argument("name", type=click.Choice(TOOLCHAINS), default=TOOLCHAINS[0])
+
+
+@toolchains.command("install")
+@_NAMED
+@click.option("--mirror", metavar="URL", help="A Debian archive, where /etc/apt does not name one.")
+def toolchain_install(name: str, mirror: str | None) -> None:
+    """Install the toolchain NAME; hipcc-7.0 if not given: clang 21 and the headers of HIP 6.4.
+
+    Debian's packages are unpacked into hipport's cache, 1 to 4 GB; nothing else of the machine is touched.
+    """
+    from hipport.toolchain import install_toolchain
+
+    with failing():
+        hipcc, now = install_toolchain.ensure(name, os.environ, mirror, lambda text: click.echo(text, err=True))
+    click.echo(f"{'installed' if now else f'{name} is installed'}: {hipcc}")
+
+
+@toolchains.command("list")
+def toolchain_list() -> None:
+    """Say which toolchains there are to install, and which hipcc hipport finds on this machine."""
+    from hipport.toolchain import install_toolchain, toolchains
+    from hipport.workspace.environment import from_anywhere
+
+    with failing():
+        here = install_toolchain.installed(os.environ)
+        found = toolchains.find(from_anywhere(os.environ), Path(sys.executable))
+    for name in TOOLCHAINS:
+        click.echo(f"{name}  {f'installed: {here[name]}' if name in here else f'hipport toolchain install {name}'}")
+    for each in found:
+        if each.hipcc not in here.values():
+            click.echo(f"found by {each.found}: {each}")
+
+
+@toolchains.command("remove")
+@click.argument("name", type=click.Choice(TOOLCHAINS))
+def toolchain_remove(name: str) -> None:
+    """Remove the toolchain NAME that `hipport toolchain install` made."""
+    from hipport.toolchain import install_toolchain
+
+    with failing():
+        place = install_toolchain.remove(name, os.environ)
+    click.echo(f"removed {place}")

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command `hipport undo`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from hipport.cli.outcome import DONE, PERSON, failing
+from hipport.cli.output import listed, say, warn
+from hipport.cli.parameters import (
+    PATH,
+)
+
+if TYPE_CHECKING:
+    pass
+
+
+@click.command()
+@click.argument("path", default=".", type=PATH)
+def undo(path: Path) -> None:
+    """Take back the last rewrite in the tree that PATH lies in: the bytes that were there."""
+    from hipport import api
+
+    with failing():
+        written = api.undo(path)
+    for problem in written.lost:
+        warn(problem)
+    if written.killed:
+        what = f"put back {listed(written.recovered)}" if written.recovered else "it had replaced nothing"
+        say(f"took back a run of hipport that had been killed: {what}")
+    elif written.paths or not written.lost:
+        say(f"put back {listed(written.paths)}" if written.paths else "all files were as before already")
+    sys.exit(PERSON if written.lost else DONE)

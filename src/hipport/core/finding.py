@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a pass says about a file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+from hipport.core.edits import Edit, NewFile, Span
+
+
+class Certainty(IntEnum):
+    """How sure a pass is, and so who has to look at it.
+
+    SAFE: the text means the same on every input and both wave sizes.
+    REVIEW: it does if the assumption that the message states holds.
+    MANUAL: a person must act; the finding has no edits.
+    """
+
+    SAFE = 0
+    REVIEW = 1
+    MANUAL = 2
+
+    def __str__(self) -> str:
+        return self.name.lower()
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing a pass found at `span`, with the edits that port it, which are made all or not at all.
+
+    `kind` is the second half of the rule's name: `spaced` in `launch_syntax/spaced`. `creates` are files that the
+    edits need, a header of hipport's own, say; they are made when the edits are. `about` names one thing that is met in
+    several kinds of file, a package, or continuous integration: what is said of it is one fact.
+    A finding is MANUAL exactly when it has no edits; anything else raises ValueError.
+    """
+
+    span: Span
+    kind: str
+    message: str
+    edits: tuple[Edit, ...] = ()
+    certainty: Certainty = Certainty.SAFE
+    creates: tuple[NewFile, ...] = ()
+    about: str = ""
+
+    def __post_init__(self) -> None:
+        if (self.certainty is Certainty.MANUAL) == bool(self.edits) or (self.creates and not self.edits):
+            raise ValueError(f"{self.kind}: a finding is manual exactly when it has no edits")

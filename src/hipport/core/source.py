@@ -1,0 +1,286 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bytes, and changes to them.
+
+A file is a `Source`; applying edits gives a new `Source` that remembers the one it came from, so that every later
+finding can be reported at the line the user wrote. Code inside of a file that is in another language is a `Source` of
+its own, `Embedded` in the file.
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import accumulate
+from pathlib import PurePath
+from typing import Any, ClassVar, Protocol, TypeVar
+
+from hipport.core.edits import Conflict, Edit, Span
+from hipport.core.edits import place as _place
+from hipport.core.facts import Facts
+from hipport.core.finding import Certainty, Finding
+from hipport.core.group import Group
+
+_LINE_END = re.compile(rb"\r?\n")
+#: What ends a line where a carriage return alone does, too.
+ANY_LINE_END = re.compile(rb"\r\n|\n|\r")
+
+
+SourceT = TypeVar("SourceT", bound="Source")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Source(Facts):
+    """The bytes of one file, and how they came to be.
+
+    `before` and `edits` say which text these bytes were made from; both are empty for a file as it was read.
+    Whatever a subclass derives from the text is cached on the instance and forgotten when it is pickled.
+    """
+
+    path: PurePath
+    text: bytes
+    before: Source | None = field(default=None, repr=False)
+    edits: tuple[Edit, ...] = field(default=(), repr=False)
+
+    def __getitem__(self, span: Span) -> bytes:
+        return self.text[span.start : span.end]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in ("path", "text", "before", "edits")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.carry(state)
+
+    def forget(self) -> None:
+        """Let go of all that was derived from the text; it is derived again when it is asked for."""
+        self.drop(self.__getstate__())
+
+    #: What a person works on who has to change such a file: here, where and with what a program runs.
+    group: ClassVar[Group] = Group.PACKAGES
+
+    #: What is still asked of a text when edits of it have been made: where things stood, and what it began as.
+    lasting: ClassVar[tuple[str, ...]] = ("_line_starts", "_written")
+
+    def settle(self) -> None:
+        """Let go of what was derived from the text but for what is asked of it when edits of it have been made."""
+        self.drop((*self.__getstate__(), *self.lasting))
+
+    def steps_from(self, before: Source) -> tuple[tuple[Edit, ...], ...]:
+        """Return the edits that made this text of an earlier one, step by step; none where they did not."""
+        steps: list[tuple[Edit, ...]] = []
+        step: Source = self
+        while step.before is not None and step.text != before.text:
+            steps.append(step.edits)
+            step = step.before
+        return tuple(reversed(steps)) if step.text == before.text else ()
+
+    def apply(self: SourceT, edits: Iterable[Edit]) -> SourceT:
+        """Return the source with `edits` made. Raises Conflict; with no edits, returns itself."""
+        ordered: list[Edit] = []
+        pieces: list[bytes] = []
+        done = 0
+        previous: Edit | None = None
+        for edit in sorted(edits, key=_place):
+            span = edit.span
+            if edit == previous:
+                continue
+            if span.end > len(self.text):
+                raise Conflict(f"{self.path}: {edit} lies outside the text of {len(self.text)} bytes")
+            # Equal spans of which one survived de-duplication: two replacements, or two insertions at one place.
+            apart = previous is None or span.start >= previous.span.end
+            if previous is not None and span == previous.span:
+                apart = not len(span) and previous.on_top and not edit.on_top
+            if not apart:
+                raise Conflict(f"{self.path}: {previous} and {edit} conflict")
+            pieces += (self.text[done : span.start], edit.new)
+            done = span.end
+            previous = edit
+            ordered.append(edit)
+        if not ordered:
+            return self
+        pieces.append(self.text[done:])
+        return replace(self, text=b"".join(pieces), before=self, edits=tuple(ordered))
+
+    @property
+    def first(self) -> Source:
+        """The source as it was read."""
+        source: Source = self
+        while source.before is not None:
+            source = source.before
+        return source
+
+    def origin(self, span: Span) -> Span:
+        """Return where `span` of this text was in the file as it was read.
+
+        Text that an edit wrote comes from the whole span that the edit replaced: a span that starts in it starts
+        where that span starts, and one that ends in it ends where that span ends.
+        """
+        source: Source = self
+        while source.before is not None:
+            span = source._origin_before(span)
+            source = source.before
+        return span
+
+    @cached_property
+    def _written(self) -> tuple[list[int], list[int]]:
+        """For each edit, where the text that it wrote starts and ends in this text."""
+        starts: list[int] = []
+        ends: list[int] = []
+        shift = 0
+        for edit in self.edits:
+            starts.append(edit.span.start + shift)
+            ends.append(starts[-1] + len(edit.new))
+            shift += len(edit.new) - len(edit.span)
+        return starts, ends
+
+    def _origin_before(self, span: Span) -> Span:
+        starts, ends = self._written
+        # The last edit whose text starts at or before the span's start; inside that text, or after it.
+        i = bisect_right(starts, span.start) - 1
+        if i < 0:
+            start = span.start
+        elif span.start < ends[i]:
+            start = self.edits[i].span.start
+        else:
+            start = span.start - ends[i] + self.edits[i].span.end
+        if not len(span):
+            inside = i >= 0 and starts[i] < span.start < ends[i]
+            return self.edits[i].span if inside else Span(start, start)
+        # The first edit whose text ends at or after the span's end; inside that text, or before it.
+        j = bisect_left(ends, span.end)
+        if j < len(self.edits) and starts[j] < span.end:
+            end = self.edits[j].span.end
+        elif j == 0:
+            end = span.end
+        else:
+            end = span.end - ends[j - 1] + self.edits[j - 1].span.end
+        return Span(start, max(start, end))
+
+    @cached_property
+    def _line_starts(self) -> Sequence[int]:
+        lines = self.text.splitlines(keepends=True)
+        if lines and not lines[-1].endswith((b"\n", b"\r")):
+            lines.pop()
+        # They are kept for every file: an array of numbers takes an eighth of a list of them.
+        return array("I", [0, *accumulate(map(len, lines))])
+
+    def line_start(self, offset: int) -> int:
+        """Return where the line that `offset` is on starts, by what ends lines of this language."""
+        start = self.text.rfind(b"\n", 0, offset) + 1
+        return start if self.line_end is _LINE_END else self.text.rfind(b"\r", start, offset) + 1 or start
+
+    def indent(self, offset: int) -> bytes | None:
+        """Return what stands in front of `offset` on its line; None if that is more than white space."""
+        start = self.line_start(offset)
+        return self.text[start:offset] if not self.text[start:offset].strip() else None
+
+    def position(self, offset: int) -> tuple[int, int]:
+        """Return (line, column) of a byte, both from 1; the column counts bytes, as compilers do."""
+        line = bisect_right(self._line_starts, offset)
+        return line, offset - self._line_starts[line - 1] + 1
+
+    def offset(self, line: int, column: int) -> int:
+        """Return the byte at `line` and `column` (both from 1), or the nearest there is on that line."""
+        starts = self._line_starts
+        if line > len(starts):
+            return len(self.text)
+        end = starts[line] if line < len(starts) else len(self.text)
+        return min(starts[line - 1] + column - 1, end)
+
+    def line(self, number: int) -> bytes:
+        """Return line `number` (from 1) without its line ending; empty past the end."""
+        starts = self._line_starts
+        if number > len(starts):
+            return b""
+        end = starts[number] if number < len(starts) else len(self.text)
+        return self.text[starts[number - 1] : end].rstrip(b"\r\n")
+
+    def quoted(self, offset: int) -> bool:
+        """Whether the byte is known to be inside a string. Here nothing is known of strings."""
+        return False
+
+    #: What ends a line of this language: a carriage return alone does so in few.
+    line_end: ClassVar[re.Pattern[bytes]] = _LINE_END
+
+    @cached_property
+    def newline(self) -> bytes:
+        """The line ending that inserted lines should use: the first one in the file, or a line feed.
+
+        A carriage return alone is taken only where the file has no other.
+        """
+        match = _LINE_END.search(self.text) or self.line_end.search(self.text)
+        return match.group() if match else b"\n"
+
+    @property
+    def errors(self) -> int:
+        """How many places of the text the language's parser cannot make sense of."""
+        return 0
+
+    @classmethod
+    def prepare(cls) -> None:
+        """Load what parsing this language takes, so that processes which are forked have it."""
+
+    #: The languages of code inside of files in this one.
+    embeds: ClassVar[tuple[type[Source], ...]] = ()
+
+    @property
+    def embedded(self) -> tuple[Embedded, ...]:
+        """The code in other languages that is inside."""
+        return ()
+
+    def reads_alike(self, result: Source) -> bool:
+        """Say whether what edits have left as it was is read as before: no string or comment ends elsewhere."""
+        return True
+
+    def harmless(self, edit: Edit) -> bool:
+        """Say whether `edit` provably leaves `errors` as it is, so that nothing need be parsed again."""
+        return False
+
+    def alike(self, edits: Sequence[Edit]) -> bool:
+        """Say whether `edits` leave the text in the same shape: what can be asked of one that has errors already.
+
+        There, what a parser makes of a place depends on all others, and how many errors it counts says nothing.
+        """
+        return False
+
+
+class Layout(Protocol):
+    """How code lies in a file."""
+
+    def span(self, span: Span) -> Span:
+        """Return where in the file the code at `span` is."""
+        ...
+
+    def edit(self, edit: Edit) -> Edit | None:
+        """Return the edit of the file that makes `edit` of the code; None where there is none."""
+        ...
+
+    def place(self, offset: int) -> str:
+        """Say in words where the code at `offset` is, as people see the file."""
+        ...
+
+
+@dataclass(frozen=True)
+class Embedded:
+    """Code inside of a file: as a source of its own, and how it lies there."""
+
+    source: Source
+    layout: Layout
+
+    def carried(self, finding: Finding) -> Finding:
+        """Return what was found in the code as it is of the file.
+
+        Edits that cannot be made there leave the finding to a person.
+        """
+        message = f"{finding.message} ({self.layout.place(finding.span.start)})"
+        span = self.layout.span(finding.span)
+        edits = [self.layout.edit(edit) for edit in finding.edits]
+        made = tuple(edit for edit in edits if edit is not None)
+        if len(made) < len(edits):
+            message += "; as it is written here, change it by hand"
+            return Finding(span, finding.kind, message, (), Certainty.MANUAL)
+        return replace(finding, span=span, message=message, edits=made)

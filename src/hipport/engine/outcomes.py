@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What comes of running passes: findings and what became of them, and the project before and after."""
+
+from __future__ import annotations
+
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import PurePath
+
+from hipport.core.edits import Edit, NewFile, Span
+from hipport.core.finding import Certainty
+from hipport.core.group import Group
+from hipport.core.source import Source
+from hipport.program.extension_scripts import Extension
+from hipport.program.project import Project
+
+
+class Outcome(Enum):
+    """What became of a finding."""
+
+    APPLIED = "applied"  #: its edits were made
+    DECLINED = "declined"  #: its certainty is beyond what was accepted; nothing was changed
+    REPORTED = "reported"  #: it has no edits; a person must act
+    IGNORED = "ignored"  #: a comment on its line says so
+    DROPPED = "dropped"  #: its edits would have broken the file's syntax
+    FAILED = "failed"  #: the pass failed on the file: a defect of hipport's, for which nothing may be written
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True)
+class Reported:
+    """A finding at the place where the user wrote what it is about.
+
+    `span` is in the file as it was read; `line` and `column` (bytes, both from 1) are where it starts there.
+    """
+
+    path: PurePath
+    line: int
+    column: int
+    span: Span
+    rule: str
+    message: str
+    certainty: Certainty
+    outcome: Outcome
+    reason: str = ""
+    group: Group = Group.KERNELS
+    about: str = ""
+
+    @property
+    def needs_person(self) -> bool:
+        """Whether something is left to do: all but what was changed for certain, or ignored on purpose."""
+        if self.outcome is Outcome.APPLIED:
+            return self.certainty is not Certainty.SAFE
+        return self.outcome is not Outcome.IGNORED
+
+
+@dataclass(frozen=True)
+class Ported:
+    """A project before and after, and everything that was found on the way."""
+
+    before: Project
+    project: Project
+    reported: tuple[Reported, ...]
+    created: tuple[NewFile, ...] = ()
+
+    @property
+    def failures(self) -> tuple[Reported, ...]:
+        """Where a pass failed. What it would have ported is not, so no part of this is to be written."""
+        return tuple(each for each in self.reported if each.outcome is Outcome.FAILED)
+
+    @property
+    def changed(self) -> tuple[Source, ...]:
+        """The sources whose bytes differ from those that were read."""
+        return tuple(
+            after
+            for before, after in zip(self.before.sources, self.project.sources, strict=True)
+            if after.text != before.text
+        )
+
+
+@dataclass(frozen=True)
+class Scanned:
+    """What is in a tree, and what a rewrite would make of it."""
+
+    extensions: tuple[Extension, ...]
+    ported: Ported
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a sequence of passes did to a project."""
+
+    changed: dict[PurePath, Source]
+    #: The edits that made `changed`, step by step: what a process sends instead of all the texts in between.
+    edits: dict[PurePath, list[tuple[Edit, ...]]]
+    reported: list[Reported]
+    #: With the files that need them.
+    created: list[tuple[PurePath, NewFile]]
+    #: How often each pass was called, in order.
+    calls: list[tuple[str, int]]
+
+    def without(self, paths: AbstractSet[PurePath]) -> Result:
+        """Return it without what was done to some files."""
+        return Result(
+            {path: each for path, each in self.changed.items() if path not in paths},
+            {path: steps for path, steps in self.edits.items() if path not in paths},
+            [each for each in self.reported if each.path not in paths],
+            [(path, file) for path, file in self.created if path not in paths],
+            self.calls,
+        )
+
+    def followed(self, more: Result, heard: AbstractSet[PurePath] = frozenset()) -> Result:
+        """Return it with what was done after it; what is applied then replaces what was reported at the same place.
+
+        Of the files in `heard`, all counts that was not reported before.
+        """
+        done = {(each.path, each.span, each.rule) for each in more.reported if each.outcome is Outcome.APPLIED}
+        known = {(each.path, each.span, each.rule) for each in self.reported}
+        return Result(
+            self.changed | more.changed,
+            self.edits | {path: [*self.edits.get(path, []), *steps] for path, steps in more.edits.items()},
+            [
+                *(
+                    each
+                    for each in self.reported
+                    if each.outcome is Outcome.APPLIED or (each.path, each.span, each.rule) not in done
+                ),
+                *(
+                    each
+                    for each in more.reported
+                    if each.outcome is Outcome.APPLIED
+                    or (each.path in heard and (each.path, each.span, each.rule) not in known)
+                ),
+            ],
+            [*self.created, *more.created],
+            self.calls,
+        )

@@ -1,0 +1,710 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run passes over a project.
+
+Within a step every call of a pass sees the same project. Between steps the edits are made. What the engine holds
+passes to is written at `run`.
+"""
+
+from __future__ import annotations
+
+import gc
+import posixpath
+import re
+import sys
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, replace
+from functools import cached_property, partial
+from itertools import groupby
+from pathlib import PurePath
+from types import MappingProxyType
+from typing import Any, Generic, TypeVar
+
+from hipport.core.edits import Conflict, Edit, NewFile, Span
+from hipport.core.finding import Certainty, Finding
+from hipport.core.group import Group, in_documents
+from hipport.core.source import Source
+from hipport.engine import byte_order
+from hipport.engine.outcomes import Outcome, Ported, Reported, Result
+from hipport.engine.shared_code import settled
+from hipport.program.dividing import Part, among, apart, concerning, fused
+from hipport.program.hip_backends import known, left
+from hipport.program.own_headers import in_order, missing, orphans, text, together
+from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp
+from hipport.syntax.cuda import Cuda
+from hipport.syntax.file_languages import source as as_read
+from hipport.syntax.kept_comments import keeping_comments
+
+L = TypeVar("L", bound=Source)
+T = TypeVar("T")
+
+# Calls within calls. Python 3.10 needs some 500 bytes of stack for each, of the 8 MB that a process has.
+_DEEPEST = 10_000
+
+# How often what is not understood as a whole is worked through again.
+_ROUNDS = 4
+
+_COMMENTS = re.compile(rb"(?:\s|/\*(?:[^*]|\*(?!/))*\*/)*")
+_MEETING = "the file has errors of syntax, and this edit conflicts with another one of the same pass"
+_UNSETTLED = "this rule finds more to change in this file whenever it is ported, so it does not understand it"
+
+# How many more objects there have to be than were before Python looks for garbage among them.
+_COLLECTED = 50_000
+
+_IGNORE = re.compile(rb"(?://|/\*|#)[^\r\n]*?\bhipport:[ \t]*ignore\b(?:\[([^\]\r\n]*)\])?[ \t]*([^\r\n]*)")
+
+
+@dataclass(frozen=True)
+class Pass(Generic[L]):
+    """A function that finds things in sources of one language. It reads and yields; it never writes."""
+
+    language: type[L]
+    find: Callable[[L, Project], Iterable[Finding]]
+    #: What a person works on next who reads its findings, if that is not what the kind of file says.
+    group: Group | None = None
+    #: Whether it looks at what a program has for HIP already, too: to report, and never to change.
+    at_backends: bool = False
+    #: Files of one program that say this are seen together, though no include connects them.
+    together: re.Pattern[bytes] | None = None
+
+    @cached_property
+    def name(self) -> str:
+        """The name of the module that defines the pass: a pass is a file."""
+        return self.find.__module__.rpartition(".")[2]
+
+    @property
+    def doc(self) -> str:
+        """The docstring of that module; its first sentence says what the pass does."""
+        return (sys.modules[self.find.__module__].__doc__ or "").strip()
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a run is: which pass, and how many of its files are done."""
+
+    name: str
+    done: int
+    total: int
+
+
+@contextmanager
+def _collecting_less() -> Iterator[None]:
+    """Look for garbage less often: what is made here is mostly kept, and looked through in vain."""
+    thresholds = gc.get_threshold()
+    gc.set_threshold(max(thresholds[0], _COLLECTED) if thresholds[0] else 0, *thresholds[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*thresholds)
+
+
+@_collecting_less()
+def run(
+    project: Project,
+    passes: Sequence[Pass[Any]],
+    accept: Certainty = Certainty.REVIEW,
+    on_progress: Callable[[Progress], None] | None = None,
+    jobs: int = 1,
+) -> Ported:
+    """Run `passes` in order over `project` and return what it became.
+
+    Findings up to `accept` are applied. With more than one job, passes run in processes, each with files of its
+    own; the result is the same. The laws that every pass is held to:
+
+    * its findings' edits must not conflict with each other (a conflict drops its edits to that file, and is a failure);
+    * a file must not come out with more syntax errors than it went in with (what does that is dropped);
+    * a failure inside a pass is reported, before all else, and the run goes on: one of them may not hide others.
+    """
+    before = project
+    project = known(byte_order.bare(project))
+    if ported := tuple(left(project)):
+        before = replace(before, skipped=(*before.skipped, *ported))
+    done = 0
+    languages = {each.language for each in passes}
+    concerned = {language: len(_concerned(language, project)) for language in languages}
+    total = sum(concerned[each.language] for each in passes)
+
+    def tell(name: str, steps: int) -> None:
+        nonlocal done
+        done += steps
+        if on_progress is not None:
+            on_progress(Progress(name, done, total))
+
+    reported: list[Reported] = []
+    created: dict[PurePath, NewFile] = {}
+    for of_cpp, group in groupby(passes, key=lambda each: issubclass(each.language, Cpp)):
+        steps = tuple(group)
+        coming = {language for language in languages - {each.language for each in steps} if concerned[language]}
+        # The files that parts are made of are another project's, which forgets with them what it knows of them.
+        if of_cpp:
+            asked = concerning(project)
+            seen = tuple(each.together for each in steps if each.together is not None)
+            parts, shared = apart(asked, jobs, seen), fused(asked)
+        else:
+            parts, shared = among(project, jobs, partial(_concerns_any, steps)), []
+        results = _worked_through(
+            [*parts, *(view for _, views in shared for view in views)], steps, accept, jobs, tell, coming
+        )
+        result = _together(results[: len(parts)])
+        rest = iter(results[len(parts) :])
+        for code, views in shared:
+            result = settled(project, code, result, [next(rest) for _ in views])
+        reported += result.reported
+        for _, file in result.created:
+            # What several files need is made once; different texts for one path are a defect of the passes.
+            if created.setdefault(file.path, file) != file:
+                raise Conflict(f"two different files are to be made at {file.path}")
+        changed = result.changed
+        project = project.replacing(changed)
+    reported += _own_headers(project, created)
+    project = byte_order.restored(project, before)
+    reported = [_in_file(each, before.by_path[each.path]) for each in reported]
+    reported.sort(key=lambda r: (r.outcome is not Outcome.FAILED, r.path.as_posix(), r.span.start, r.span.end, r.rule))
+    # Some are there already, left by an earlier run, perhaps of an older release.
+    project = project.replacing(
+        {
+            path: project.by_path[path].apply([Edit(Span(0, len(project.by_path[path].text)), file.text)])
+            for path, file in created.items()
+            if path in project.by_path and project.by_path[path].text != file.text
+        }
+    )
+    for file in _beside_links(project, created):
+        created.setdefault(file.path, file)
+    new = tuple(sorted(file for path, file in created.items() if path not in project.by_path))
+    return Ported(before, project, tuple(reported), new)
+
+
+def _beside_links(project: Project, created: Mapping[PurePath, NewFile]) -> Iterator[NewFile]:
+    """Yield hipport's headers once more for each link to a file: a compiler looks for them from where the link is."""
+    for path, links in project.links.items():
+        source = project.by_path.get(path) if project.concerns(path) else None
+        for include in source.includes if isinstance(source, Cpp) else ():
+            place = _resolved(path, include.path)
+            known = created.get(place) or project.by_path.get(place)
+            if include.angled or known is None or (isinstance(known, Source) and not _is_own(known)):
+                continue
+            for link in links:
+                yield from together(NewFile(_resolved(link, include.path), known.text))
+
+
+def _own_headers(project: Project, created: dict[PurePath, NewFile]) -> Iterator[Reported]:
+    """Put back those of hipport's headers that files include and that are not there, and report those left over."""
+    for source, include, place in list(missing(project, created)):
+        span = source.origin(include.target)
+        line, column = source.first.position(span.start)
+        at = (source.path, line, column, span, "headers/missing")
+        if place.parts[:1] == ("..",):
+            message = f"{include.path} is not there, and lies outside of what was given: give that folder, too"
+            yield Reported(*at, message, Certainty.MANUAL, Outcome.REPORTED)
+            continue
+        for file in together(NewFile(place, text(place.name))):
+            created.setdefault(file.path, file)
+        yield Reported(*at, f"{include.path} is not there: {place} is put back", Certainty.SAFE, Outcome.APPLIED)
+    for left_over in orphans(project, created):
+        message = "no file includes this file of hipport's any more: remove it"
+        yield Reported(left_over.path, 1, 1, Span(0, 0), "headers/orphan", message, Certainty.MANUAL, Outcome.REPORTED)
+
+
+def _is_own(source: Source) -> bool:
+    return isinstance(source, Cpp) and source.is_hipport_header
+
+
+def _resolved(path: PurePath, include: str) -> PurePath:
+    return type(path)(posixpath.normpath((path.parent / include).as_posix()))
+
+
+def _concerns(language: type[Source], source: Source) -> bool:
+    """Whether a pass over the language is called for the file. hipport's own headers are finished."""
+    if isinstance(source, language):
+        return not (isinstance(source, Cpp) and source.is_hipport_header)
+    return any(issubclass(inside, language) for inside in source.embeds)
+
+
+def _concerns_any(passes: Sequence[Pass[Any]], source: Source) -> bool:
+    return any(_concerns(each.language, source) for each in passes)
+
+
+def _concerned(language: type[Source], project: Project) -> list[int]:
+    """The places of the files that a pass over the language is called for: the same ones in every step."""
+    return [
+        i for i, source in enumerate(project.sources) if project.concerns(source.path) and _concerns(language, source)
+    ]
+
+
+def _found(each: Pass[Any], source: Source, project: Project) -> list[tuple[Finding, Source, Finding]]:
+    """Call the pass for a file, or for the code inside of it that is in the pass's language.
+
+    Each finding comes with what it was found in, and as it was there: the same twice, but for code inside.
+    """
+    if isinstance(source, Cpp) and source.side and not each.at_backends:
+        return []  # Its authors have ported it.
+    if isinstance(source, each.language):
+        return [(finding, source, finding) for finding in each.find(source, project)]
+    return [
+        (embedded.carried(finding), embedded.source, finding)
+        for embedded in source.embedded
+        if isinstance(embedded.source, each.language)
+        for finding in each.find(embedded.source, project)
+    ]
+
+
+@contextmanager
+def _deeply() -> Iterator[None]:
+    """Let functions call themselves once per level of nesting: a generated `else if` chain has hundreds of levels.
+
+    Parsers do, too, of a text with edits as of the one before: else what is deep would be an error of the edits.
+    """
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(limit, _DEEPEST))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(limit)
+
+
+@_deeply()
+def _sequence(part: Part, passes: Sequence[Pass[Any]], accept: Certainty, tell: Callable[[str, int], None]) -> Result:
+    """Run passes over a part of a project; what a second run would do is done by this one.
+
+    Where the parser is lost it guesses, and what it makes of one place depends on all others: an edit lets it see a
+    function, say, where it saw none before, and a pass that has been there by then would find it in a second run. So
+    such files go through the passes until nothing changes, and so do all that are not C++. A rule by which a file never
+    comes to that says nothing of its code: the file is ported anew without its edits, and what it has found is for a
+    person.
+    """
+    unsettled: dict[PurePath, set[str]] = {}
+    result, project = _once(part.project, part.only, passes, accept, tell)
+    result, last = _again(part, result, project, passes, accept, unsettled)
+    while last:
+        for path, rules in last.items():
+            unsettled.setdefault(path, set()).update(rules)
+        anew, _ = _once(part.project, last.keys(), passes, accept, _untold, unsettled)
+        result = result.without(last.keys()).followed(anew, last.keys())
+        project = part.project.replacing(result.changed)
+        result, last = _again(part, result, project, passes, accept, unsettled, anew.changed.keys())
+    return result
+
+
+def _again(
+    part: Part,
+    result: Result,
+    project: Project,
+    passes: Sequence[Pass[Any]],
+    accept: Certainty,
+    unsettled: Mapping[PurePath, AbstractSet[str]],
+    among: AbstractSet[PurePath] | None = None,
+) -> tuple[Result, dict[PurePath, set[str]]]:
+    """Run passes again over what has to be, with the rules by which files are still changed at the end."""
+    again = set(result.changed if among is None else among)
+    last: dict[PurePath, set[str]] = {}
+    for _ in range(_ROUNDS):
+        project, others = _in_own_language(project, again)
+        again = {path for path in again if _may_settle_later(part.project.by_path[path], project.by_path[path])}
+        again |= others if part.only is None else others & part.only
+        if not again:
+            return result, {}
+        more, project = _once(project, again, passes, accept, _untold, unsettled)
+        again = set(more.changed)
+        last = {path: set() for path in again}
+        for each in more.reported:
+            if each.outcome is Outcome.APPLIED and each.path in last:
+                last[each.path].add(each.rule)
+        result = result.followed(more, others)
+    return result, last
+
+
+def _may_settle_later(before: Source, after: Source) -> bool:
+    """Whether passes may find more in what they have made of a file: where the parser is, or was, lost.
+
+    Build files and Python are short, so that another look costs little, and are read by patterns in part: all of them
+    are looked at again.
+    """
+    return any(not isinstance(each, Cpp) or each.guessed for each in (after, before))
+
+
+def _in_own_language(project: Project, changed: AbstractSet[PurePath]) -> tuple[Project, set[PurePath]]:
+    """Read files in the language that they have come to be in, and return what they have to do with, too.
+
+    A header that says nothing of CUDA, but of a function that hipport has a header for, is CUDA's from then on.
+    """
+    other: dict[PurePath, Source] = {}
+    for path in changed:
+        each = project.by_path[path]
+        if isinstance(each, Cpp) and not isinstance(each, Cuda) and isinstance(as_read(path, each.text), Cuda):
+            other[path] = Cuda(**{name.name: getattr(each, name.name) for name in fields(each)})
+    project = project.replacing(other)
+    return project, {near.path for each in other.values() for near in project.component(each)} & project.by_path.keys()
+
+
+def _once(
+    project: Project,
+    only: AbstractSet[PurePath] | None,
+    passes: Sequence[Pass[Any]],
+    accept: Certainty,
+    tell: Callable[[str, int], None],
+    unsettled: Mapping[PurePath, AbstractSet[str]] = MappingProxyType({}),
+) -> tuple[Result, Project]:
+    """Run passes over some files of a project, and return what was done and what it is then.
+
+    Of rules that are `unsettled` in a file, no edits are made.
+    """
+    result = Result({}, {}, [], [], [])
+    concerned = {
+        language: [i for i in _concerned(language, project) if only is None or project.sources[i].path in only]
+        for language in {each.language for each in passes}
+    }
+    for each in passes:
+        name = each.name
+        changed: dict[PurePath, Source] = {}
+        calls = 0
+        for i in concerned[each.language]:
+            source = project.sources[i]
+            after, said, made = _step(each, source, project, accept, unsettled.get(source.path, frozenset()))
+            result.reported.extend(said)
+            result.created.extend((source.path, file) for file in made)
+            if after is not source:
+                changed[source.path] = after
+                result.edits.setdefault(source.path, []).append(after.edits)
+            calls += 1
+            tell(name, 1)
+        result.calls.append((name, calls))
+        result.changed.update(changed)
+        project = project.replacing(changed)
+        for after in changed.values():
+            assert after.before is not None
+            after.before.settle()
+    return result, project
+
+
+#: What a process was given to work on: the parts, and for each the rest of what `_sequence` takes.
+_given: list[tuple[Sequence[Part], Sequence[Pass[Any]], Certainty]] = []
+
+
+def _give(parts: Sequence[Part], passes: Sequence[Pass[Any]], accept: Certainty) -> None:
+    _given[:] = [(parts, passes, accept)]
+    # What the process has from the one before stays, and would only be copied where it is looked through.
+    gc.freeze()
+
+
+@_collecting_less()
+def _edits_only(number: int) -> Result:
+    ((parts, passes, accept),) = _given
+    return replace(_sequence(parts[number], passes, accept, _untold), changed={})
+
+
+def _together(results: Sequence[Result]) -> Result:
+    """Return what was done to parts of a project as what was done to it."""
+    whole = Result({}, {}, [], [], [])
+    for result in results:
+        whole.changed.update(result.changed)
+        whole.reported.extend(result.reported)
+        whole.created.extend(result.created)
+    return whole
+
+
+def _worked_through(
+    parts: Sequence[Part],
+    passes: Sequence[Pass[Any]],
+    accept: Certainty,
+    jobs: int,
+    tell: Callable[[str, int], None],
+    coming: Iterable[type[Source]] = (),
+) -> list[Result]:
+    """Run the passes over the parts, with several jobs each in a process."""
+    if jobs > 1 and len(parts) > 1:
+        return _in_processes(parts, passes, accept, jobs, tell, coming)
+    return [_sequence(part, passes, accept, _untold if part.view else tell) for part in parts]
+
+
+def _in_processes(
+    parts: Sequence[Part],
+    passes: Sequence[Pass[Any]],
+    accept: Certainty,
+    jobs: int,
+    tell: Callable[[str, int], None],
+    coming: Iterable[type[Source]] = (),
+) -> list[Result]:
+    """Run the passes over the parts, each in a process, and meanwhile load what the languages `coming` next take."""
+    import multiprocessing
+    from concurrent.futures import ProcessPoolExecutor, as_completed
+
+    # A forked process has all that is loaded and worked out already: the passes with their tables, and the parts.
+    method = "fork" if "fork" in multiprocessing.get_all_start_methods() else None
+    context = multiprocessing.get_context(method)
+    with ProcessPoolExecutor(jobs, context, _give, (parts, passes, accept)) as pool:
+        futures = {pool.submit(_edits_only, number): number for number in range(len(parts))}
+        for language in coming:
+            language.prepare()
+        results: dict[int, Result] = {}
+        for future in as_completed(futures):
+            result, number = future.result(), futures[future]
+            part = parts[number]
+            for path, steps in result.edits.items():
+                source = part.project.by_path[path]
+                source.forget()
+                for edits in steps:
+                    source = source.apply(edits)
+                result.changed[path] = source
+            results[number] = result
+            for name, calls in result.calls if not part.view else ():
+                tell(name, calls)
+    return [results[number] for number in range(len(parts))]
+
+
+def _untold(name: str, steps: int) -> None:
+    """A process tells of its progress when it is done."""
+
+
+def _step(
+    each: Pass[Any], source: Source, project: Project, accept: Certainty, unsettled: AbstractSet[str]
+) -> tuple[Source, list[Reported], tuple[NewFile, ...]]:
+    try:
+        findings = _found(each, source, project)
+    except Exception as error:
+        return source, [_failure(each, source, error)], ()
+    if not findings:
+        return source, [], ()
+    outcomes: list[tuple[Finding, Outcome, str]] = []
+    for found, inside, as_found in findings:
+        finding = keeping_comments(source, found)
+        reason = _ignored(inside, as_found, each.name)
+        if reason is not None:
+            outcomes.append((finding, Outcome.IGNORED, reason))
+        elif not finding.edits:
+            outcomes.append((finding, Outcome.REPORTED, ""))
+        elif finding.certainty > accept:
+            outcomes.append((finding, Outcome.DECLINED, f"only {accept} changes were accepted"))
+        elif f"{each.name}/{finding.kind}" in unsettled:
+            outcomes.append((finding, Outcome.DROPPED, _UNSETTLED))
+        else:
+            outcomes.append((finding, Outcome.APPLIED, ""))
+    changing = [finding for finding, outcome, _ in outcomes if outcome is Outcome.APPLIED]
+    failed: list[Reported] = []
+    result, kept, problem = source, changing, ""
+    try:
+        try:
+            result = source.apply(_edits(changing))
+        except Conflict:
+            # In what goes, nothing need be changed.
+            outcomes = list(_without_moot(outcomes))
+            changing = kept = [finding for finding, outcome, _ in outcomes if outcome is Outcome.APPLIED]
+            result = source.apply(_edits(changing))
+    except Conflict as conflict:
+        if source.errors:
+            kept, problem = _apart(source, changing), _MEETING
+            result = source.apply(_edits(kept))
+        else:
+            kept, problem, failed = [], "edits of this pass conflict", [_failure(each, source, conflict)]
+    else:
+        if not all(_is_sound(source, finding) for finding in changing) and _breaks(source, result):
+            problem = "the edits of this finding would have broken the file's syntax"
+            kept = _parsing(source, changing)
+            result = source.apply(_edits(kept))
+    if problem:
+        stay = {id(finding) for finding in kept}
+        outcomes = [
+            (f, Outcome.DROPPED, problem) if o is Outcome.APPLIED and id(f) not in stay else (f, o, r)
+            for f, o, r in outcomes
+        ]
+    made = tuple(file for f, o, _ in outcomes if o is Outcome.APPLIED for file in f.creates)
+    return result, [*failed, *(_reported(each, source, *outcome) for outcome in outcomes)], made
+
+
+def _edits(findings: Iterable[Finding]) -> list[Edit]:
+    """Return the edits of findings; lines that several of them put on top are one edit, in the order they come in."""
+    edits = [edit for finding in findings for edit in finding.edits]
+    top = {edit.new for edit in edits if edit.on_top and not len(edit.span)}
+    if len(top) < 2:
+        return edits
+    several: dict[Span, set[bytes]] = {}
+    for edit in edits:
+        if edit.on_top and not len(edit.span):
+            several.setdefault(edit.span, set()).add(edit.new)
+    rest = [edit for edit in edits if not edit.on_top or len(edit.span)]
+    return [*rest, *(Edit(span, in_order(lines), on_top=True) for span, lines in several.items())]
+
+
+def _without_moot(outcomes: Sequence[tuple[Finding, Outcome, str]]) -> Iterator[tuple[Finding, Outcome, str]]:
+    """Leave out edits in what an earlier or larger edit of another finding takes away, and findings without others."""
+    applied = [finding for finding, outcome, _ in outcomes if outcome is Outcome.APPLIED]
+    gone = [
+        (edit.span, i)
+        for i, finding in enumerate(applied)
+        for edit in finding.edits
+        # But for the comments, which stay.
+        if edit.span and _COMMENTS.fullmatch(edit.new)
+    ]
+    number = {id(finding): i for i, finding in enumerate(applied)}
+    for finding, outcome, reason in outcomes:
+        own = number.get(id(finding))
+        if own is not None and outcome is Outcome.APPLIED:
+            edits = tuple(
+                edit
+                for edit in finding.edits
+                if not any(i != own and _lies_in(edit.span, span, as_well=i < own) for span, i in gone)
+            )
+            if not edits:
+                continue
+            finding = replace(finding, edits=edits)
+        yield finding, outcome, reason
+
+
+def _lies_in(span: Span, other: Span, *, as_well: bool) -> bool:
+    """Say whether `span` is a part of `other`, or, `as_well`, all of it; a place at its edge is none."""
+    if not span:
+        return other.start < span.start < other.end
+    return other.start <= span.start and span.end <= other.end and (as_well or span != other)
+
+
+def _apart(source: Source, findings: Sequence[Finding]) -> list[Finding]:
+    """Return those of the findings whose edits do not conflict with those of an earlier one."""
+    kept: list[Finding] = []
+    for finding in findings:
+        try:
+            source.apply(_edits([*kept, finding]))
+        except Conflict:
+            continue
+        kept.append(finding)
+    return kept
+
+
+def _breaks(source: Source, result: Source) -> bool:
+    """Say whether edits have made more errors of syntax, or comments or strings of what they have not touched."""
+    return result.errors > source.errors or not source.reads_alike(result)
+
+
+def _is_sound(source: Source, finding: Finding) -> bool:
+    """Whether the edits are known to break no syntax without parsing, or nothing can be known by that."""
+    rest = [edit for edit in finding.edits if not source.harmless(edit)]
+    return not rest or (source.errors > 0 and source.alike(rest))
+
+
+def _parsing(source: Source, findings: Sequence[Finding]) -> list[Finding]:
+    """Return those of the findings with whose edits the text has no more errors of syntax than before.
+
+    In a file full of macros the parser loses its way; what it then makes of one place is no matter of the others. What
+    is for review may hold only with what else of the pass is, and stays or goes together.
+    """
+    kept = [finding for finding in findings if _is_sound(source, finding)]
+    sure = {id(finding) for finding in kept}
+    rest = [finding for finding in findings if id(finding) not in sure]
+    for_review = [finding for finding in rest if finding.certainty is not Certainty.SAFE]
+    groups = [for_review, [finding for finding in rest if finding.certainty is Certainty.SAFE]]
+    while groups:
+        group = groups.pop()
+        if not _breaks(source, source.apply(_edits([*kept, *group]))):
+            kept += group
+        elif len(group) > 1 and group is not for_review:
+            half = len(group) // 2
+            groups += [group[half:], group[:half]]
+    return kept
+
+
+def _group(each: Pass[Any], source: Source) -> Group:
+    """What a person works on next: what the pass is about, or else such files. Texts come last, whoever reads them."""
+    if source.group is Group.DOCUMENTS or in_documents(source.path):
+        return Group.DOCUMENTS
+    if each.group is None and source.path.name == "setup.py":
+        return Group.BUILD
+    return each.group or source.group
+
+
+def _reported(each: Pass[Any], source: Source, finding: Finding, outcome: Outcome, reason: str) -> Reported:
+    span = source.origin(finding.span)
+    line, column = source.first.position(span.start)
+    return Reported(
+        source.path,
+        line,
+        column,
+        span,
+        f"{each.name}/{finding.kind}",
+        finding.message,
+        finding.certainty,
+        outcome,
+        reason,
+        _group(each, source),
+        finding.about,
+    )
+
+
+def _in_file(reported: Reported, source: Source) -> Reported:
+    """Return a finding of a file as passes got it at its place in the file as it was read."""
+    if not source.text.startswith(byte_order.MARK) or reported.outcome is Outcome.FAILED:
+        return reported
+    span = byte_order.moved(reported.span)
+    line, column = source.position(span.start)
+    return replace(reported, span=span, line=line, column=column)
+
+
+def _failure(each: Pass[Any], source: Source, error: Exception) -> Reported:
+    where = traceback.extract_tb(error.__traceback__)[-1]
+    return Reported(
+        source.path,
+        1,
+        1,
+        Span(0, 0),
+        f"{each.name}/failed",
+        "this pass failed on this file, a defect of hipport's, so nothing is written; please report it with the file. "
+        "To port the rest, leave the file out: exclude in hipport.toml",
+        Certainty.MANUAL,
+        Outcome.FAILED,
+        f"{type(error).__name__}: {error} ({where.name}, line {where.lineno})",
+        _group(each, source),
+    )
+
+
+def _has_notes(source: Source) -> bool:
+    return b"hipport:" in source.text
+
+
+def ignored(source: Source, span: Span, rule: str) -> str | None:
+    """Return the reason if a comment at a place ignores a rule there; else None."""
+    name, _, kind = rule.partition("/")
+    return _ignored(source, Finding(span, kind, "", certainty=Certainty.MANUAL), name)
+
+
+def _ignored(source: Source, finding: Finding, name: str) -> str | None:
+    """Return the reason if a comment on the finding's first line ignores it: `// hipport: ignore[rule] reason`.
+
+    Without brackets all rules are meant. Comments that stand alone in the lines before count as well.
+    """
+    first = source.first
+    if not first.fact(_has_notes):
+        return None
+    number = first.position(source.origin(finding.span).start)[0]
+    match = _note(first, number)
+    reason = _reason(match, finding, name)
+    while reason is None and (number := number - 1) > 0 and (match := _note(first, number)) and _alone(first, match):
+        reason = _reason(match, finding, name)
+    return reason
+
+
+def _note(source: Source, number: int) -> re.Match[bytes] | None:
+    """Return the comment for hipport in a line."""
+    begin = source.offset(number, 1)
+    end = begin + len(source.line(number))
+    match = _IGNORE.search(source.text, begin, end)
+    while match is not None and source.quoted(match.start()):
+        match = _IGNORE.search(source.text, match.start() + 1, end)
+    return match
+
+
+def _alone(source: Source, match: re.Match[bytes]) -> bool:
+    """Whether a comment is all that stands in its line."""
+    start = source.text.rfind(b"\n", 0, match.start()) + 1
+    code_before = source.text[start : match.start()].strip(b" \t\xef\xbb\xbf")
+    code_behind = match.group().startswith(b"/*") and match.group().partition(b"*/")[2].strip()
+    return not code_before and not code_behind
+
+
+def _reason(match: re.Match[bytes] | None, finding: Finding, name: str) -> str | None:
+    if match is None:
+        return None
+    named: bytes = b"*" if match.group(1) is None else match.group(1)
+    rules = {rule.strip() for rule in named.decode("utf-8", "replace").split(",")}
+    if rules & {name, f"{name}/{finding.kind}", "*"}:
+        return match.group(2).decode("utf-8", "replace").strip().removesuffix("*/").strip() or "no reason given"
+    return None

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Code for devices that several programs share comes out as with each of them alone, or is reported.
+
+It is ported with each program by itself. Where all come to the same text, that is what the files become, and the
+programs with them; what one needs of the C library, or of a header of HIP's, all have. Where they do not, no program is
+chosen before another: the files are ported as those of one program, and a finding says which do not agree, and where.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import PurePath
+
+from hipport.core.edits import Span
+from hipport.core.finding import Certainty
+from hipport.core.group import Group
+from hipport.core.source import Source
+from hipport.engine.outcomes import Outcome, Reported, Result
+from hipport.program.include_graph import Shared
+from hipport.program.own_headers import without
+from hipport.program.project import Project
+
+
+def settled(project: Project, code: Shared, together: Result, alone: Sequence[Result]) -> Result:
+    """Return what becomes of the tree, of what does where shared code is of one program and with each program alone."""
+    files = frozenset(code.files)
+    differing = _differing(project, code, alone)
+    if differing is not None:
+        path, one, other, at = differing
+        source = project.by_path[path]
+        names = code.names[one], code.names[other]
+        message = (
+            f"{_listed(code.names)} share this, and do not agree: with {names[0]} alone it comes out otherwise than "
+            f"with {names[1]} alone. It is ported as if all were one program: look whether that is right for each, or "
+            "give each its own copy"
+        )
+        line, column = source.first.position(at.start)
+        told = Reported(
+            path, line, column, at, "headers/shared", message, Certainty.MANUAL, Outcome.REPORTED, "", Group.KERNELS
+        )
+        return replace(together, reported=[*together.reported, told])
+    changed = {path: source for path, source in together.changed.items() if path not in files}
+    reported = [each for each in together.reported if each.path not in files]
+    created = [each for each in together.created if each[0] not in files]
+    found: dict[tuple[object, ...], list[Reported]] = {}
+    for view, result in zip(code.views, alone, strict=True):
+        own = files.intersection(view)
+        for path in own.intersection(result.changed):
+            # What one needs on top of it, all have.
+            known, source = changed.get(path), result.changed[path]
+            changed[path] = source if known is None or len(known.text) < len(source.text) else known
+        created += [each for each in result.created if each[0] in own]
+        # What is seen twice is one finding: the one that asks for more.
+        for each in result.reported:
+            if each.path in own:
+                found.setdefault((each.path, each.span, each.rule, each.outcome), []).append(each)
+    for same in found.values():
+        most = max(each.certainty for each in same)
+        reported += dict.fromkeys(each for each in same if each.certainty is most)
+    return replace(together, changed=changed, reported=reported, created=created)
+
+
+def _differing(project: Project, code: Shared, alone: Sequence[Result]) -> tuple[PurePath, int, int, Span] | None:
+    """Return a file that comes out otherwise with one program than with another, both, and the place in the file."""
+    first: dict[PurePath, int] = {}
+    made: dict[PurePath, tuple[bytes, PurePath, int]] = {}
+    for number, (view, result) in enumerate(zip(code.views, alone, strict=True)):
+        for path in sorted(set(view).intersection(code.files)):
+            before = first.setdefault(path, number)
+            source = project.by_path.get(path)
+            if source is None:
+                continue
+            one = alone[before].changed.get(path, source)
+            other = result.changed.get(path, source)
+            if one.text != other.text and without(one.text) != without(other.text):
+                return path, before, number, _place(path, one, other, alone[before], result)
+        for path, file in result.created:
+            text, of, before = made.setdefault(file.path, (file.text, path, number))
+            if text != file.text:
+                return of, before, number, Span(0, 0)
+    return None
+
+
+def _place(path: PurePath, one: Source, other: Source, first: Result, second: Result) -> Span:
+    """Return where in the file as it was read the two differ first."""
+    found = [
+        {(each.span, each.rule, each.outcome) for each in result.reported if each.path == path}
+        for result in (first, second)
+    ]
+    spans = [span for span, _, _ in found[0] ^ found[1]]
+    if spans:
+        return min(spans, key=lambda span: (span.start, span.end))
+    same = 0
+    for a, b in zip(one.text, other.text, strict=False):
+        if a != b:
+            break
+        same += 1
+    return one.origin(Span(same, same)) if same < len(one.text) else Span(0, 0)
+
+
+def _listed(names: Sequence[str], most: int = 4) -> str:
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more

@@ -1,0 +1,496 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compile what `prepare` made with the machine's C++ compiler, and link it to the executor's runtime.
+
+The runtime is compiled once and kept, as are the executor's headers, precompiled, and every unit under a hash of all
+that it was made from. Messages name the files and lines that the user wrote.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path, PurePath
+from typing import Any
+
+from hipport.building.compiler_messages import Message, Places
+from hipport.building.digests import Digests, digest_of, hash_tree, load_states, save_states
+from hipport.building.units import Unit
+from hipport.engine.outcomes import Ported, Reported
+from hipport.engine.pipeline import Pass
+from hipport.executor import kept as keeping
+from hipport.executor import linking, precompiled, thrust
+from hipport.executor.compilers import (
+    DIVISION,
+    INDICES,
+    KEEP_CALLS,
+    LENIENT,
+    MEANING,
+    SAY,
+    TELL_VOLATILE,
+    Compiler,
+    find_compiler,
+    run_compiler,
+)
+from hipport.executor.kept import locked
+from hipport.executor.messages import NotCompiled, link_errors, located
+from hipport.executor.prepare import Dialect, Prepared, prepare, project_of, rewriter, rewritten
+from hipport.executor.unit_flags import header_folders, own_flags, units_of
+from hipport.program.project import Project
+from hipport.toolchain.processors import processors
+from hipport.toolchain.toolchains import cache
+
+HERE = Path(__file__).with_name("native")
+INCLUDE = HERE / "include"
+RUNTIME = HERE / "runtime"
+#: What cuBLAS and its like stand on: a library of its own, for the programs that use it.
+MATH = HERE / "math"
+#: hipport's own headers, which ported code includes.
+HELPERS = HERE.parents[1] / "include"
+
+_FORMAT = 1
+#: For how long a precompiled header that is not used is kept.
+_DAYS = 3
+_PRELUDE = "simt/prelude.h"
+
+_DEFINES: Mapping[str, tuple[str, ...]] = {
+    "cuda": ("-D__CUDACC__", "-D__NVCC__", "-D__CUDA_ARCH__=800"),
+    "hip": (
+        "-DSIMT_HIP",
+        "-D__HIP__=1",
+        "-D__HIPCC__=1",
+        "-D__HIP_PLATFORM_AMD__=1",
+        "-D__HIP_DEVICE_COMPILE__=1",
+    ),
+}
+# Loops are rewritten in all files; those of the host have none of the executor's headers to say what stands in them.
+_NO_TURNS = (
+    "-DSIMT_NEXT_TURN=((void)0)",
+    "-DSIMT_LOCKSTEP_TURN=((void)0)",
+    "-DSIMT_LOOP_TURN=((void)0)",
+    "-DSIMT_WAITING_LOOP=",
+    "-DSIMT_KEPT(...)=",
+    "-DSIMT_ON_DEVICE=0",
+)
+_HOST_DEFINES: Mapping[str, tuple[str, ...]] = {"cuda": (), "hip": ("-DSIMT_HIP", "-D__HIP_PLATFORM_AMD__=1")}
+_SANITIZERS = frozenset(("address", "bounds", "undefined", "thread"))
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to compile. `env` is the environment, with PATH and HOME.
+
+    `optimize` is the level for kernels; `sanitize` has any of `address`, `undefined`, `bounds`, and
+    `thread`, for races; `indices` has those named that are outside of an array's type, and goes on. `flags` are further
+    ones for every unit. `precompile` has the executor's headers compiled once for all units: without, a single unit is
+    there sooner. `jobs` is how many compilers run at once (None: as many as there are processors), `timeout` the
+    seconds that each may take. `compiler` is one that was chosen; else g++ or clang++ is looked for. `passes` are run
+    on the sources before the executor's own: what makes C++ of inline PTX.
+    """
+
+    env: Mapping[str, str]
+    compiler: Compiler | None = None
+    standard: int = 17
+    optimize: str = "-O2"
+    debug: bool = True
+    sanitize: tuple[str, ...] = ()
+    indices: bool = False
+    flags: tuple[str, ...] = ()
+    precompile: bool = True
+    jobs: int | None = None
+    timeout: float = 600.0
+    passes: tuple[Pass[Any], ...] = field(default=(), repr=False)
+
+    def __post_init__(self) -> None:
+        unknown = set(self.sanitize) - _SANITIZERS
+        if unknown:
+            raise ValueError(f"there is no sanitizer {', '.join(sorted(unknown))}")
+
+
+@dataclass(frozen=True)
+class CompiledUnit:
+    """One unit: the file as the user knows it, relative to the root, and the object it became."""
+
+    path: PurePath
+    object: Path
+    ok: bool
+    cached: bool
+    seconds: float
+    messages: tuple[Message, ...]
+    said: str = field(default="", repr=False)
+    command: tuple[str, ...] = field(default=(), repr=False)
+
+
+@dataclass(frozen=True)
+class Executable:
+    """A program that can be run, and how it came to be. `reported` is what the rewriter did not understand."""
+
+    path: Path
+    prepared: Prepared
+    units: tuple[CompiledUnit, ...]
+    cached: bool
+
+    @property
+    def reported(self) -> tuple[Reported, ...]:
+        """What the rewriter did not understand."""
+        return self.prepared.reported
+
+
+@dataclass(frozen=True)
+class Builder:
+    """Compiles, and remembers what it compiled, for one set of options and one dialect."""
+
+    options: Options
+    dialect: Dialect
+
+    @cached_property
+    def compiler(self) -> Compiler:
+        """The compiler that is used."""
+        return self.options.compiler or find_compiler(self.options.env)
+
+    @cached_property
+    def kept(self) -> Path:
+        """The folder for what is kept between runs."""
+        return cache(self.options.env).resolve() / "simt"
+
+    @cached_property
+    def own_headers(self) -> str:
+        """A hash of the executor's headers: all that is compiled depends on them."""
+        return hash_tree((INCLUDE, HELPERS, MATH))
+
+    def flags(self, *, device: bool = True, standard: int | None = None) -> tuple[str, ...]:
+        """Return the flags for a unit of C++, without its own: device code, or a host's that has none."""
+        family = self.compiler.family
+        return (
+            f"-std=gnu++{standard or self.options.standard}",
+            self.options.optimize,
+            # addr2line of binutils 2.40 takes the folder of a file from the wrong entry of DWARF 5's tables.
+            *(("-gdwarf-4", "-g1") if self.options.debug else ()),
+            "-fPIC",
+            # So that a kernel can become part of the loop over its threads.
+            "-fno-semantic-interposition",
+            "-ftls-model=initial-exec",
+            # How fast a short loop over threads is depends on where its instructions lie: 0.75 to 1.25 ns a thread.
+            "-falign-loops=64",
+            # Assemblers leave no note of a call within a section: linking.KEEP_USES would lack it.
+            *(("-ffunction-sections",) if device else ()),
+            *KEEP_CALLS[family],
+            *MEANING,
+            *LENIENT[family],
+            *(DIVISION if self.compiler.machine.startswith("aarch64") else ()),
+            *self._sanitize(),
+            *(INDICES[family] if self.options.indices and device else ()),
+            *(_DEFINES if device else _HOST_DEFINES)[self.dialect],
+            *(() if device else _NO_TURNS),
+            *self.options.flags,
+        )
+
+    def _sanitize(self, *, linking: bool = False) -> tuple[str, ...]:
+        # The runtime looks for races itself: of ThreadSanitizer only what the compiler inserts is used.
+        names = [name for name in self.options.sanitize if not (linking and name == "thread")]
+        told = TELL_VOLATILE[self.compiler.family] if "thread" in names else ()
+        return (f"-fsanitize={','.join(names)}", "-fno-sanitize-recover=all", *told) if names else ()
+
+    @cached_property
+    def includes(self) -> tuple[str, ...]:
+        """The folders of the executor's headers, and of Thrust, which come after a program's own."""
+        folders = tuple(f"-I{folder}" for folder in include_folders(self.dialect, self.kept))
+        return (*thrust.find(self.options.env, self.dialect).flags, *folders)
+
+    def runtime(self) -> Path:
+        """Return the runtime library, compiled now if it was not yet. Raises NotCompiled."""
+        options = self.options
+        return runtime(self.compiler, self.kept, env=options.env, sanitize=options.sanitize, timeout=options.timeout)
+
+    def math(self) -> Path:
+        """Return the library of linear algebra and transforms, compiled now if it was not yet. Raises NotCompiled."""
+        options = self.options
+        # Two thirds of the time of -O2, and loops over numbers in memory gain nothing by it.
+        return _library(self.compiler, self.kept, MATH, optimize="-O1", env=options.env, timeout=options.timeout)
+
+    def precompiled(self, header: str = _PRELUDE, flags: Sequence[str] = (), *, standard: int | None = None) -> Path:
+        """Return a folder with the precompiled `header` for units of device code, made now if it was not yet.
+
+        `header` is a path below a folder of includes; `flags` are those of the units, which must be the same. To be
+        used, it has to be the first that a unit includes. Raises NotCompiled.
+        """
+        command = [self.compiler.path, *self.flags(standard=standard), *flags, *self.includes]
+        key = digest_of(_FORMAT, self.compiler.identity, command, header, self.own_headers)
+        folder = self.kept / "precompiled" / key
+        made = folder / f"{header}.gch"
+        with locked(folder):
+            if not precompiled.is_current(made):
+                _prune(folder.parent)
+                made.parent.mkdir(parents=True, exist_ok=True)
+                source = folder / "source.h"
+                source.write_text(f"#include <{header}>\n")
+                new, listing = made.with_suffix(".new"), made.with_suffix(".read")
+                listed = (*precompiled.LISTING, str(listing))
+                status, said, _ = self._run([*command, *listed, "-x", "c++-header", str(source), "-o", str(new)])
+                if status:
+                    raise NotCompiled(located(said, source, Places(HERE)), said)
+                new.replace(made)
+                precompiled.note_sources(made, listing, folder)
+        return folder
+
+    def front(self, header: str = _PRELUDE, flags: Sequence[str] = (), *, standard: int | None = None) -> list[str]:
+        """Return the flags that put `header`, precompiled, in front of a unit."""
+        if not self.options.precompile:
+            return ["-include", header]
+        folder = self.precompiled(header, flags, standard=standard)
+        if self.compiler.family == "clang":
+            return ["-include-pch", str(folder / f"{header}.gch")]
+        return [f"-I{folder}", "-include", header]
+
+    def compile(self, units: Iterable[Unit], prepared: Prepared, *, header: str = _PRELUDE) -> tuple[CompiledUnit, ...]:
+        """Compile `units`, whose sources are the user's, from the tree that was prepared of them."""
+        units = tuple(units)
+        places = Places(prepared.root, copies={prepared.folder: prepared.base})
+        digests = Digests()
+        commands = [self._command(unit, prepared, header) for unit in units]
+
+        def compiled(unit: Unit, command: list[str]) -> CompiledUnit:
+            return self._compile(unit, command, prepared, places, digests)
+
+        with ThreadPoolExecutor(self.options.jobs or processors()) as pool:
+            return tuple(pool.map(compiled, units, commands))
+
+    def _command(self, unit: Unit, prepared: Prepared, header: str) -> list[str]:
+        own, standard = own_flags(unit, prepared)
+        if unit.language == "c":
+            given = [
+                flag for flag in self.flags(device=False) if not flag.startswith("-std=") and flag != "-fpermissive"
+            ]
+            compiler = [self.compiler.path, "-x", "c", *given, "-std=gnu11"]
+            return [*compiler, *own, *self.includes]
+        # A standard that is older than the executor's headers is no reason to fail.
+        used = max(standard or 0, self.options.standard)
+        device = unit.language == "hip"
+        # Sanitizers, of which there can be one, look at accesses in another way.
+        step = self.compiler.lockstep(prepared) if device and not self.options.sanitize else ()
+        front = self.front(header, (*(f for f in own if f == "-fopenmp"), *step), standard=used) if device else []
+        return [self.compiler.path, "-x", "c++", *front, *self.flags(device=device, standard=used), *step, *own,
+                *self.includes]  # fmt: skip
+
+    def _compile(
+        self, unit: Unit, command: list[str], prepared: Prepared, places: Places, digests: Digests
+    ) -> CompiledUnit:
+        source = prepared.made(unit.source)
+        path = places.locate(unit.source, 0, 0, prepared.root)[0]
+        whole = [*command, *SAY[self.compiler.family], "-c", str(source)]
+        key = digest_of(_FORMAT, self.compiler.identity, whole, self.own_headers)
+        folder = self.kept / "objects" / key[:2] / key[2:]
+        states = folder / "states.json"
+        for state in load_states(states):
+            made = folder / state["object"]
+            if digests.are(state["read"]) and made.exists():
+                keeping.used(folder)
+                messages = located(state["said"], source, places)
+                return CompiledUnit(path, made, True, True, state["seconds"], messages, state["said"], tuple(whole))
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix="hipport-") as scratch:
+            new, listing = Path(scratch, "out.o"), Path(scratch, "read")
+            status, said, seconds = self._run(
+                [*whole, "-o", str(new), "-MMD", "-MF", str(listing), "-MT", "out"], unit.folder
+            )
+            messages = located(said, source, places)
+            if status:
+                return CompiledUnit(path, Path(), False, False, seconds, messages, said, tuple(whole))
+            read = digests.all_of(_all_read(listing, unit.folder))
+            name = digest_of(sorted(read.items())) + ".o"
+            # Complete before it has its name: others may look at the same time.
+            shutil.copyfile(new, folder / f"{name}.{os.getpid()}")
+            (folder / f"{name}.{os.getpid()}").replace(folder / name)
+        state = {"read": read, "said": said, "seconds": seconds, "object": name}
+        save_states(states, [state, *(each for each in load_states(states) if each["object"] != name)][:4])
+        return CompiledUnit(path, folder / name, True, False, seconds, messages, said, tuple(whole))
+
+    def link(
+        self,
+        units: Sequence[CompiledUnit],
+        libraries: Sequence[str] = (),
+        *,
+        shared: bool = False,
+        name: str = "program",
+    ) -> tuple[Path, bool]:
+        """Link objects to the runtime; returns the program, or the shared object, and whether it was there already."""
+        runtime = self.runtime()
+        try:
+            keeping.prune(self.kept, keeping.limit(self.options.env))
+        except ValueError as problem:
+            raise NotCompiled((), str(problem)) from None
+        objects = [unit.object for unit in units]
+
+        def command(objects: Sequence[Path]) -> list[str]:
+            return [
+                self.compiler.path,
+                *(("-shared",) if shared else ()),
+                *self._sanitize(linking=True),
+                *map(str, objects),
+                str(runtime),
+                f"-Wl,-rpath,{runtime.parent}",
+                linking.KEEP_USES,
+                "-pthread",
+                *libraries,
+            ]
+
+        key = digest_of(_FORMAT, self.compiler.identity, command(objects))
+        made = self.kept / "programs" / key[:2] / key[2:] / name
+        with locked(made.parent):
+            if made.exists():
+                return made, True
+            new = made.with_name(name + ".new")
+            more = ["-o", str(new)]
+
+            def run(words: Sequence[str]) -> tuple[int, str]:
+                return self._run(words)[:2]
+
+            status, said = linking.link(lambda own: [*command(own), *more], objects, run)
+            if status and _OF_MATH.search(said):
+                math = self.math()
+                more += [str(math), f"-Wl,-rpath,{math.parent}"]
+                status, said = linking.link(lambda own: [*command(own), *more], objects, run)
+            if status:
+                raise NotCompiled(link_errors(said), said)
+            new.replace(made)
+        return made, False
+
+    def _run(self, command: Sequence[str], folder: Path | None = None) -> tuple[int, str, float]:
+        return run_compiler(command, self.options.env, self.options.timeout, folder)
+
+
+_OF_MATH = re.compile(r"undefined reference to `simt::(?:blas|fft|sparse)::")
+
+
+def runtime(
+    compiler: Compiler, kept: Path, *, env: Mapping[str, str], sanitize: Sequence[str] = (), timeout: float = 600.0
+) -> Path:
+    """Return the runtime library in the folder `kept`, compiled now if it was not yet. Raises NotCompiled.
+
+    It is never instrumented; under `address` it tells the sanitizer of its stacks.
+    """
+    # It is of no dialect.
+    flags = ["-DSIMT_RUNTIME", *(("-DSIMT_ASAN=1",) if "address" in sanitize else ())]
+    return _library(compiler, kept, RUNTIME, flags, env=env, timeout=timeout)
+
+
+def _library(
+    compiler: Compiler,
+    kept: Path,
+    folder: Path,
+    own: Sequence[str] = ("-DSIMT_RUNTIME",),
+    *,
+    optimize: str = "-O2",
+    env: Mapping[str, str],
+    timeout: float,
+) -> Path:
+    """Return the shared library of the sources in `folder`, compiled now if it was not yet. Raises NotCompiled."""
+    flags = ["-std=c++17", optimize, "-g1", "-fPIC", "-fvisibility=hidden", "-fno-semantic-interposition"]
+    flags += ["-ftls-model=initial-exec", "-pthread", "-fno-omit-frame-pointer", "-Wall"]
+    flags += [*SAY[compiler.family], *own]
+    sources = sorted(folder.glob("*.cpp"))
+    key = digest_of(_FORMAT, compiler.identity, flags, hash_tree((INCLUDE, folder)))
+    library = kept / folder.name / key / f"libhipport_{'simt' if folder == RUNTIME else folder.name}.so"
+    with locked(library.parent):
+        if library.exists():
+            return library
+        objects = [library.parent / f"{each.stem}.o" for each in sources]
+        commands = [
+            [compiler.path, *flags, f"-I{INCLUDE}", "-c", str(each), "-o", str(made)]
+            for each, made in zip(sources, objects, strict=True)
+        ]
+        with ThreadPoolExecutor(processors()) as pool:
+            results = list(pool.map(lambda command: run_compiler(command, env, timeout), commands))
+        for each, (status, said, _) in zip(sources, results, strict=True):
+            if status:
+                raise NotCompiled(located(said, each, Places(HERE)), said)
+        new = library.with_suffix(".new")
+        command = [compiler.path, "-shared", "-pthread", *map(str, objects), "-o", str(new), "-ldl"]
+        status, said, _ = run_compiler(command, env, timeout)
+        if status:
+            raise NotCompiled(link_errors(said), said)
+        new.replace(library)
+    return library
+
+
+def dialect_defines(dialect: Dialect, *, device: bool = True) -> tuple[str, ...]:
+    """Return what is defined for a unit with device code, or for one of the host alone."""
+    return (_DEFINES if device else _HOST_DEFINES)[dialect]
+
+
+def include_folders(dialect: Dialect, kept: Path | None = None) -> tuple[Path, ...]:
+    """Return the folders of the executor's headers, in the order that they are looked in, after a program's own.
+
+    The second has hipport's own headers, made ready for the executor in the folder `kept`, if one is given.
+    """
+    if kept is None:
+        return INCLUDE, HELPERS
+    folder = kept / "helpers" / f"{dialect}-{digest_of(hash_tree((HELPERS,)), *rewriter())[:16]}"
+    for path in sorted(HELPERS.rglob("*.h")):
+        made = folder / path.relative_to(HELPERS)
+        if not made.exists():
+            made.parent.mkdir(parents=True, exist_ok=True)
+            new = made.with_suffix(f".{os.getpid()}")
+            new.write_bytes(f'#line 1 "{path}"\n'.encode() + rewritten(PurePath(path.name), path.read_bytes(), dialect))
+            new.replace(made)
+    return INCLUDE, folder
+
+
+def program(
+    what: Sequence[Path] | Project | Ported,
+    dialect: Dialect,
+    options: Options,
+    *,
+    out: Path | None = None,
+    given: Sequence[Path] = (),
+    vendored: Mapping[str, tuple[str, ...]] | None = None,
+    exclude: Sequence[str] = (),
+) -> Executable:
+    """Build the one program that the sources at `what` make up, files or a folder or what they were ported to.
+
+    A Makefile beside them is asked (`make --dry-run`) what it compiles, and how. `out` is where the prepared tree goes;
+    by default a folder of the cache. `given` are the paths that a port was asked for, where it has more: files from
+    elsewhere that these include. Raises NotCompiled, NoCompiler, and discover.NotFound.
+    """
+    builder = Builder(options, dialect)
+    builder.compiler  # noqa: B018 - without one, nothing else need be done
+    project = project_of(what, exclude=exclude, vendored=vendored)
+    if project.root is None:
+        raise ValueError("this was ported from memory: there is no tree to prepare")
+    units, libraries = units_of(given or what, project, options.env, dialect)
+    if not units:
+        raise NotCompiled((), "there is nothing here that could be compiled")
+    folders = header_folders(units)
+    out = out or builder.kept / "trees" / digest_of(str(project.root), dialect, sorted(map(str, folders)))[:16]
+    with locked(out):
+        prepared = prepare(
+            what, out / "tree", dialect, passes=options.passes, folders=folders, given=given, vendored=vendored,
+            exclude=exclude,
+        )  # fmt: skip
+        compiled = builder.compile(units, prepared)
+        failed = [message for unit in compiled for message in unit.messages if not unit.ok]
+        if any(not unit.ok for unit in compiled):
+            raise NotCompiled(failed, "\n".join(unit.said for unit in compiled if not unit.ok))
+        path, cached = builder.link(compiled, libraries, name=project.root.name or "program")
+    return Executable(path, prepared, compiled, cached and all(unit.cached for unit in compiled))
+
+
+def _all_read(listing: Path, folder: Path) -> list[str]:
+    """Return the files that a unit was made from, of which the compiler has left a list."""
+    names = precompiled.files_listed(listing, folder)
+    return [name for name in names if not name.startswith(str(INCLUDE)) and not name.endswith(".gch")]
+
+
+def _prune(folder: Path) -> None:
+    """Take away what nobody has used for days: precompiled headers are large."""
+    for each in folder.iterdir():
+        with suppress(OSError):
+            if time.time() - (each / ".lock").stat().st_mtime > _DAYS * 86400:
+                shutil.rmtree(each)

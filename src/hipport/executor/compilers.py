@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: Apache-2.0
+"""C++ compilers for the executor: which are here, and the flags under which they keep what device code means."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from hipport.executor.prepare import Prepared
+from hipport.syntax.cpp import Cpp
+from hipport.toolchain import toolchains
+from hipport.toolchain.processes import limited
+
+_OLDEST = {"g++": 11, "clang": 14}
+
+# Lanes that go different ways are told apart by the chain of calls that they wait in, and those that are further behind
+# go first, by the address. So no optimization may make one call of two, or two of one, or move blocks: no joining of
+# equal ends of branches (tail merging, cross-jumping, folding equal functions, sinking, hoisting), no copies of what
+# follows a branch for each of its ways (jump threading, splitting paths and loops, duplicating tails), no frames left
+# out. What is needed was found by leaving out one after the other (tests/test_simt_compile.py has the functions).
+KEEP_CALLS = {
+    "g++": (
+        "-fno-tree-tail-merge",
+        "-fno-crossjumping",
+        "-fno-ipa-icf",
+        "-fno-code-hoisting",
+        "-fno-optimize-sibling-calls",
+        "-fno-thread-jumps",
+        "-fno-split-paths",
+        "-fno-unswitch-loops",
+        "-fno-split-loops",
+        "-fno-peel-loops",
+        "-fno-unroll-loops",
+        # Loops that turn a known number of times, once above all (by 512 to 256), are taken apart, and what is copied
+        # is laid out by who dominates whom: what follows a branch before the branch. Unrolling them completely has no
+        # flag of its own.
+        "--param=max-completely-peel-times=0",
+        "--param=max-completely-peeled-insns=0",
+        "-fno-tree-vrp",
+        # Jumps around conditions that are known on one way.
+        "-fno-gcse",
+        "-fno-tree-dominator-opts",
+        "-fno-tree-ch",
+        "-fno-version-loops-for-strides",
+        "-fno-partial-inlining",
+        "-fno-ipa-cp-clone",
+        "-fno-reorder-blocks",
+        "-fno-reorder-blocks-and-partition",
+        "-fno-omit-frame-pointer",
+        # Not for calls: g++ 12 makes a comparison of vectors of four bytes a mask where it should be 0 or 1.
+        "-fno-tree-slp-vectorize",
+    ),
+    "clang": (
+        "-fno-optimize-sibling-calls",
+        "-fno-unroll-loops",
+        "-fno-omit-frame-pointer",
+        # As for a GPU: no call becomes dependent on more conditions, or on fewer.
+        *("-Xclang", "-fconvergent-functions"),
+        # With lifetimes, the way out of a loop is laid out before the loop.
+        *("-Xclang", "-disable-lifetime-markers"),
+        *("-mllvm", "-enable-tail-merge=0"),
+        *("-mllvm", "-disable-tail-duplicate"),
+        *("-mllvm", "-disable-early-taildup"),
+        *("-mllvm", "-disable-block-placement"),
+        *("-mllvm", "-simplifycfg-hoist-common=0"),
+        *("-mllvm", "-simplifycfg-sink-common=0"),
+    ),
+}
+# What device code means on every machine and with every compiler: integers wrap, memory has no types, char has a sign,
+# and nothing is fused that the text does not fuse.
+MEANING = (
+    "-fwrapv",
+    "-fno-strict-aliasing",
+    "-fsigned-char",
+    "-ffp-contract=off",
+    "-fno-math-errno",
+)
+# Processors that give 0 for a division by it, where others stop: the runtime has what this calls.
+DIVISION = ("-fsanitize=integer-divide-by-zero", "-fno-sanitize-recover=integer-divide-by-zero")
+# Where an index is outside of an array's type, the compiler calls the runtime (runtime/faults.cpp), and goes on.
+INDICES = {
+    "g++": ("-fsanitize=bounds", "-fsanitize-recover=bounds"),
+    "clang": ("-fsanitize=array-bounds", "-fsanitize-recover=array-bounds"),
+}
+# What nvcc takes and other compilers refuse, or warn of.
+LENIENT = {
+    "g++": ("-fpermissive", "-w", "-Wno-narrowing"),
+    "clang": ("-w", "-Wno-c++11-narrowing", "-Wno-register"),
+}
+# Lanes that make each access to volatile shared memory together, as code from before __syncwarp has it, and let others
+# go on where they look at other volatile memory in vain: the compiler calls the runtime for each access
+# (runtime/races.cpp), by what it has for ThreadSanitizer.
+TELL_VOLATILE = {"g++": ("--param=tsan-distinguish-volatile=1",), "clang": ("-mllvm", "-tsan-distinguish-volatile=1")}
+_LOCKSTEP = {family: ("-fsanitize=thread", *flags, "-DSIMT_LOCKSTEP=1") for family, flags in TELL_VOLATILE.items()}
+# Not that of assembly.
+_VOLATILE = re.compile(rb"\bvolatile\b(?!\s*\()")
+SAY = {
+    "g++": ("-fdiagnostics-color=never", "-fno-diagnostics-show-caret", "-fmax-errors=50"),
+    "clang": ("-fno-color-diagnostics", "-fno-caret-diagnostics", "-ferror-limit=50"),
+}
+
+
+def has_volatile(prepared: Prepared) -> bool:
+    """Whether a tree has volatile memory."""
+    return any(_VOLATILE.search(source.code) for source in prepared.sources.values() if isinstance(source, Cpp))
+
+
+class NoCompiler(Exception):
+    """There is no C++ compiler that is new enough. The message says what there is."""
+
+
+@dataclass(frozen=True)
+class Compiler:
+    """A C++ compiler that works. `family` is `g++` or `clang`, `machine` what it compiles for (x86_64-linux-gnu)."""
+
+    path: str
+    family: str
+    version: tuple[int, ...]
+    identity: str = field(repr=False)
+    machine: str = field(default="", repr=False)
+
+    @property
+    def precompiled(self) -> str:
+        """The suffix of headers that it has compiled."""
+        return "pch" if self.family == "clang" else "gch"
+
+    def lockstep(self, prepared: Prepared) -> tuple[str, ...]:
+        """Return the flags for a tree that has volatile memory; none for others."""
+        return _LOCKSTEP[self.family] if has_volatile(prepared) else ()
+
+    @property
+    def keeps_calls(self) -> tuple[str, ...]:
+        """The flags under which calls in different places of the text stay different calls."""
+        return KEEP_CALLS[self.family]
+
+    def __str__(self) -> str:
+        return f"{self.path} ({self.family} {'.'.join(map(str, self.version))})"
+
+
+def find_compiler(env: Mapping[str, str]) -> Compiler:
+    """Return the compiler that `CXX` names, else the first g++ or clang++ that is new enough. Raises NoCompiler."""
+    path = env.get("PATH", os.defpath)
+    names = [env["CXX"]] if env.get("CXX") else []
+    names += ["g++", *(f"g++-{n}" for n in range(16, 10, -1)), "clang++", *(f"clang++-{n}" for n in range(22, 13, -1))]
+    seen = []
+    for name in names:
+        place = shutil.which(name, path=path)
+        if place is None:
+            continue
+        compiler = probe(Path(place), env)
+        if compiler is not None and compiler.version[0] >= _OLDEST[compiler.family]:
+            return compiler
+        seen.append(str(compiler or place))
+    has = f"; there is {', '.join(seen)}" if seen else ""
+    raise NoCompiler(f"The executor needs g++ 11 or clang 14, or later{has}. On Debian: apt-get install g++")
+
+
+def of_toolchains(env: Mapping[str, str]) -> Iterator[Path]:
+    """The clang of each ROCm there is, the newest first."""
+    for found in sorted(toolchains.find(env), key=lambda each: each.hip, reverse=True):
+        status, said = limited([str(found.hipcc), "-print-prog-name=clang++"], Path("/"), found.environment(env), 60)
+        # It may say first what its own script lacks.
+        if status == 0 and (last := said.strip().rpartition("\n")[2]).startswith("/"):
+            yield Path(last)
+
+
+def probe(path: Path, env: Mapping[str, str]) -> Compiler | None:
+    """Ask a compiler what it is; None where it does not answer as g++ or clang does."""
+    said = _said([str(path), "--version"], env)
+    clang = re.search(r"clang version (\d+(?:\.\d+)*)", said)
+    version = clang[1] if clang else _said([str(path), "-dumpfullversion"], env).strip()
+    if not re.fullmatch(r"\d+(?:\.\d+)*", version):
+        return None
+    family = "clang" if clang else "g++"
+    machine = _said([str(path), "-dumpmachine"], env).strip()
+    identity = f"{path.resolve()} {machine} {said}"
+    return Compiler(str(path), family, tuple(map(int, version.split("."))), identity, machine)
+
+
+def _said(command: Sequence[str], env: Mapping[str, str]) -> str:
+    try:
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=dict(env),
+            cwd="/", timeout=60, check=False,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.decode("utf-8", "replace")
+
+
+def run_compiler(
+    command: Sequence[str], env: Mapping[str, str], timeout: float, folder: Path | None = None
+) -> tuple[int, str, float]:
+    """Run a compiler; returns its status, what it said, and the seconds it took."""
+    start = time.monotonic()
+    try:
+        status, said = limited(command, folder or Path(), {**env, "LC_ALL": "C"}, timeout)
+    except OSError as problem:
+        status, said = 1, f"error: {problem}"
+    if status is None:
+        status, said = 1, f"error: the compiler did not end within {timeout:.0f} s"
+    return status, said, time.monotonic() - start

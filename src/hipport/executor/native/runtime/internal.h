@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the parts of the runtime share.
+#ifndef SIMT_RUNTIME_INTERNAL_H
+#define SIMT_RUNTIME_INTERNAL_H
+
+#include <ucontext.h>
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#ifndef SIMT_RUNTIME
+#define SIMT_RUNTIME
+#endif
+#include "../include/simt/core.h"
+#include "fiber.h"
+
+/// For variables of the runtime alone: read directly, not through the table of those that a program may replace.
+#define SIMT_OWN __attribute__((visibility("hidden")))
+
+namespace simt {
+
+/// What SIMT_* variables of the environment ask for, read once.
+struct Settings {
+  int wave = 32;
+  enum class Order { forward, reverse, random } order = Order::forward;
+  std::uint64_t seed = 0;
+  int threads = 1;
+  int poison = 0xff;  // the byte that fills new memory; -1: none
+  bool minimal = false;  // lanes that meet by chance go on in parts
+  const char* report = nullptr;
+  const char* trace = nullptr;
+  double watchdog = 20;  // seconds without progress
+};
+/// Null until they are read. A pointer needs no constructor: units ask for settings before main begins.
+extern SIMT_OWN const Settings* settings_kept;
+const Settings& read_settings();
+inline const Settings& settings() { return settings_kept != nullptr ? *settings_kept : read_settings(); }
+
+/// Whether lanes run as CUDA's (each on its own) or as AMD's (a wavefront together): what the program was compiled as.
+/// A program says it by a variable that every unit of it brings along; see `compiled_as`.
+extern SIMT_OWN Dialect compiled_dialect;
+inline bool dialect_is(Dialect dialect) { return compiled_dialect == dialect; }
+/// The wavefront's size as a power of two, for what is asked for all the time.
+extern SIMT_OWN unsigned wave_shift;
+
+/// Return addresses, innermost first, of the frames between the caller and `base`.
+struct Path {
+  static constexpr unsigned most = 30;
+  unsigned depth = 0;
+  void* frames[most];
+};
+/// A number for the path of `call`, in a function with this frame, that others have who came on it. The kernel may be
+/// part of the function with the frame `row`, that of a row: what is further out is the same for all, and not looked at.
+inline std::uint64_t path_hash(const void* call, const void* frame, const void* row) {
+  std::uint64_t hash = reinterpret_cast<std::uintptr_t>(call) * 0x9e3779b97f4a7c15ull;
+  for (auto *at = static_cast<void* const*>(frame), *end = static_cast<void* const*>(row); at < end;) {
+    hash = (hash ^ reinterpret_cast<std::uintptr_t>(at[1])) * 0x9e3779b97f4a7c15ull;
+    auto* up = static_cast<void* const*>(at[0]);
+    if (up <= at) break;
+    at = up;
+  }
+  return hash;
+}
+
+enum class State : std::uint8_t { unstarted, ready, running, waiting, exited };
+enum class Wait : std::uint8_t { none, masked, present, barrier, arrived, named, grid, loop };
+/// Whether it is known on which path a thread came to where it waits: by a call, or kept where a signal interrupted it.
+enum class Came : std::uint8_t { unknown, called, kept };
+
+/// threadIdx in little room: a block has at most 1024 threads.
+struct Index {
+  std::uint16_t x = 0, y = 0, z = 0;
+  operator uint3() const { return uint3{x, y, z}; }
+};
+
+struct Thread;
+
+/// What every wait of a thread touches: one line of the cache.
+struct WaitRecord : detail::Left {
+  Thread* next = nullptr;  // in a list of those that are ready, or wait together
+  void* row = nullptr;  // the frame of the function that called it; see `path_hash`
+  const char* name = nullptr;  // of what it waits in
+  const char* file = "";  // and where
+  int line = 0;
+  Index index;
+  std::uint16_t rank = 0;
+  std::uint8_t lane = 0;
+  State state = State::unstarted;
+  Wait wait = Wait::none;
+  bool predicate = false;
+};
+static_assert(sizeof(WaitRecord) == 64, "what every wait touches is in one line of the cache");
+
+struct alignas(64) Thread : WaitRecord {
+  // Where the path is known on which it came: the call, the frame of the function with the call, and a number that
+  // others have that came on the same path.
+  void* call = nullptr;
+  void* frame = nullptr;
+  void* base = nullptr;  // that of its stack
+  std::uint64_t path_hash = 0;
+  const Operation* operation = nullptr;
+  Fiber* fiber = nullptr;
+  int number = 0;
+  Came came = Came::unknown;
+  bool yielding = false;
+  const void* looked_at = nullptr;  // volatile memory, last; see races.cpp
+  unsigned looks = 0;
+
+  std::uint64_t bit() const { return std::uint64_t(1) << lane; }
+  Place place() const { return {file, line}; }
+};
+
+/// A list of threads, first in first out.
+struct List {
+  Thread* first = nullptr;
+  Thread* last = nullptr;
+  unsigned count = 0;
+  void push(Thread* thread) {
+    thread->next = nullptr;
+    (last ? last->next : first) = thread;
+    last = thread;
+    ++count;
+  }
+  void append(const List& other) {
+    (last ? last->next : first) = other.first;
+    last = other.last;
+    count += other.count;
+  }
+  Thread* pop() {
+    Thread* thread = first;
+    first = thread->next;
+    if (first == nullptr) last = nullptr;
+    --count;
+    return thread;
+  }
+};
+
+struct Shared {
+  SharedSlot* slot;
+  std::size_t offset, size;
+};
+
+struct Racing;
+
+/// One block of a launch, while it runs.
+struct Block {
+  uint3 index{};
+  unsigned size = 0, waves = 0;
+  dim3 shape{0, 0, 0};  // that `threads` has the indices of
+  std::vector<Thread> threads;
+  std::vector<Path> paths;  // of threads whose path was kept
+
+  bool loud = false;  // whether `threads` is kept
+  bool used = false;  // whether it has shared memory to check and to forget
+  bool entered = false;
+  unsigned position = 0;  // of the thread that was started last, in the order of starting
+  unsigned started = 0;  // threads taken to run, while loud
+  unsigned alive = 0;
+  List ready;
+  std::uint64_t idle = 0;  // yields since anything else happened
+  std::uint64_t patience = 0;  // switches after which a thread begins though others can go on
+
+  List barrier;
+  int count = 0, all = 1;
+  Votes votes{};
+  Place barrier_place{"", 0};
+  bool apart = false;  // whether threads wait in barriers of several lines
+  /// Where each thread was in the last barrier that was opened so: see `passed_by`.
+  struct Passed {
+    Place place{"", 0};
+    unsigned number = 0;  // of that barrier, among those; 0: in none
+  };
+  std::vector<Passed> passed;
+  unsigned times_apart = 0;
+  struct Named {
+    List list;
+    int wanted = 0;  // threads, as its first caller said; 0: all
+    /// Who has come, of each wavefront that has: times that all of it came, and lanes since.
+    struct Came {
+      unsigned wave = 0, times = 0;
+      std::uint64_t lanes = 0;
+    };
+    std::vector<Came> came;
+  };
+  Named named[16];
+  bool names_barriers = false;  // whether any of these has been used
+  List grid;
+
+  // Shared memory: what is static grows from the start, what is dynamic ends at the guard page.
+  char* arena = nullptr;
+  std::size_t dynamic_size = 0;
+  char* dynamic = nullptr;
+  std::vector<Shared> slots;  // by the number of the slot; size 0: not used by this block
+  std::size_t static_end = 0, static_bytes = 0;
+
+  struct Group {
+    const Operation* operation;
+    std::uint64_t mask, arrived;
+    Meeting* meeting;
+    List list;
+  };
+  /// A loop in which lanes wait for memory, and those that came to it together: see `leave_loop`.
+  struct Loop {
+    std::uint64_t inside = 0;
+    List left;  // who wait for those that are inside
+    bool open = false;  // whether nobody waits at its end any more
+    std::string stuck;  // who was where when nothing went on, and it was opened for that
+  };
+  struct alignas(64) Wave {
+    std::uint64_t alive = 0;
+    unsigned busy = 0;  // lanes that run, may run, or have not begun
+    bool together = false;  // whether those that are present came on one path to one operation
+    std::uint64_t lanes = 0;  // they, then; and what they said, in a barrier
+    int count = 0, all = 1;
+    // What those that are present came to, and how, if together.
+    Wait wait = Wait::none;
+    const Operation* operation = nullptr;
+    std::uint64_t path_hash = 0;
+    List present;  // lanes that wait for those that are there
+    Meeting* given = nullptr;  // what they gave
+    std::vector<Group> groups;
+    std::vector<Loop*> loops;
+  };
+  std::vector<Wave> wave;
+  Racing* racing = nullptr;  // see races.cpp
+};
+
+enum class Entered { done, stuck };
+
+/// What one thread of the operating system needs to run blocks.
+struct Worker {
+  const Launch* launch = nullptr;
+  detail::Run body = nullptr;
+  void* context = nullptr;
+  std::atomic<std::uint64_t>* next_block = nullptr;
+  std::uint64_t blocks = 0;
+
+  Fiber root;
+  Fiber* fiber = &root;  // that runs, or ran before the thread that runs
+  Fiber* free = nullptr;
+  unsigned fibers = 0;
+  Block* block = nullptr;
+  Thread* thread = nullptr;  // that runs, while the block is loud
+  Path current;  // of the thread that runs, where a signal interrupted it
+  std::vector<Block*> pool;
+  std::vector<Meeting*> meetings;  // free ones
+  std::vector<unsigned> order;  // ranks by when they start; empty: forward
+  std::uint64_t random = 1;
+  std::int64_t ticks = 0;
+  std::uint64_t switches = 0;
+  // A block that polls may never be stalled: each turn of its loop comes to a shuffle or a barrier. So one that has
+  // yielded often, or switched often, lets other blocks run, and threads begin that have not: counted, not by time, so
+  // that blocks meet in one order in each run.
+  bool due = false;
+  std::uint64_t yields = 0;  // since a block was entered
+  std::uint64_t until = 0;  // the number of switches at which that is asked
+  std::uint64_t end = 0;  // and at which the block has had its share
+  std::uint64_t share = 0;  // of a block that has run before, in switches
+  struct Watched {  // see watch.cpp
+    std::uint64_t switches = 0;
+    uint3 thread{}, block{};
+    double since = 0;  // that thread has run, in seconds of processor time
+    std::uint64_t stay = 0;  // times that it was found running since
+    std::vector<std::uint64_t> stays;  // and the states that it was in
+    std::uint64_t samples = 0;
+    std::vector<std::uint64_t> states;
+    std::vector<const void*> waits;  // where threads were found to wait
+  } watched;
+  struct Looked {  // at volatile memory, last: see races.cpp
+    const void* at = nullptr;
+    uint3 thread{};
+    unsigned times = 0;
+  } looked;
+  /// The stack that is in use.
+  Fiber& stack() { return thread != nullptr ? *thread->fiber : *fiber; }
+  bool resident = false;  // several blocks at a time: each returns to the root when it ends or is stuck
+};
+
+extern __thread Worker* worker;
+inline bool runs_kernel() { return worker != nullptr && worker->launch != nullptr; }
+
+// blocks.cpp
+/// Begin to keep what each thread of the running block does.
+void make_loud();
+inline void become_loud() {
+  if (!worker->block->loud) make_loud();
+}
+
+// scheduler.cpp
+/// Let others of the block run, from a signal's handler; `path` is where the running thread was.
+void preempt(const Path& path);
+
+// waiting_threads.cpp
+/// End with a fault that says where all threads of the running block are.
+[[noreturn]] void stop_here(const char* kind, const char* message);
+
+// standstill.cpp
+/// Looks whether blocks go round in circles: see there.
+class Standstill {
+ public:
+  /// Something has gone on, or may have.
+  void begin();
+  /// Whether nothing has changed for long; called when all threads have left their stacks.
+  bool is_seen(const Worker&, const std::vector<Block*>& resident, double now);
+
+ private:
+  std::map<std::pair<const Block*, unsigned>, std::vector<std::uint64_t>> states_;
+  unsigned samples_ = 0;
+  double since_ = 0, next_ = 0;
+  std::uint64_t memory_ = 0;
+};
+
+// watch.cpp
+void begin_watch();
+void end_watch();
+/// Whether all that the interrupted threads do is to go round in few states.
+bool spins(const Worker&);
+
+// races.cpp
+extern bool races_looked_for;
+/// Find out whether they are, when all units have said how they were compiled.
+void races_start();
+void races_paused(bool);  // while an operation is done for all of its lanes
+void races_launch();
+void races_block(Block&);
+void races_barrier(Block&);
+void races_meeting(Block&, unsigned first_rank, std::uint64_t lanes);
+
+// collectives.cpp
+/// Whether an address lies in a meeting: memory of the runtime's that lanes of all blocks read.
+bool is_meeting(const void*);
+
+// shared.cpp
+void make_arena(Block&, std::size_t dynamic);
+/// Fault on what was written past a variable, and forget what the block had.
+void end_arena(Block&);
+void set_dynamic(Block&);
+/// What the running block has at an address of its shared memory, in words.
+std::string shared_name(const void*);
+
+// memory.cpp
+struct Known {
+  Allocation allocation;
+  std::uint64_t number;
+  char* mapping;
+  std::size_t mapped;
+  bool suspended = false;
+};
+/// The allocation whose guard pages or memory `address` lies in, or lay in before it was released.
+bool explain(const void* address, char* text, std::size_t size);
+/// All live allocations in the order they were made.
+std::vector<Known> live();
+
+// trace.cpp
+void trace(const Launch&, Started, std::uint64_t number);
+
+// faults.cpp
+void install_handlers();
+/// Where the user called: of the frames of `path` the innermost outside of hipport's own headers; "" if not known.
+std::string user_place(const Path& path);
+void capture(Path&, void* base);
+/// Add the return addresses from `frame` on.
+void walk(Path&, void* frame, void* base);
+/// The same for a thread that a signal interrupted; the first is one past where it was.
+void path_of(Path&, const ucontext_t&, void* base);
+void warning_at(const char* kind, const std::string& place, const std::string& message);
+[[noreturn]] void fault_at(const char* kind, const std::string& place, const std::string& message);
+[[noreturn]] void fault_with(const char* kind, Place place, const std::string& message);
+
+}  // namespace simt
+
+#endif

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// Threads that spin on a plain load call nothing of ours. While kernels run, another thread of the operating system
+// looks whether the same thread of a block has been running for long, and interrupts it by a signal; where the thread's
+// registers go round in few states, it is taken for one that waits, and the handler lets the block's other threads run, as
+// if the loop had called `yield`. What a thread does that waits is the same however long it does it, so results do not
+// depend on when that was. A thread that computes is left alone, but for one that does so for seconds: it may count the
+// times that it has looked.
+//
+// A fault says so when nothing but looking goes on for as long as SIMT_WATCHDOG.
+#include <dlfcn.h>
+#include <pthread.h>
+#include <signal.h>
+#include <time.h>
+#include <ucontext.h>
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <cstring>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "internal.h"
+
+namespace simt {
+namespace {
+
+const int interrupt = SIGRTMIN + 5;
+
+// Never destroyed: the thread that watches outlives main.
+std::mutex& mutex = *new std::mutex;
+std::condition_variable& changed = *new std::condition_variable;
+struct Running {
+  pthread_t thread;
+  std::atomic<bool>* asked;
+};
+std::vector<Running>& running = *new std::vector<Running>;
+// Whether a signal is on its way to the thread. A second one is not sent meanwhile: on a machine that has much to do they
+// would come one inside the other, and a thread's stack has room for few.
+__thread std::atomic<bool> asked;
+// How long a thread runs before it is looked at; short once one was found to spin.
+std::atomic<int> period{200};
+
+void watch() {
+  // Signals are for the threads that run kernels, or for the program's own.
+  sigset_t all;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, nullptr);
+  std::unique_lock<std::mutex> lock(mutex);
+  for (;;) {
+    changed.wait(lock, [] { return !running.empty(); });
+    changed.wait_for(lock, std::chrono::milliseconds(period.load()));
+    for (const Running& each : running) {
+      if (!each.asked->exchange(true)) pthread_kill(each.thread, interrupt);
+    }
+  }
+}
+
+/// Whether code at `pc` may be left in the middle: what is the user's, not a library that may hold a lock.
+bool may_leave(const void* pc) {
+  Dl_info info;
+  if (dladdr(pc, &info) == 0 || info.dli_fname == nullptr) return false;
+  const char* slash = std::strrchr(info.dli_fname, '/');
+  const char* name = slash != nullptr ? slash + 1 : info.dli_fname;
+  for (const char* library :
+       {"libhipport_simt", "libc.", "libc-", "libm.", "libm-", "libstdc++", "libgcc_s", "libpthread", "ld-linux",
+        "libtorch", "libc10", "libgomp", "libasan", "libubsan", "libtsan", "linux-vdso"}) {
+    if (std::strncmp(name, library, std::strlen(library)) == 0) return false;
+  }
+  return true;
+}
+
+std::uint64_t registers_of(const ucontext_t& context) {
+  std::uint64_t hash = 0xcbf29ce484222325ull;
+#if defined(__x86_64__)
+  for (int i = 0; i <= REG_RIP; ++i) {
+    hash = (hash ^ static_cast<std::uint64_t>(context.uc_mcontext.gregs[i])) * 0x100000001b3ull;
+  }
+#elif defined(__aarch64__)
+  for (const auto value : context.uc_mcontext.regs) hash = (hash ^ value) * 0x100000001b3ull;
+  hash = (hash ^ context.uc_mcontext.pc) * 0x100000001b3ull;
+#endif
+  return hash;
+}
+
+double processor_time() {
+  timespec time;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+bool are_few(std::uint64_t samples, std::size_t states) { return samples >= 64 && states * 4 < samples; }
+
+void keep(std::vector<std::uint64_t>& states, std::uint64_t state) {
+  if (std::find(states.begin(), states.end(), state) == states.end() && states.size() < 4096) states.push_back(state);
+}
+
+/// Whether the thread that was interrupted, and has not waited since it was last, waits by looking. Where one was found
+/// to, all do. What has come to nothing for so long may as well let others run, whatever it is.
+bool looks(Worker::Watched& watched, const void* at, std::uint64_t state) {
+  constexpr double long_enough = 5;  // seconds of processor time
+  constexpr std::size_t most = 256;
+  if (std::find(watched.waits.begin(), watched.waits.end(), at) != watched.waits.end()) return true;
+  keep(watched.stays, state);
+  if (!are_few(++watched.stay, watched.stays.size()) && processor_time() - watched.since < long_enough) return false;
+  if (watched.waits.size() < most) watched.waits.push_back(at);
+  return true;
+}
+
+/// Says that the next signal may come, when the handler ends or goes on with another thread.
+struct Answered {
+  ~Answered() { say(); }
+  void say() const { asked.store(false); }
+};
+
+void on_interrupt(int, siginfo_t*, void* raw) {
+  const Answered answered;
+  Worker* w = worker;
+  if (w == nullptr || w->launch == nullptr) return;
+  if (&w->stack() == &w->root || w->block == nullptr) return;
+  if (!w->stack().has(__builtin_frame_address(0))) return;  // on its way from one stack to another
+  // Between two threads, nobody runs.
+  if (w->block->loud ? w->thread == nullptr : !w->block->entered || threadIdx.x >= blockDim.x) return;
+  auto& watched = w->watched;
+  const auto& context = *static_cast<ucontext_t*>(raw);
+  Path path;
+  path_of(path, context, w->stack().base);
+  const bool same = watched.switches == w->switches &&
+                    std::memcmp(&watched.thread, &threadIdx, sizeof threadIdx) == 0 &&
+                    std::memcmp(&watched.block, &blockIdx, sizeof blockIdx) == 0;
+  watched.switches = w->switches;
+  watched.thread = threadIdx;
+  watched.block = blockIdx;
+  if (!same) {
+    watched.stay = 0;
+    watched.stays.clear();
+    watched.since = processor_time();
+    return;
+  }
+  if (!may_leave(static_cast<char*>(path.frames[0]) - 1)) return;
+  const std::uint64_t state = registers_of(context);
+  ++watched.samples;
+  keep(watched.states, state);
+  period = 2;
+  if (!looks(watched, path.frames[0], state)) return;
+  answered.say();
+  preempt(path);
+  // Where it goes on, it is looked at afresh.
+  w->watched.switches = 0;
+}
+
+}  // namespace
+
+bool spins(const Worker& w) { return are_few(w.watched.samples, w.watched.states.size()); }
+
+void begin_watch() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    struct sigaction action{};
+    action.sa_sigaction = on_interrupt;
+    action.sa_flags = SA_SIGINFO | SA_RESTART | SA_NODEFER;
+    // What ends the program is to find the thread where the user has it, not in this handler.
+    sigemptyset(&action.sa_mask);
+    sigaddset(&action.sa_mask, SIGTERM);
+    sigaction(interrupt, &action, nullptr);
+    std::thread(watch).detach();
+  });
+  {
+    const std::lock_guard<std::mutex> lock(mutex);
+    asked.store(false);
+    running.push_back({pthread_self(), &asked});
+    period = 200;
+  }
+  changed.notify_one();
+}
+
+void end_watch() {
+  const std::lock_guard<std::mutex> lock(mutex);
+  running.erase(std::find_if(running.begin(), running.end(),
+                             [](const Running& each) { return pthread_equal(each.thread, pthread_self()) != 0; }));
+}
+
+}  // namespace simt

@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""hipport's own headers, which ported code includes."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import re
+from collections.abc import Collection, Iterable, Iterator
+from functools import cache
+from importlib.resources import files
+from pathlib import PurePath
+
+from hipport.core.edits import Edit, NewFile, Span
+from hipport.core.source import Source
+from hipport.program.project import Project
+from hipport.syntax.cmake_script import CMake
+from hipport.syntax.cpp import Cpp
+from hipport.syntax.cpp_text import Include
+
+FOLDER = "hipport"
+#: Headers that mostly take the place of one that the program includes.
+INSTEAD = frozenset(("async.h", "ceil_div.h", "groups.h", "samples.h", "scoped_atomic.h"))
+# What passes include besides, where HIP's headers do not bring it.
+_LACKING = frozenset(("cstdint", "math.h", "thrust/version.h"))
+# As hipport writes it, in front of a path.
+_MODULE = re.compile(rb"\$\{CMAKE_CURRENT_LIST_DIR\}/([\w./-]*\bhipport/\w+\.cmake)")
+# Those of them that every compiler has, and macros by which a header of HIP's has what is called: nothing else changes.
+_ANYWHERE = re.compile(rb"^#include <(?:cstdint|math\.h)>\r?\n|^#define \w+ 1\r?\n(?=#include <hip\w+/)", re.MULTILINE)
+_PATH = re.compile(rb"[<\"]([^<>\"\r\n]+)[>\"]")
+_RUNTIME = "hip/hip_runtime.h"
+#: For several headers of PyTorch's at once, behind all that.
+PYTORCH = "torch/"
+
+
+@cache
+def text(name: str) -> bytes:
+    """Return the text of the header `name`, `warp.h` for example. Raises FileNotFoundError."""
+    return (files("hipport") / "include" / FOLDER / name).read_bytes()
+
+
+@cache
+def names() -> frozenset[str]:
+    """Return the names of hipport's headers."""
+    return frozenset(each.name for each in (files("hipport") / "include" / FOLDER).iterdir())
+
+
+def header(source: Cpp, project: Project, name: str) -> tuple[bytes, NewFile]:
+    """Return the path by which `source` includes hipport's header `name`, in quotes, and the header.
+
+    The header lies in a folder of its own where the files that belong together have their common folder, and is
+    included by its path from the including file: that needs no flag of any build.
+    """
+    file = NewFile(project.home(source) / FOLDER / name, text(name))
+    path = os.path.relpath(file.path, source.path.parent).replace(os.sep, "/")
+    return b'"' + path.encode() + b'"', file
+
+
+def include(source: Cpp, project: Project, name: str) -> tuple[Edit | None, NewFile]:
+    """Return the edit that makes `source` include hipport's header `name`, None if it does already, and the header."""
+    path, file = header(source, project, name)
+    if included(source, name):
+        return None, file
+    point = line_of(source, f"{FOLDER}/{name}")
+    return Edit(Span(point, point), b"#include " + path + source.newline, on_top=True), file
+
+
+def included(source: Cpp, name: str) -> bool:
+    """Say whether the file includes hipport's header `name` in front of all of its code.
+
+    One behind code is of no use to what upstream has added in front of it since.
+    """
+    return any(
+        include.path.endswith(f"{FOLDER}/{name}") and include.directive.start <= source.fact(first_code)
+        for include in source.includes
+    )
+
+
+def first_code(source: Cpp) -> int:
+    """Return the end of the last directive in front of the file's first code that is none."""
+    end = 0
+    for directive in source.directives:
+        between = source.code[end : directive.start]
+        if between.strip():
+            break
+        end = directive.end
+    return end
+
+
+def line_of(source: Cpp, path: str) -> int:
+    """Return where an `#include` of `path` goes that the whole file needs.
+
+    The lines that hipport puts there come in one order, whichever of them a file needed first, so that after a merge
+    they stand as if upstream's code had always been there: hipport's headers by their names, then what else is lacking,
+    then those that take the place of CUDA's, then the runtime's.
+    """
+    point = source.include_point
+    wanted = _order(path)
+    for include in source.includes:
+        if include.directive.start < point:
+            continue
+        end = source.text.find(b"\n", include.directive.end) + 1
+        found = _order(include.path)
+        if include.directive.start > point or not end or found is None or wanted is None or found > wanted:
+            break
+        point = end
+    return point
+
+
+def in_order(lines: Iterable[bytes]) -> bytes:
+    """Return lines that go on top of a file at one place, in the order that those have that hipport puts there."""
+
+    def place(line: bytes) -> tuple[tuple[int, str], bytes]:
+        path = _PATH.search(line)
+        return (path and _order(path[1].decode("utf-8", "replace"))) or (5, ""), line
+
+    ordered: list[bytes] = sorted(lines, key=place)
+    return b"".join(ordered)
+
+
+def _modules_left(project: Project, made: Collection[PurePath]) -> Iterator[Source]:
+    """Yield hipport's modules of CMake, of folders that no script includes anything from any more."""
+    scripts = [source for source in project.sources if isinstance(source, CMake)]
+    ours = [each for each in scripts if each.path.parent.name == FOLDER and b"Put here by hipport." in each.text[:400]]
+    if not ours or project.root is None:
+        return
+    needed = {path.parent for path in made if path.suffix == ".cmake"}
+    for source in scripts:
+        for match in _MODULE.finditer(source.text) if source not in ours else ():
+            place = posixpath.normpath((source.path.parent / match[1].decode(errors="replace")).as_posix())
+            needed.add(type(source.path)(place).parent)
+    for source in ours:
+        if source.path.parent not in needed:
+            yield source
+
+
+def _order(path: str) -> tuple[int, str] | None:
+    """The place of an include among those that hipport puts on top; None: it puts no such line there."""
+    folder, _, name = path.rpartition("/")
+    if f"/{folder}".endswith(f"/{FOLDER}"):
+        return (2 if name in INSTEAD else 0), name
+    if path in _LACKING:
+        return 1, path
+    return {_RUNTIME: (3, path), PYTORCH: (4, path)}.get(path)
+
+
+def together(file: NewFile) -> tuple[NewFile, ...]:
+    """Return hipport's header `file` and the headers of hipport's that it includes, which must lie beside it."""
+    found = {file.path.name: file}
+    waiting = [file]
+    while waiting:
+        for name in re.findall(r'^#include "(\w+\.h)"', waiting.pop().text.decode(), re.MULTILINE):
+            if name not in found:
+                found[name] = NewFile(file.path.parent / name, text(name))
+                waiting.append(found[name])
+    return tuple(found.values())
+
+
+def without(text: bytes) -> bytes:
+    """Return a text without what passes put into files for what they call, and others may have for nothing."""
+    return _ANYWHERE.sub(b"", text)
+
+
+def asked_for(source: Cpp) -> Iterator[tuple[Include, PurePath]]:
+    """Yield the includes of hipport's headers in a file, as hipport writes them, and the places that they mean."""
+    if f"{FOLDER}/".encode() not in source.text or source.is_hipport_header:
+        return
+    for include in source.includes:
+        folder, _, name = include.path.rpartition("/")
+        if not include.angled and PurePath(folder).name == FOLDER and name in names() and folder[0] != "/":
+            yield include, type(source.path)(posixpath.normpath((source.path.parent / include.path).as_posix()))
+
+
+def missing(project: Project, made: Collection[PurePath]) -> Iterator[tuple[Cpp, Include, PurePath]]:
+    """Yield the includes of hipport's headers that are neither there nor `made`: somebody has left them out, say.
+
+    Of text that is only in memory it is not known what lies beside it.
+    """
+    for source in project.sources if project.root is not None else ():
+        if isinstance(source, Cpp) and project.concerns(source.path):
+            for include, place in asked_for(source):
+                there = place in project.by_path or place in made
+                if not there and project.root is not None and not (project.root / place).is_file():
+                    yield source, include, place
+
+
+def orphans(project: Project, made: Collection[PurePath]) -> Iterator[Source]:
+    """Yield hipport's files in the project that no file includes any more, in the folders that hipport makes."""
+    yield from _modules_left(project, made)
+    left = [source for source in project.sources if isinstance(source, Cpp) and source.is_hipport_header]
+    if not left or project.root is None:
+        return
+    needed: set[PurePath] = set()
+    for source in project.sources:
+        for _, place in asked_for(source) if isinstance(source, Cpp) else ():
+            if place not in needed:
+                needed.update(file.path for file in together(NewFile(place, text(place.name))))
+    needed.update(made)
+    for source in left:
+        if source.path.parent.name == FOLDER and source.path.name in names() and source.path not in needed:
+            yield source

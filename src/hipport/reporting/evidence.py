@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is known of a port, and what is not: the manifest without which nobody says that it runs.
+
+Values, and pure functions of them. `shown` has only what was seen to happen, `not_checked` all else.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePath
+from typing import Any
+
+from hipport import __version__
+from hipport.building.builder import HOST, Built
+from hipport.core.terminal import joined
+from hipport.engine.outcomes import Outcome, Ported
+from hipport.program.extension_scripts import Extension
+from hipport.reporting import report, verify_report
+from hipport.verifying.results import Verified
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What came of running one extension or program and its port, `what` by name.
+
+    `path` is relative to the tree. `inputs` says what it was run with, and `digest` is the SHA-256 of the file that
+    says it, if there is one. `why_not` is why it was not run.
+    """
+
+    what: str
+    path: PurePath
+    inputs: str = ""
+    digest: str = ""
+    verified: Verified | None = None
+    why_not: str = ""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """A port and all that was found out about it.
+
+    `root` is where the port is, `source` the tree that was read. `earlier` says that the port had been written before,
+    and was only looked at. `why_not_built` is why nothing was compiled; `declined` names the steps that the user did
+    not want. `gpus` are those of this machine.
+    """
+
+    source: Path
+    root: Path
+    extensions: tuple[Extension, ...]
+    ported: Ported
+    built: Built | None
+    verifications: tuple[Verification, ...]
+    why_not_built: str = ""
+    earlier: bool = False
+    declined: tuple[str, ...] = ()
+    gpus: tuple[str, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is left for a person: nothing to review or do, and each step that was wanted went well."""
+        clear = not any(each.needs_person for each in self.ported.reported)
+        clear = clear and not any(skipped.kind == "refused" for skipped in self.ported.before.skipped)
+        built = "build" in self.declined or (self.built is not None and self.built.ok)
+        ran = all(each.verified is not None and each.verified.ok for each in self.verifications)
+        return clear and built and (ran or "verify" in self.declined)
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """What was seen to be so, each with what it was seen with."""
+        return tuple(_shown(self))
+
+    @property
+    def not_checked(self) -> tuple[str, ...]:
+        """What nothing here says anything about."""
+        return tuple(_not_checked(self))
+
+
+def _shown(evidence: Evidence) -> Iterator[str]:
+    applied = [each for each in evidence.ported.reported if each.outcome is Outcome.APPLIED]
+    if applied:
+        files = len(evidence.ported.changed)
+        yield f"rewritten: {_count(len(applied), 'place')} in {_count(files, 'file')}, each with its rule and reason"
+    built = evidence.built
+    if built is not None and built.compiled:
+        good = sum(all(each.ok for each in row) for row in built.units)
+        targets = ", ".join((HOST, *built.targets))
+        whole = f"{good} of {len(built.units)}" if good < len(built.units) else f"all {good}"
+        yield f"compiled: {whole} units for {targets}, not linked, by {built.toolchain}"
+    for each in evidence.verifications:
+        verified = each.verified
+        if verified is None:
+            continue
+        cases = len({outcome.case for ran in verified.ran for outcome in ran.outcomes})
+        ported = [ran for ran in verified.ran if ran.configuration.side == "ported"]
+        there = [ran for ran in verified.ran if ran.configuration.side == "gpu"]
+        lanes = " and ".join(str(n) for n in sorted({ran.configuration.lanes for ran in ported}))
+        orders = ", ".join(dict.fromkeys(ran.configuration.order for ran in ported))
+        result = "agrees with the original" if verified.ok else "DIFFERS from the original, or fails"
+        if verified.without_reference:
+            whys = dict.fromkeys(map(verified.why_no_measure, verified.without_reference))
+            result = f"has nothing to be compared with: the original {' or '.join(whys)}"
+        yield (
+            f"run on the CPU: {each.what}, {_count(cases, 'case')}, with wavefronts of {lanes} lanes, orders {orders}: "
+            f"the port {result}"
+        )
+        for ran in there:
+            result = "agrees with the original on the CPU" if ran.ok else "DIFFERS from the original, or fails"
+            yield f"run on {ran.configuration.order}: {each.what}, {_count(cases, 'case')}: the port {result}"
+
+
+#: What each verification says of itself, and is said once here.
+_EVERYWHERE = ("what hipcc makes of the port", "the port on an AMD GPU: there is none")
+
+
+def _not_checked(evidence: Evidence) -> Iterator[str]:
+    results = [each.verified.ran for each in evidence.verifications if each.verified is not None]
+    if not any(ran.configuration.side == "gpu" for each in results for ran in each):
+        here = f"; this machine has {', '.join(evidence.gpus)}" if evidence.gpus else "; this machine has none"
+        yield f"run on an AMD GPU: nothing was{here}. What hipcc makes of the port was not executed"
+    if evidence.built is None:
+        yield f"compiled: nothing was: {evidence.why_not_built}"
+    else:
+        bad = [row[0].path.as_posix() for row in evidence.built.units if not all(each.ok for each in row)]
+        if bad:
+            yield f"compiled: not without errors: {', '.join(bad)}"
+        for left in evidence.built.not_built:
+            yield f"compiled: not {left.path.as_posix()}: {left.why}"
+        for guess in dict.fromkeys(each.guess for each in evidence.built.compiled if each.guess):
+            yield f"compiled as in the repository's own build: {guess}"
+    if not evidence.verifications:
+        yield "run on the CPU: there is no extension or program in it"
+    for each in evidence.verifications:
+        if each.verified is None:
+            yield f"run on the CPU: not {each.what}: {each.why_not}"
+        else:
+            for line in each.verified.not_checked:
+                if not line.startswith(_EVERYWHERE):
+                    yield f"{each.what}: {line}"
+    review = sum(1 for r in evidence.ported.reported if r.needs_person and r.outcome is Outcome.APPLIED)
+    left_over = sum(1 for r in evidence.ported.reported if r.needs_person and r.outcome is not Outcome.APPLIED)
+    if review:
+        yield f"right for what is assumed: {_count(review, 'change')} to review"
+    if left_over:
+        yield f"ported: not {_count(left_over, 'place')}, which need a person"
+    for skipped in evidence.ported.before.skipped:
+        if skipped.kind != "excluded":
+            yield f"ported: not {skipped.path.as_posix()}: {skipped.why}"
+
+
+def as_values(evidence: Evidence) -> dict[str, Any]:
+    """Return the manifest as plain values. Positions are in the files as they were read."""
+    return {
+        "schema": report.SCHEMA,
+        "hipport": __version__,
+        "ok": evidence.ok,
+        "source": str(evidence.source),
+        "root": str(evidence.root),
+        "written_earlier": evidence.earlier,
+        "shown": list(evidence.shown),
+        "not_checked": list(evidence.not_checked),
+        "extensions": [extension.as_json() for extension in evidence.extensions],
+        "rewritten": json.loads(report.as_json(evidence.ported)),
+        "compiled": json.loads(report.built_as_json(evidence.built)) if evidence.built else None,
+        "verified": [
+            {
+                "what": each.what,
+                "path": each.path.as_posix(),
+                "inputs": each.inputs,
+                "inputs_sha256": each.digest,
+                "why_not": each.why_not,
+                "result": verify_report.as_values(each.verified) if each.verified else None,
+            }
+            for each in evidence.verifications
+        ],
+    }
+
+
+def as_json(evidence: Evidence) -> str:
+    """Return the manifest as JSON, with sorted keys."""
+    return json.dumps(as_values(evidence), indent=1, sort_keys=True, ensure_ascii=True, allow_nan=False) + "\n"
+
+
+def as_text(evidence: Evidence, *, colour: bool = False) -> str:
+    """Return the manifest for a person: the steps, what they showed, and last what was not checked."""
+    parts = [report.as_text(evidence.ported, colour=colour)]
+    if evidence.built is not None:
+        parts.append(report.built_as_text(_with_errors(evidence.built), colour=colour))
+        warnings = sum(message.severity != "error" for message, _ in evidence.built.messages)
+        if warnings:
+            parts.append(f"{_count(warnings, 'warning')} of the compiler: hipport build, or the manifest, has them\n")
+    for each in evidence.verifications:
+        if each.verified is not None:
+            parts.append(verify_report.as_text(each.verified, colour=colour))
+    where = f"{evidence.root}" if evidence.root == evidence.source else f"{evidence.root}, of {evidence.source}"
+    lines = [f"the port in {where}" + (", written earlier" if evidence.earlier else "")]
+    lines += ["shown", *(f"  {line}" for line in evidence.shown or ("nothing",))]
+    lines += ["not checked", *(f"  {line}" for line in evidence.not_checked)]
+    return "\n".join([*parts, joined(lines)])
+
+
+def _with_errors(built: Built) -> Built:
+    """A build without what the compiler only warned of: there is much of it, and little of it is about the port."""
+    return replace(
+        built,
+        compiled=tuple(
+            replace(each, messages=tuple(message for message in each.messages if message.severity == "error"))
+            for each in built.compiled
+        ),
+    )
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

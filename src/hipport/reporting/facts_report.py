@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lines for people about what is left to them: by group, the worst first, each fact once with its places."""
+
+from __future__ import annotations
+
+import textwrap
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
+
+from hipport.core.finding import Certainty
+from hipport.core.group import Group
+from hipport.core.terminal import escaped
+from hipport.engine.outcomes import Outcome
+from hipport.reporting.grouped_findings import SHOWN, Fact
+
+#: How a group is called, and what to do about what is in it.
+_GROUPS = {
+    Group.KERNELS: (
+        "kernels and C++",
+        "make the manual changes by hand; then check what each review assumes. `hipport explain RULE` says "
+        "why, and `hipport verify` shows whether results differ",
+    ),
+    Group.BUILD: ("build", "make the manual changes by hand, then compile: `hipport build`"),
+    Group.PYTHON: ("Python", "change what asks for NVIDIA's software by hand, then run the tests on an AMD GPU"),
+    Group.PACKAGES: ("packages and images", "see what is installed instead, and how: `hipport deps`"),
+    Group.DOCUMENTS: ("documents and tutorials", "tell users of ROCm what they install; `--all` lists the places"),
+}
+_PLACES = 4
+_FILES = 4
+
+
+def listed(facts: Sequence[Fact], paint: Callable[[str, str], str], width: int | None, *, whole: bool) -> list[str]:
+    """Return the lines for `facts`, wrapped to `width`; `whole` has all places, and those in documents."""
+    lines: list[str] = []
+    for group, grouped in groupby(facts, key=lambda fact: fact.group):
+        title, next_ = _GROUPS[group]
+        lines.append(paint("path", title))
+        lines += (paint("dim", line) for line in wrapped(f"next: {next_}", width, "  "))
+        found = list(grouped)
+        if group is Group.DOCUMENTS and not whole:
+            lines += wrapped(_collapsed(found), width, "  ")
+        else:
+            for fact in found:
+                lines += _fact(fact, paint, width, whole)
+        lines.append("")
+    return lines
+
+
+def table(facts: Sequence[Fact], paint: Callable[[str, str], str]) -> list[str]:
+    """Return a table that counts what is left: facts that are manual, facts to review, and their places."""
+    if not facts:
+        return []
+    rows = [("left to a person", "manual", "review", "places")]
+    groups: dict[Group, list[Fact]] = {}
+    for fact in facts:
+        groups.setdefault(fact.group, []).append(fact)
+    for group, found in groups.items():
+        rows.append((f"  {_GROUPS[group][0]}", *_counted(found)))
+    if len(groups) > 1:
+        rows.append(("  all", *_counted(facts)))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = [
+        "  ".join(
+            [row[0].ljust(widths[0]), *(cell.rjust(size) for cell, size in zip(row[1:], widths[1:], strict=True))]
+        )
+        for row in rows
+    ]
+    return [paint("path", lines[0]), *lines[1:], ""]
+
+
+def _counted(facts: Sequence[Fact]) -> tuple[str, str, str]:
+    manual = sum(_manual(fact) for fact in facts)
+    places = sum(len(_lines(fact)) for fact in facts)
+    return str(manual), str(len(facts) - manual), str(places)
+
+
+def _manual(fact: Fact) -> bool:
+    """Whether nothing was changed for want of a person."""
+    return fact.certainty is Certainty.MANUAL or fact.outcome is Outcome.DROPPED
+
+
+def _lines(fact: Fact) -> dict[tuple[str, int], None]:
+    """The lines that it is about; a line that has it twice is one place."""
+    return dict.fromkeys((each.path.as_posix(), each.line) for each in fact.places)
+
+
+def _fact(fact: Fact, paint: Callable[[str, str], str], width: int | None, whole: bool) -> Iterator[str]:
+    certainty = str(fact.certainty)
+    rules = f"  [{', '.join(fact.rules)}]"
+    first, *more = wrapped(fact.message + rules, width, " " * 10, begin=f"  {certainty:<8}")
+    yield first.replace(certainty, paint(certainty, certainty), 1)
+    yield from more
+    if fact.reason:
+        yield from (paint("dim", line) for line in wrapped(f"{fact.outcome}: {fact.reason}", width, " " * 10))
+    if fact.subjects:
+        subjects = fact.subjects if whole else fact.subjects[:SHOWN]
+        rest = len(fact.subjects) - len(subjects)
+        text = ", ".join(subjects) + (f" and {rest} more" if rest else "")
+        yield from wrapped(text, width, " " * 10)
+    yield from (paint("dim", line) for line in wrapped(_where(fact, whole), width, " " * 10))
+
+
+def _where(fact: Fact, whole: bool) -> str:
+    files: dict[str, list[int]] = {}
+    for path, line in _lines(fact):
+        files.setdefault(path, []).append(line)
+    texts = []
+    for path, lines in files.items() if whole else list(files.items())[:_FILES]:
+        shown = lines if whole else lines[:_PLACES]
+        rest = len(lines) - len(shown)
+        texts.append(f"{path}:{','.join(map(str, shown))}" + (f" and {rest} more" if rest else ""))
+    rest = len(files) - len(texts)
+    return "; ".join(texts) + (f"; and {rest} more {'file' if rest == 1 else 'files'}" if rest else "")
+
+
+def _collapsed(facts: Sequence[Fact]) -> str:
+    """One line for what is said of documents."""
+    files = Counter(path for fact in facts for path, _ in _lines(fact))
+    shown = ", ".join(f"{path} ({count})" for path, count in files.most_common(_FILES))
+    rest = len(files) - _FILES
+    return shown + (f" and {rest} more {'file' if rest == 1 else 'files'}" if rest > 0 else "")
+
+
+def wrapped(text: str, width: int | None, indent: str = "", begin: str | None = None) -> list[str]:
+    """Return a text in lines of `width`, or one, each but the first behind `indent`; the first behind `begin`."""
+    begin = indent if begin is None else begin
+    # What turns into several characters when it is shown has to be counted as shown.
+    text = escaped(text)
+    if width is None:
+        return [begin + text]
+    return textwrap.wrap(
+        text,
+        max(width, 40),
+        initial_indent=begin,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

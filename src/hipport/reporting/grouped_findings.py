@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is left to a person, as a person takes it: a fact once, with all its places.
+
+A message is about one place: `SUBJECT: FACT`, or `WHAT WAS DONE; assumes FACT`. A function of CUDA's that ROCm lacks is
+called at a hundred places, and a library that it lacks has a hundred functions: to know it once is enough. So findings
+of the same certainty and outcome are one fact if their messages differ in the subject, in the numbers of lines, or in
+how what they assume comes about, alone; it belongs to the worst of their groups. Messages that are whole sentences
+about their place, or quote the code there, stay apart. A package that is imported here and listed there is one thing to
+decide, too: what findings say that name one thing that they are about is one fact, with all that is said of it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from hipport.core.finding import Certainty
+from hipport.core.group import Group
+from hipport.engine.outcomes import Outcome, Reported
+
+#: How many subjects of a fact are named at the most.
+SHOWN = 5
+# Words of a subject: a name and what it does. `__CUDA_ARCH__ is not defined on AMD and counts as 0 here: …`
+_WORDS = 10
+_ASIDE = re.compile(r"\([^()]*\)")
+_ASSUMES = re.compile(r"[;,] (?=assum(?:es|ing)\b)")
+_LINES = re.compile(
+    r" ?\((?:also )?(?:in )?lines? \d+(?:(?:, | and )\d+)*\)"
+    r"|\b(?:in |from |of )?lines? \d+(?:(?:, | and )\d+)*(?: of [\w./+-]+\w)?"
+    r"|[\w./+-]+\.\w+:\d+"
+)
+# How what is assumed comes about, at the end: `assumes that they come together (in the same iteration of the loop)`.
+_DETAIL = re.compile(r" \([^()]* [^()]*\)$")
+_PLACE = re.compile(r"([\w./+-]+\.\w+):(\d+)")
+# What was left as it would have broken the file is looked at first.
+_WORST = {Outcome.DROPPED: 0, Outcome.REPORTED: 1, Outcome.DECLINED: 2, Outcome.APPLIED: 3, Outcome.IGNORED: 4}
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One thing to know or to decide, and every place that it is about, in order."""
+
+    group: Group
+    certainty: Certainty
+    outcome: Outcome
+    reason: str
+    places: tuple[Reported, ...]
+    #: What else is said of the same thing, each with places of its own among `places`.
+    also: tuple[str, ...] = ()
+
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """The rules that said it."""
+        return tuple(dict.fromkeys(each.rule for each in self.places))
+
+    @cached_property
+    def subjects(self) -> tuple[str, ...]:
+        """What it is about where that is more than one thing, most places first; else it is in `message`."""
+        counts: dict[str, int] = {}
+        said = _said(self.places[0])
+        for each in self.places:
+            if _said(each) == said:
+                subject = _parted(each.message)[0]
+                counts[subject] = counts.get(subject, 0) + 1
+        return tuple(sorted(counts, key=lambda each: -counts[each])) if len(counts) > 1 else ()
+
+    @property
+    def message(self) -> str:
+        """What is said of all its places."""
+        first = self.places[0]
+        said = _parted(first.message)[1] if self.subjects else first.message
+        # How it is so may differ from place to place.
+        same = [each.message for each in self.places if _said(each) == _said(first)]
+        details = {message.removeprefix(_core(message)) for message in same}
+        return "; ".join((said if len(details) == 1 else _core(said), *self.also))
+
+    @property
+    def sentence(self) -> str:
+        """The message with a few of its subjects."""
+        shown = ", ".join(self.subjects[:SHOWN])
+        more = f" and {len(self.subjects) - SHOWN} more" if len(self.subjects) > SHOWN else ""
+        return f"{shown}{more}: {self.message}" if shown else self.message
+
+
+def facts(reported: Iterable[Reported]) -> tuple[Fact, ...]:
+    """Return what needs a person, by group and the worst first. What failed is a fault of hipport's, and told apart."""
+    same: dict[tuple[object, ...], list[Reported]] = {}
+    for each in reported:
+        if each.needs_person and each.outcome is not Outcome.FAILED:
+            said = (each.group is Group.DOCUMENTS, each.certainty, each.outcome, each.reason, _said(each))
+            same.setdefault(said, []).append(each)
+    groups = [*Group]
+    found = [
+        Fact(
+            min((each.group for each in places), key=groups.index),
+            places[0].certainty,
+            places[0].outcome,
+            places[0].reason,
+            tuple(places),
+        )
+        for places in same.values()
+    ]
+    found.sort(key=lambda fact: (groups.index(fact.group), _WORST[fact.outcome]))
+    return tuple(_together(found))
+
+
+def _together(found: list[Fact]) -> Iterator[Fact]:
+    """Make one of two facts that name places of each other, or are about one thing.
+
+    Such are code that is missing on AMD, and what chooses it; a package that is listed, and imported.
+    """
+    at: dict[tuple[str, int], list[int]] = {}
+    for number, fact in enumerate(found):
+        for each in fact.places:
+            at.setdefault((each.path.as_posix(), each.line), []).append(number)
+    naming = {
+        (number, other)
+        for number, fact in enumerate(found)
+        for each in fact.places
+        for path, line in _PLACE.findall(each.message)
+        for other in at.get((path, int(line)), ())
+    }
+    parts: dict[int, list[int]] = {}
+    into: dict[int, int] = {}
+    about: dict[tuple[str, bool], int] = {}
+    for number, fact in enumerate(found):
+        first = next((i for i in range(number) if (i, number) in naming and (number, i) in naming), number)
+        for name in dict.fromkeys(each.about for each in fact.places if each.about):
+            known = about.setdefault((name, fact.group is Group.DOCUMENTS), number)
+            first = known if first == number else first
+        into[number] = into.get(first, number)
+        parts.setdefault(into[number], []).append(number)
+    for first, numbers in parts.items():
+        places = tuple(place for number in numbers for place in found[number].places)
+        # What names the places of another says what it says, too.
+        said = {found[number].sentence: None for number in numbers if found[number].places[0].about}
+        also = tuple(sentence for sentence in said if sentence != found[first].sentence)
+        yield replace(found[first], places=places, also=also)
+
+
+def _said(each: Reported) -> str:
+    return _LINES.sub(" …", _core(_parted(each.message)[1]))
+
+
+def _core(message: str) -> str:
+    """Return a message without how what it assumes comes about."""
+    return _DETAIL.sub("", message) if "assum" in message else message
+
+
+def _parted(message: str) -> tuple[str, str]:
+    """Return (subject, fact) of a message; no subject where it is a sentence."""
+    subject, colon, fact = message.partition(": ")
+    assumes = _ASSUMES.search(message)
+    named = "→" in subject or ("`" not in subject and len(_ASIDE.sub("", subject).split()) <= _WORDS)
+    if colon and named and not (assumes and assumes.start() < len(subject)):
+        return subject, fact
+    return (message[: assumes.start()], message[assumes.end() :]) if assumes else ("", message)

@@ -1,0 +1,315 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Render a verification, as text or JSON: pure functions of results."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from hipport.core.terminal import block, joined, painter
+from hipport.engine.outcomes import Reported
+from hipport.verifying.results import Difference, Fault, Mutant, Outcome, Ran, Teeth, Verified
+
+_COLOUR = {"bad": "31", "good": "32", "dim": "2", "bold": "1"}
+
+
+def as_text(verified: Verified, colour: bool = False) -> str:
+    """Return a table, case by configuration, then what is wrong and where, then what was not checked."""
+    paint = painter(_COLOUR if colour else {})
+    lines = [paint("bold", f"{verified.package} in {verified.root}")]
+    if verified.original:
+        lines.append(f"the original is {verified.original}")
+    lines += _table(verified, paint)
+    told: set[str] = set()
+    lines += _faults(verified, "fault", paint)
+    for ran in verified.ran:
+        for outcome in ran.outcomes:
+            lines += _problems(ran, outcome, paint)
+            if outcome.status == "ok" and not outcome.ok and outcome.message and outcome.message not in told:
+                # The same in every configuration mostly.
+                told.add(outcome.message)
+                lines += [f"    {line}" for line in outcome.message.splitlines()]
+    lines += _faults(verified, "warning", paint)
+    for first in verified.first_differences:
+        where = f"{first.path}:{first.line}: " if first.line else ""
+        lines.append(
+            f"{where}{first.case}, {first.configuration}: first differs from the original after launch {first.launch} "
+            f"({first.kernel}): {first.what}"
+        )
+    lines += _depends_on_order(verified, paint)
+    slow = sorted(verified.compiled.items(), key=lambda item: -item[1])[:3]
+    if slow:
+        total = sum(verified.compiled.values())
+        lines.append(paint("dim", f"compiled {len(verified.compiled)} units in {total:.0f} s"))
+    lines += _for_a_person("left to a person in the port:", verified.left)
+    if not verified.ok:
+        # What differs may be what was assumed.
+        lines += _for_a_person("assumed in the port:", verified.assumed)
+    lines += ["", "not checked:", *(f"  {each}" for each in verified.not_checked)]
+    lines += _last(verified, paint)
+    return joined(lines)
+
+
+def _table(verified: Verified, paint: Callable[[str, str], str]) -> Iterator[str]:
+    """Yield a table of cases by configurations, orders beside each other: they are to be alike."""
+    cases = list(dict.fromkeys(outcome.case for ran in verified.ran for outcome in ran.outcomes))
+    groups: dict[tuple[str, int], list[Ran]] = {}
+    for ran in verified.ran:
+        groups.setdefault((ran.configuration.side, ran.configuration.lanes), []).append(ran)
+    header = ["case", *(f"{side}@{lanes}" for side, lanes in groups)]
+    rows = [[case, *(_cell(case, group) for group in groups.values())] for case in cases]
+    widths = [max(len(row[i]) for row in (header, *rows)) for i in range(len(header))]
+    yield "  ".join(cell.ljust(width) for cell, width in zip(header, widths, strict=True)).rstrip()
+    for row in rows:
+        cells = [row[0].ljust(widths[0])]
+        for cell, width in zip(row[1:], widths[1:], strict=True):
+            cells.append(paint("good" if cell.startswith("ok") else "bad", cell.ljust(width)))
+        yield "  ".join(cells).rstrip()
+    orders = list(dict.fromkeys(ran.configuration.order for ran in verified.ran if ran.configuration.side != "gpu"))
+    yield paint("dim", f"orders: {', '.join(orders)}; largest absolute / relative error over all of them")
+    yield ""
+
+
+def _depends_on_order(verified: Verified, paint: Callable[[str, str], str]) -> Iterator[str]:
+    """Yield the cases in which the original differs from itself."""
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for case, others in verified.depends_on_order.items():
+        alike.setdefault(others, []).append(case)
+    for others, of in alike.items():
+        yield (
+            f"{', '.join(of)}: the {paint('bad', 'original')} differs from itself when its threads run in another "
+            f"order ({', '.join(others)}): a data race, or sums that rounding changes more than the tolerance allows. "
+            "What it gives is no measure of the port there"
+        )
+
+
+def _last(verified: Verified, paint: Callable[[str, str], str]) -> Iterator[str]:
+    """Yield whether it is verified, or why there is nothing to compare with."""
+    if not verified.without_reference:
+        yield paint("good", "verified") if verified.ok else paint("bad", "differs")
+        return
+    whys: dict[str, list[str]] = {}
+    for case in verified.without_reference:
+        whys.setdefault(verified.why_no_measure(case), []).append(case)
+    for why, of in whys.items():
+        yield paint("bad", f"nothing to compare with: the original {why} in {', '.join(of)}")
+
+
+#: Findings of passes that are shown; `hipport rewrite --check` has them all.
+_SHOWN = 10
+
+
+def _for_a_person(title: str, findings: Sequence[Reported]) -> Iterator[str]:
+    if not findings:
+        return
+    yield from ("", title)
+    for each in findings[:_SHOWN]:
+        yield f"  {each.path}:{each.line}: {each.message} [{each.rule}]"
+    if len(findings) > _SHOWN:
+        yield f"  and {len(findings) - _SHOWN} more; `hipport rewrite --check` lists them"
+
+
+def _cell(case: str, group: Iterable[Ran]) -> str:
+    outcomes = [outcome for ran in group for outcome in ran.outcomes if outcome.case == case]
+    bad = [outcome for outcome in outcomes if not outcome.ok]
+    if bad:
+        word = bad[0].faults[-1].kind if bad[0].status == "fault" and bad[0].faults else bad[0].status
+        return ("differs" if bad[0].status == "ok" else word) + (
+            f" {len(bad)}/{len(outcomes)}" if len(outcomes) > 1 else ""
+        )
+    # Finite differences are coarse: what they leave open is no error of the kernel's.
+    compared = [d for outcome in outcomes for o in outcome.outputs for d in o.differences]
+    differences = [d for d in compared if d.trusted and d.against != "differences"]
+    absolute = max((d.absolute for d in differences), default=0.0)
+    relative = max((d.relative for d in differences), default=0.0)
+    return f"ok {absolute:.1e} / {relative:.1e}" if absolute else "ok equal"
+
+
+def _problems(ran: Ran, outcome: Outcome, paint: Any) -> Iterator[str]:
+    where = f"{outcome.case}, {ran.configuration}"
+    if (
+        outcome.status != "ok"
+        and (outcome.message or not outcome.faults)
+        and not any(fault.level == "fault" for fault in outcome.faults)
+    ):
+        yield from block(f"{where}: {paint('bad', outcome.status)}: {outcome.message}")
+    for output in outcome.outputs:
+        for difference in output.differences:
+            if difference.why and difference.trusted:
+                yield f"{where}: {paint('bad', output.name)}: {_difference(difference)}"
+
+
+def _faults(verified: Verified, level: str, paint: Any) -> Iterator[str]:
+    """Each fault or warning once for a line of a kernel, with where it was first given, and how often."""
+    given: dict[tuple[Any, ...], list[tuple[Fault, str]]] = {}
+    for ran in verified.ran:
+        for outcome in ran.outcomes:
+            for fault in outcome.faults:
+                if (fault.level == "warning") == (level == "warning"):
+                    key = (ran.configuration.side, fault.path, fault.line, fault.kind, fault.kernel)
+                    given.setdefault(key, []).append((fault, f"{outcome.case}, {ran.configuration}"))
+    for places in given.values():
+        fault, where = places[0]
+        more = f" and {len(places) - 1} more" if len(places) > 1 else ""
+        yield from _fault(fault, where + more, paint)
+
+
+def _fault(fault: Fault, where: str, paint: Any) -> list[str]:
+    place = f"{fault.path}:{fault.line}: " if fault.line else ""
+    numbers = (("block", fault.block), ("thread", fault.thread))
+    inside = [fault.kernel] if fault.kernel else []
+    inside += [f"{what} ({', '.join(map(str, index))})" for what, index in numbers if index]
+    # A message may go on with lines of its own, about other threads.
+    first, *rest = fault.message.splitlines() or [""]
+    in_what = f" in {', '.join(inside)}" if inside else ""
+    head = f"{place}{paint('bad', fault.level)}: {first}{in_what} [{fault.rule}] ({where})"
+    return [head, *rest]
+
+
+def _difference(difference: Difference) -> str:
+    text = f"{difference.why}, against {difference.against}"
+    if difference.where is not None:
+        index = ", ".join(map(str, difference.where))
+        text += (
+            f": [{index}] is {difference.output}, not {difference.expected} "
+            f"(largest error {difference.absolute:.3g}, relative {difference.relative:.3g})"
+        )
+    return text
+
+
+def as_json(verified: Verified) -> str:
+    """Return the whole as JSON."""
+    return json.dumps(as_values(verified), indent=2, allow_nan=False) + "\n"
+
+
+def as_values(verified: Verified) -> dict[str, Any]:
+    """Return the whole as plain values. An error that is not finite is the string `inf`."""
+    return {
+        "ok": verified.ok,
+        "root": str(verified.root),
+        "original": verified.original,
+        "package": verified.package,
+        "configurations": [
+            {
+                "name": str(ran.configuration),
+                "side": ran.configuration.side,
+                "lanes": ran.configuration.lanes,
+                "order": ran.configuration.order,
+                "ok": ran.ok,
+                "cases": [_outcome_values(outcome) for outcome in ran.outcomes],
+            }
+            for ran in verified.ran
+        ],
+        "first_differences": [
+            {
+                "case": first.case,
+                "configuration": str(first.configuration),
+                "launch": first.launch,
+                "kernel": first.kernel,
+                "path": first.path.as_posix(),
+                "line": first.line,
+                "what": first.what,
+            }
+            for first in verified.first_differences
+        ],
+        "compiled": dict(verified.compiled),
+        "not_checked": list(verified.not_checked),
+        "left_to_a_person": [_finding_values(each) for each in verified.left],
+        "assumed": [_finding_values(each) for each in verified.assumed],
+        "without_reference": list(verified.without_reference),
+        "depends_on_order": {case: list(orders) for case, orders in verified.depends_on_order.items()},
+    }
+
+
+def _finding_values(each: Reported) -> dict[str, Any]:
+    return {"path": each.path.as_posix(), "line": each.line, "rule": each.rule, "message": each.message}
+
+
+def _outcome_values(outcome: Outcome) -> dict[str, Any]:
+    return {
+        "case": outcome.case,
+        "ok": outcome.ok,
+        "status": outcome.status,
+        "message": outcome.message,
+        "seconds": outcome.seconds,
+        "faults": [
+            {
+                "rule": fault.rule,
+                "level": fault.level,
+                "message": fault.message,
+                "path": fault.path.as_posix(),
+                "line": fault.line,
+                "kernel": fault.kernel,
+                "block": list(fault.block),
+                "thread": list(fault.thread),
+            }
+            for fault in outcome.faults
+        ],
+        "outputs": [
+            {
+                "name": output.name,
+                "dtype": output.dtype,
+                "shape": list(output.shape),
+                "differences": [
+                    {
+                        "against": each.against,
+                        "ok": each.ok,
+                        "why": each.why,
+                        "absolute": _number(each.absolute),
+                        "relative": _number(each.relative),
+                        "where": list(each.where) if each.where is not None else None,
+                        "output": each.output,
+                        "expected": each.expected,
+                        "count": each.count,
+                        "size": each.size,
+                        "trusted": each.trusted,
+                    }
+                    for each in output.differences
+                ],
+            }
+            for output in outcome.outputs
+        ],
+    }
+
+
+def teeth_as_text(teeth: Teeth, colour: bool = False) -> str:
+    """Return which mutants are noticed, and which cases are weak."""
+    paint = painter(_COLOUR if colour else {})
+    lines = [f"the original is {teeth.original}"] if teeth.original else []
+    for mutant in teeth.mutants:
+        if mutant.why_not:
+            lines.append(f"{_place(mutant)}{mutant.what}: {paint('dim', f'not run: {mutant.why_not}')}")
+        elif mutant.noticed:
+            count = f"{len(mutant.noticed)} of {len(mutant.noticed) + len(mutant.passed)} cases"
+            lines.append(f"{_place(mutant)}{mutant.what}: {paint('good', 'noticed')} by {count}")
+        else:
+            lines.append(f"{_place(mutant)}{mutant.what}: {paint('bad', 'not noticed')}")
+    if teeth.weak:
+        lines.append(f"weak, for they notice nothing: {', '.join(teeth.weak)}")
+    return joined(lines)
+
+
+def teeth_as_json(teeth: Teeth) -> str:
+    """Return the same as JSON."""
+    mutants = [
+        {
+            "what": mutant.what,
+            "path": mutant.path.as_posix(),
+            "line": mutant.line,
+            "noticed": list(mutant.noticed),
+            "passed": list(mutant.passed),
+            "why_not": mutant.why_not,
+        }
+        for mutant in teeth.mutants
+    ]
+    values = {"original": teeth.original, "mutants": mutants, "weak": list(teeth.weak)}
+    return json.dumps(values, indent=2) + "\n"
+
+
+def _place(mutant: Mutant) -> str:
+    return f"{mutant.path}:{mutant.line}: " if mutant.line else ""
+
+
+def _number(value: float) -> float | str:
+    return value if value != float("inf") else "inf"

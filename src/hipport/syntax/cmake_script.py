@@ -1,0 +1,329 @@
+# SPDX-License-Identifier: Apache-2.0
+"""CMake scripts: tokens that make up the whole text, commands with their arguments, and the blocks they stand in.
+
+The tokens are those of CMake's own lexer as cmake-language(7) describes them (of 4.1), with the unquoted arguments
+of old scripts that have quotes or `$(…)` inside. Nothing is evaluated.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+from hipport.core.edits import Span
+from hipport.core.group import Group
+from hipport.core.source import Source
+from hipport.syntax.enclosing import Block, around
+
+_PLAIN = rb'(?:[^ \0\t\r\n()#"\[=\\]|\\[^\0\n])'
+_MAKE = rb"\$\([A-Za-z0-9_]*\)"
+_LEGACY = rb'(?:%b|%b|"(?:%b|%b|[ \t\[=])*")' % (_MAKE, _PLAIN, _MAKE, _PLAIN)
+_TOKEN = re.compile(
+    rb"(?P<space>[ \t\r\n]+)"
+    rb"|(?P<comment>\#\[(?P<hashes>=*)\[.*?\](?P=hashes)\]|\#(?!\[=*\[)(?:[^\r\n]|\r(?!\n))*)"
+    rb"|(?P<open>\()|(?P<close>\))"
+    rb"|(?P<bracket>\[(?P<equals>=*)\[.*?\](?P=equals)\])"
+    rb'|(?P<quoted>"(?:[^\\"\0]|\\[^\0])*")'
+    rb"|(?P<unquoted>(?!\[=*\[)(?:%b|%b|=|\[=*%b)(?:%b|[\[=])*|\[(?!=*\[))"
+    rb"|(?P<error>[^\n]+)" % (_MAKE, _PLAIN, _LEGACY, _LEGACY),
+    re.DOTALL,
+)
+_NAME = re.compile(rb"[A-Za-z_][A-Za-z0-9_]*")
+_REFERENCE = re.compile(rb"\$(?P<of>|ENV|CACHE)\{(?P<name>[A-Za-z0-9/_.+-]*)\}")
+_MARK = b"\xef\xbb\xbf"
+
+# What ends a block, and what begins another part of one.
+_ENDS = {"if": "endif", "foreach": "endforeach", "while": "endwhile", "function": "endfunction", "macro": "endmacro"}
+_ENDS["block"] = "endblock"
+_ENDING = {end: begin for begin, end in _ENDS.items()}
+
+
+@dataclass(frozen=True)
+class Token:
+    """A stretch of text: `space` (line ends too), `comment`, `open`, `close`, `bracket`, `quoted`, `unquoted`, `error`.
+
+    The byte-order mark is space.
+    """
+
+    kind: str
+    span: Span
+
+
+@dataclass(frozen=True)
+class Argument:
+    """One argument of a command; a parenthesis among them counts as one.
+
+    `kind` is `unquoted`, `quoted`, `bracket`, `open` or `close`; `content` is what is between the quotes or brackets.
+    """
+
+    kind: str
+    span: Span
+    content: Span
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command: its name as it is written and in lower case, and its arguments; `span` ends after the parenthesis.
+
+    What `cmake_language(CALL name …)` calls is one of that name.
+    """
+
+    name: str
+    written: Span
+    arguments: tuple[Argument, ...]
+    span: Span
+    #: What is between the parentheses.
+    inner: Span
+
+
+@dataclass(frozen=True)
+class Expression:
+    """A generator expression `$<head:content>`; without a colon, `content` is None. Both may have expressions inside.
+
+    `inside` are those, the nearest only.
+    """
+
+    span: Span
+    head: Span
+    content: Span | None
+    inside: tuple[Expression, ...]
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A variable's value: `${name}`, or with `of` ENV or CACHE; of nested ones the innermost."""
+
+    name: str
+    of: str
+    span: Span
+
+
+@dataclass(frozen=True)
+class CMake(Source):
+    """A CMakeLists.txt or .cmake file."""
+
+    group: ClassVar[Group] = Group.BUILD
+
+    @cached_property
+    def tokens(self) -> tuple[Token, ...]:
+        """All of the text, in order."""
+        return tuple(self._tokens())
+
+    def _tokens(self) -> Iterator[Token]:
+        at = 0
+        if self.text.startswith(_MARK):
+            at = len(_MARK)
+            yield Token("space", Span(0, at))
+        while at < len(self.text):
+            match = _TOKEN.match(self.text, at)
+            # Only what is left of a string or bracket that has no end is no token: that it is all of the text.
+            assert match is not None and match.lastgroup is not None
+            kind = next(name for name in _KINDS if match[name] is not None)
+            yield Token(kind, Span(at, match.end()))
+            at = match.end()
+
+    @cached_property
+    def _parsed(self) -> tuple[tuple[Command, ...], tuple[Span, ...]]:
+        commands: list[Command] = []
+        wrong: list[Span] = []
+        tokens = [token for token in self.tokens if token.kind not in ("space", "comment")]
+        i = 0
+        while i < len(tokens):
+            name = tokens[i]
+            called = i + 1 < len(tokens) and tokens[i + 1].kind == "open"
+            if name.kind != "unquoted" or not called or not _NAME.fullmatch(self[name.span]):
+                # The rest of the line goes with it.
+                line = self.position(name.span.start)[0]
+                wrong.append(name.span)
+                while i < len(tokens) and self.position(tokens[i].span.start)[0] == line:
+                    i += 1
+                continue
+            if commands and b"\n" not in self.text[commands[-1].span.end : name.span.start]:
+                wrong.append(name.span)
+            arguments: list[Argument] = []
+            depth = 1
+            j = i + 2
+            while j < len(tokens):
+                token = tokens[j]
+                depth += (token.kind == "open") - (token.kind == "close")
+                if not depth:
+                    break
+                if token.kind == "error":
+                    wrong.append(token.span)
+                else:
+                    arguments.append(self._argument(token))
+                j += 1
+            if depth:
+                wrong.append(name.span)
+                i += 1
+                # What looks like the next command is taken for one: the parenthesis is what is missing.
+                while i < len(tokens) and not self._begins(tokens, i):
+                    i += 1
+                continue
+            text = self[name.span].decode("ascii").lower()
+            inner = Span(tokens[i + 1].span.end, tokens[j].span.start)
+            whole = Span(name.span.start, tokens[j].span.end)
+            command = Command(text, name.span, tuple(arguments), whole, inner)
+            commands.append(self._called(command) or command)
+            i = j + 1
+        return tuple(commands), tuple(wrong)
+
+    def _called(self, command: Command) -> Command | None:
+        """Return the command that `cmake_language(CALL name …)` is."""
+        if command.name != "cmake_language" or len(command.arguments) < 2:
+            return None
+        call, named, *arguments = command.arguments
+        # Of a name in a variable it is not known.
+        if self[call.span] != b"CALL" or not _NAME.fullmatch(self[named.content]):
+            return None
+        inner = Span(named.span.end, command.inner.end)
+        return Command(
+            self[named.content].decode("ascii").lower(), named.content, tuple(arguments), command.span, inner
+        )
+
+    def _begins(self, tokens: list[Token], i: int) -> bool:
+        start = tokens[i].span.start
+        line = self.text.rfind(b"\n", 0, start) + 1
+        return (
+            not self.text[line:start].strip()
+            and _NAME.fullmatch(self[tokens[i].span]) is not None
+            and i + 1 < len(tokens)
+            and tokens[i + 1].kind == "open"
+        )
+
+    def _argument(self, token: Token) -> Argument:
+        start, end = token.span.start, token.span.end
+        if token.kind == "quoted":
+            return Argument(token.kind, token.span, Span(start + 1, end - 1))
+        if token.kind == "bracket":
+            width = self.text.index(b"[", start + 1) + 1 - start
+            return Argument(token.kind, token.span, Span(start + width, end - width))
+        return Argument(token.kind, token.span, token.span)
+
+    @property
+    def commands(self) -> tuple[Command, ...]:
+        """The commands, in order."""
+        return self._parsed[0]
+
+    @cached_property
+    def _blocks(self) -> tuple[dict[Command, Block[Command] | None], int]:
+        innermost: dict[Command, Block[Command] | None] = {}
+        block: Block[Command] | None = None
+        unmatched = opened = 0
+        for command in self.commands:
+            if command.name in _ENDING:
+                if block is not None and block.first.name == _ENDING[command.name]:
+                    block, opened = block.outer, opened - 1
+                else:
+                    unmatched += 1
+            if command.name in ("elseif", "else"):
+                if block is not None and block.first.name == "if":
+                    innermost[command] = block.outer
+                    block = Block(command, block.first, block, block.outer)
+                else:
+                    unmatched += 1
+                    innermost[command] = block
+                continue
+            innermost[command] = block
+            if command.name in _ENDS:
+                block, opened = Block(command, command, None, block), opened + 1
+        return innermost, unmatched + opened
+
+    def block(self, command: Command) -> Block[Command] | None:
+        """Return the innermost block that `command` stands in; one that it begins or parts is not among them."""
+        return self._blocks[0][command]
+
+    def around(self, command: Command) -> tuple[tuple[Command, ...], ...]:
+        """Return the blocks that `command` stands in, the outermost first.
+
+        Each is what begins it: `(if,)`, `(if, elseif)`, `(if, elseif, else)`, `(foreach,)`. `command` itself, where it
+        begins or parts a block, stands in those around that block.
+        """
+        return around(self.block(command))
+
+    def tokens_in(self, span: Span) -> Iterator[Token]:
+        """Yield the tokens in `span`, which begins and ends between tokens."""
+        for token in self.tokens[bisect_left(self._starts, span.start) :]:
+            if token.span.end > span.end:
+                return
+            yield token
+
+    def tokens_around(self, span: Span) -> Iterator[Token]:
+        """Yield the tokens that are in `span`, as a whole or in part."""
+        for token in self.tokens[max(0, bisect_left(self._starts, span.start + 1) - 1) :]:
+            if token.span.start >= span.end:
+                return
+            yield token
+
+    def without_comments(self, span: Span) -> Iterator[Span]:
+        """Yield the parts of `span` that no comment is in."""
+        start = span.start
+        for token in self.tokens_around(span):
+            if token.kind == "comment":
+                if start < token.span.start:
+                    yield Span(start, token.span.start)
+                start = token.span.end
+        if start < span.end:
+            yield Span(start, span.end)
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return [token.span.start for token in self.tokens]
+
+    @property
+    def errors(self) -> int:
+        """How many places CMake would not read: no token, no command, a block with no end."""
+        return len(self._parsed[1]) + self._blocks[1]
+
+    @cached_property
+    def code(self) -> bytes:
+        """The text with blanks for comments and for bracket arguments, in which nothing is replaced."""
+        pieces: list[bytes] = []
+        for token in self.tokens:
+            blank = token.kind in ("comment", "bracket")
+            pieces.append(b" " * len(token.span) if blank else self[token.span])
+        return b"".join(pieces)
+
+    def references(self, span: Span) -> Iterator[Reference]:
+        """Yield the references to variables in `span`, but for those in comments and bracket arguments."""
+        for match in _REFERENCE.finditer(self.code, span.start, span.end):
+            yield Reference(match["name"].decode("ascii"), match["of"].decode("ascii"), Span(*match.span()))
+
+    def expressions(self, span: Span) -> Iterator[Expression]:
+        """Yield the outermost generator expressions in `span`; they may go over several arguments.
+
+        What has no end is left out, but not what is in it.
+        """
+        return iter(_expressions(self.code, span))
+
+
+_KINDS = ("space", "comment", "open", "close", "bracket", "quoted", "unquoted", "error")
+_MARKER = re.compile(rb"\$<|[:>]")
+
+
+def _expressions(code: bytes, span: Span) -> tuple[Expression, ...]:
+    found: list[Expression] = []
+    # Of each that is open: where it starts, where its colon is, what is inside.
+    stack: list[tuple[int, list[int], list[Expression]]] = []
+    for match in _MARKER.finditer(code, span.start, span.end):
+        if match.group() == b"$<":
+            stack.append((match.start(), [], []))
+        elif not stack:
+            continue
+        elif match.group() == b":":
+            colons = stack[-1][1]
+            if not colons:
+                colons.append(match.start())
+        else:
+            start, colons, inside = stack.pop()
+            head = Span(start + 2, colons[0] if colons else match.start())
+            content = Span(colons[0] + 1, match.start()) if colons else None
+            (stack[-1][2] if stack else found).append(
+                Expression(Span(start, match.end()), head, content, tuple(inside))
+            )
+    found += (each for _, _, inside in stack for each in inside)
+    return tuple(found)

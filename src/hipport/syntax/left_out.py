@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Open again what hipport has kept from HIP, where upstream has put more into it since.
+
+`#ifndef __HIPCC__ /* hipport */` stands around functions that HIP has itself. New code between them would be missing on
+AMD, and a function that has changed is HIP's no more.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from hipport.core.edits import Edit, Span
+from hipport.syntax.cpp import Cpp, within
+from hipport.syntax.own_guards import ends_marked
+from hipport.syntax.preprocessor import left_to_hip
+
+_ADDED = re.compile(rb"\s*&&\s*!\s*defined\s*\(\s*__HIPCC__\s*\)\s*/\*[ \t]*hipport[ \t]*\*/")
+
+
+def opened(source: Cpp, about: Iterable[Span], hips: Iterable[Span]) -> Iterator[tuple[Span, tuple[Edit, ...]]]:
+    """Yield the stretches that are to be opened, with the edits that do so.
+
+    They are those with one of `about` in them, and with anything but what HIP has itself, `hips`.
+    """
+    if not source.left_to_hip:
+        return
+    spans, known = list(about), sorted(hips)
+    for group in source.conditionals:
+        if len(group) != 2 or not ends_marked(source[group[0].span]):
+            continue
+        for stretch in left_to_hip([group]):
+            if not any(within(each.start, (stretch,)) for each in spans):
+                continue
+            place, rest = stretch.start, b""
+            for each in known:
+                if place <= each.start and each.end <= stretch.end:
+                    rest += source.code[place : each.start]
+                    place = each.end
+            if (rest + source.code[place : stretch.end]).strip():
+                yield stretch, tuple(_away(source, group[0].span, group[1].span))
+
+
+def _away(source: Cpp, opening: Span, closing: Span) -> Iterator[Edit]:
+    added = _ADDED.search(source.text, opening.start, opening.end)
+    if added is not None:
+        yield Edit(Span(*added.span()), b"")
+        return
+    for directive in (opening, closing):
+        line_end = source.line_end.search(source.text, directive.end)
+        end = line_end.end() if line_end is not None else len(source.text)
+        start = directive.start if (indent := source.indent(directive.start)) is None else directive.start - len(indent)
+        yield Edit(Span(start, end), b"")

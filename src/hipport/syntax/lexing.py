@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which bytes of C++ are code: all but those of comments, literals, include paths and the messages of `#error`."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from hipport.core.edits import Span
+
+# A backslash at the end of a line joins it to the next one, before anything else is looked at: also in comments, also
+# after another backslash, and (gcc, clang) also with white space behind it.
+SPLICE = rb"\\[ \t\f\v]*(?:\r\n?|\n)"
+#: Parentheses that end where they close, with two more within: of parameters, most often.
+PARENTHESES = rb"\([^;{}()]*(?:\([^;{}()]*(?:\([^;{}()]*\)[^;{}()]*)*\)[^;{}()]*)*\)"
+# What a search for names steps over starts with one of these.
+_LEAD = re.compile(
+    rb"""
+      //[^\\\r\n]*(?:(?:%(splice)s|\\)[^\\\r\n]*)*
+    | /\*
+    | "(?P<text>[^"\\\r\n]*(?:(?:%(splice)s|\\(?:%(splice)s)*[^\r\n])[^"\\\r\n]*)*\\?)"?
+    | '(?P<character>[^'\\\r\n]*(?:(?:%(splice)s|\\(?:%(splice)s)*[^\r\n])[^'\\\r\n]*)*)'
+    | \#[ \t]*(?:(?P<include>include(?:_next)?|import)|error|warning)\b
+    """
+    % {b"splice": SPLICE},
+    re.VERBOSE | re.DOTALL,
+)
+_RAW_PREFIX = re.compile(rb"(?:\A|[^0-9A-Za-z_\x80-\xff])(?:u8|[uUL])?R\Z")
+_RAW_OPENING = re.compile(rb"\"([^()\\\s]{0,16})\(")
+_NUMBER_BEFORE = re.compile(rb"(?:\A|[^0-9A-Za-z_.\x80-\xff])\.?[0-9][0-9A-Za-z_.\x80-\xff]*\Z")
+_NUMBER_AFTER = re.compile(rb"(?:'[0-9A-Za-z_]|[0-9A-Za-z_.\x80-\xff])+")
+_PATH = re.compile(rb"(?:[ \t]|/\*(?:[^*\r\n]|\*(?!/))*\*/)*(?:<([^>\r\n]*)>|\"([^\"\r\n]*)\")")
+_TESTED_PATH = re.compile(rb"\b__has_include(?:_next)?[ \t]*\([ \t]*<([^>\r\n]*)>")
+# The message of an #error is prose, with lone apostrophes.
+_PROSE = re.compile(rb"(?:[^\\\r\n/]|/(?![/*])|%s|\\)*" % SPLICE)
+# Everything but the two bytes that end lines becomes a space.
+_BLANK = bytes(byte if byte in b"\r\n" else 0x20 for byte in range(256))
+BOM = b"\xef\xbb\xbf"
+# What starts or ends comments, literals, directives and lines, and names that decide how what follows is read.
+_LEXICAL = re.compile(
+    rb"[\"'/\\#\r\n]|\b(?:include|include_next|import|error|warning|__has_include|__has_include_next)\b"
+)
+_WHOLE_TOKENS = re.compile(rb"[^\s0-9](?:.*[^\s])?")
+SPLICED_BEFORE = re.compile(SPLICE + rb"\Z")
+
+
+def lex(text: bytes) -> tuple[bytes, tuple[Span, ...]]:  # noqa: C901  # one loop over tokens, which calls would slow
+    """Return the code of a text, as `Cpp.code` has it, and the comments that reach over the end of a line."""
+    code = bytearray(b"   " + text[3:] if text.startswith(BOM) else text)
+    long: list[Span] = []
+    endless: set[bytes] = set()  # delimiters of raw strings that no raw string from here on ends with
+    search = _LEAD.search
+    match = search(text)
+    while match is not None:
+        start, end = match.span()
+        lead = text[start]
+        if lead == 0x2F:  # a slash
+            if text[start + 1] == 0x2A:
+                close = text.find(b"*/", end)
+                end = len(text) if close < 0 else close + 2
+            blank = text[start:end].translate(_BLANK)
+            if b"\n" in blank or b"\r" in blank:
+                long.append(Span(start, end))
+            code[start:end] = blank
+        elif lead == 0x22:  # a double quote
+            inside = match.span("text")
+            if text[start - 1 : start] == b"R" and _RAW_PREFIX.search(text[max(0, start - 4) : start]):
+                opening = _RAW_OPENING.match(text, start)
+                if opening and opening[1] not in endless:
+                    close = text.find(b")" + opening[1] + b'"', opening.end())
+                    if close < 0:
+                        endless.add(opening[1])
+                    else:
+                        end = close + len(opening[1]) + 2
+                        inside = start + 1, end - 1
+            code[inside[0] : inside[1]] = text[inside[0] : inside[1]].translate(_BLANK)
+        elif lead == 0x27:  # an apostrophe
+            number = _NUMBER_AFTER.match(text, start) if text[start - 1 : start].isalnum() else None
+            if number and _NUMBER_BEFORE.search(text[max(0, start - 64) : start]):
+                end = number.end()
+            else:
+                inside = match.span("character")
+                code[inside[0] : inside[1]] = text[inside[0] : inside[1]].translate(_BLANK)
+        elif first_on_line(code, start):
+            found = (_PATH if match["include"] else _PROSE).match(text, end)
+            if found is not None:
+                inside = found.span(found.lastindex or 0)
+                if match["include"]:
+                    code[end : inside[0] - 1] = b" " * (inside[0] - 1 - end)
+                code[inside[0] : inside[1]] = text[inside[0] : inside[1]].translate(_BLANK)
+                end = found.end()
+        match = search(text, end)
+    if b"__has_include" in text:
+        for match in _TESTED_PATH.finditer(code):
+            code[match.start(1) : match.end(1)] = b" " * len(match[1])
+    return bytes(code), tuple(long)
+
+
+def first_on_line(code: bytes | bytearray, offset: int) -> bool:
+    """Say whether only white space stands in front of `offset` on its line, and the line is not part of another."""
+    start = code.rfind(b"\n", 0, offset) + 1
+    start = code.rfind(b"\r", start, offset) + 1 or start
+    return not code[start:offset].strip() and not SPLICED_BEFORE.search(code, max(0, start - 80), start)
+
+
+@lru_cache(maxsize=1 << 14)
+def lexed_apart(text: bytes) -> bool:
+    """Whether it is whole tokens, with nothing in them that decides how what is around them is lexed."""
+    return _WHOLE_TOKENS.fullmatch(text) is not None and not _LEXICAL.search(text)

@@ -1,0 +1,273 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Syntax trees of C++, by tree-sitter: of the text in a form that its grammars read right."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from hipport.core.edits import Span
+from hipport.core.source import Source
+from hipport.syntax.vocabulary import WORDS
+
+if TYPE_CHECKING:
+    import tree_sitter
+
+
+_ENDS_TYPE = bytes(byte in b"*&>" or WORDS[byte] != 0x20 for byte in range(256))
+_IN_NAME = bytes(byte == 0x3A or WORDS[byte] != 0x20 for byte in range(256))
+
+# The head of a statement that has another in it; a bracket, and pragmas behind it.
+_HEAD = re.compile(rb"\b(?:for|while|if)\s*(?:constexpr\s*)?\(")
+# `<`, up to a `>` that a template's arguments could end with, in front of what could follow those or be compared.
+_LESS = re.compile(
+    rb"<(?<!<<)(?![<=])(?P<between>(?:->|[^<>;{}])*)>(?:>(?![>=])\s*(?P<shift>[\w(])|\s*(?P<next>[-(*&:{]))"
+)
+_NAME_BEFORE = re.compile(rb"(?:[A-Za-z_]\w*\s*(?:\.|->)\s*)*[A-Za-z_]\w*\s*\Z")
+_INDEX = re.compile(rb"(?:threadIdx|blockIdx|blockDim|gridDim)\s*\.\s*[xyz]")
+_PARTS = re.compile(rb"\.|->")
+# Behind what is given a value, and behind a parameter with its type in front; behind and in front of a macro's name.
+_GIVEN = re.compile(rb"\s*(?:\+\+|--|(?:[-+*/%&|^]|<<|>>)?=(?!=))")
+_LISTED = re.compile(rb"\s*[,)]")
+_APART = frozenset((b" ", b"\t", b"\n", b"\r", b"\f", b"\v", b"*", b"&"))
+_DEFINED = re.compile(rb"[ \t]+\S")
+# A macro in front of the type of what is declared: `SHARED int n;`. Only macros look like this, apart from types.
+_BEFORE_TYPE = re.compile(
+    rb"\b(?P<macro>[A-Z][A-Z0-9_]+)\s+(?:(?:const|volatile|unsigned|signed|static)\s+)*"
+    rb"(?!(?:const|volatile|static|__\w+)\b)[A-Za-z_][\w:]*(?:<[^;<>(){}]*>)?(?:\s+|\s*[*&]+\s*)[A-Za-z_]\w*"
+    rb"\s*[;=,\[]"
+)
+_ALONE = re.compile(rb"\r(?!\n)")
+_LINE_END = re.compile(rb"\r\n|\n|\r")
+# In code, in which what they say is blank.
+_LITERAL = re.compile(rb"\"[ \r\n]*\"|'[ \r\n]*'")
+_UNENDED = re.compile(
+    rb"^[ \t]*[A-Z][A-Z0-9_]*[ \t]*\([^();{}\r\n]*(?:\([^();{}\r\n]*\)[^();{}\r\n]*)*\)[ \t]*\r?\n"
+    rb"(?P<blank>[ \t])[ \t]*\([ \t]*void[ \t]*\)",
+    re.MULTILINE,
+)
+_PRAGMAS_IN = re.compile(rb"\)((?:\s*?\n[ \t]*#[ \t]*pragma\b(?!\s+omp\b)[^\n]*)+)")
+
+
+class Lexed(Source):
+    """C++ of which it is known which bytes are code: what the parser is given is made of that."""
+
+    @property
+    def grammar(self) -> str:
+        """The tree-sitter grammar that parses the text."""
+        raise NotImplementedError
+
+    @property
+    def code(self) -> bytes:
+        """The text with blanks for comments, literals and their like."""
+        raise NotImplementedError
+
+    @property
+    def words(self) -> AbstractSet[bytes]:
+        """The words of the code."""
+        raise NotImplementedError
+
+    @property
+    def long_comments(self) -> Sequence[Span]:
+        """The comments that go over the end of a line."""
+        raise NotImplementedError
+
+    def closing(self, offset: int, limit: int | None = None) -> int | None:
+        """Return where the bracket that is opened at `offset` is closed."""
+        raise NotImplementedError
+
+    def directive(self, offset: int) -> Span | None:
+        """Return the directive that a place is in."""
+        raise NotImplementedError
+
+
+def parsed_tree(source: Lexed, before: Lexed, tree: tree_sitter.Tree | None) -> tree_sitter.Tree:
+    """Return the tree of a source; `tree` is that of `before`, a text from which `source` was made by edits."""
+    parser = _parser(source.grammar)
+    if tree is None or _ALONE.search(source.text) or _ALONE.search(before.text):
+        return parser.parse(_to_parse(source))
+    steps: list[Source] = []
+    step: Source = source
+    while step is not before:
+        steps.append(step)
+        assert step.before is not None
+        step = step.before
+    # What is code elsewhere has to be as it was: the parser is told of the edits only.
+    if not all(step.before is not None and step.before.reads_alike(step) for step in steps):
+        return parser.parse(_to_parse(source))
+    tree = tree.copy()
+    for step in reversed(steps):
+        _edit(tree, step)
+    return parser.parse(_to_parse(source), tree)
+
+
+def _to_parse(source: Lexed) -> bytes:
+    """The text without comments, and without the pragmas between the head of a loop or an `if` and what belongs to it.
+
+    A comment is a node of its own to the grammar, beside arguments, operands and statements, and what it finds of
+    errors depends on them. To a compiler it is a blank.
+
+    The grammar would take the head for a statement with nothing in it, and what follows for another one. Without
+    macros in front of the type of what is declared, where it would take the type for the name. A macro on a line of its
+    own, `STEP(2)`, in front of `(void)f();` is ended: what it gives would be called. And where it would take
+    `i < n >> 1` and `i < n && j > (k)` for templates, `<` is `>`: what an operator is, the text says. A carriage return
+    alone, which ends no line for the grammar, is a line feed.
+    """
+    parted = {match.start(): Span(*match.span(1)) for match in _PRAGMAS_IN.finditer(source.code)}
+    unended = [match.start("blank") for match in _UNENDED.finditer(source.code)] if b"void" in source.words else []
+    compared = list(_compared(source))
+    macros = list(_before_types(source))
+    if not parted and not unended and not compared and not macros:
+        return _without_comments(source)
+    text = bytearray(_without_comments(source))
+    for macro in macros:
+        text[macro.start : macro.end] = b" " * len(macro)
+    for place in compared:
+        text[place] = 0x3E  # `>`
+    for place in unended:
+        text[place] = 0x3B  # `;`
+    for head in _HEAD.finditer(source.code):
+        closing = source.closing(head.end() - 1)
+        if closing is not None and (pragmas := parted.get(closing)) is not None:
+            piece = bytes(text[pragmas.start : pragmas.end])
+            text[pragmas.start : pragmas.end] = re.sub(rb"[^\r\n]", b" ", piece)
+    return bytes(text)
+
+
+def _without_comments(source: Lexed) -> bytes:
+    """The code, with literals in it; a directive that a comment leads over a line's end is spliced there."""
+    code, text = source.code, source.text
+    pieces: list[bytes] = []
+    done = 0
+    for match in _LITERAL.finditer(code):
+        if match.end() - match.start() > 2:
+            pieces += (code[done : match.start()], text[match.start() : match.end()])
+            done = match.end()
+    found = b"".join([*pieces, code[done:]])
+    if spliced := [end for comment in source.long_comments for end in _ends_in(source, comment)]:
+        changed = bytearray(found)
+        for end in spliced:
+            changed[end - 1 : end] = b"\\"
+        found = bytes(changed)
+    return _ALONE.sub(b"\n", found)
+
+
+def _ends_in(source: Lexed, comment: Span) -> Iterator[int]:
+    """Yield where lines end in a comment within a directive."""
+    if source.directive(comment.start) is not None:
+        yield from (match.start() for match in _LINE_END.finditer(source.text, comment.start, comment.end))
+
+
+def _before_types(source: Lexed) -> Iterator[Span]:
+    """Yield the macros that stand in front of the types of what is declared."""
+    code = source.code
+    for match in _BEFORE_TYPE.finditer(code):
+        last = _skipped(code, match.start())
+        if (
+            not last
+            or code[last - 1] in b";{}"
+            or ((directive := source.directive(last - 1)) and directive.end <= last)
+        ):
+            yield Span(*match.span("macro"))
+
+
+def _compared(source: Lexed) -> Iterator[int]:
+    """Yield where a `<` compares, and the grammar would take it for the beginning of a template's arguments."""
+    code = source.code
+    values: dict[bytes, bool] = {}
+    for match in _LESS.finditer(code):
+        between, shift = match["between"], match["shift"]
+        joined = b"&&" in between or b"||" in between
+        if (shift is None and not joined) or not _balanced(between):
+            continue
+        name = _NAME_BEFORE.search(code, max(0, match.start() - 80), match.start())
+        if name is None:
+            continue
+        if shift is not None and shift.isdigit():
+            yield match.start()
+            continue
+        # `map<int, pair<int, int>> x`
+        if shift is not None and code[max(0, name.start() - 8) : name.start()].rstrip()[-1:] in (b"<", b",", b":"):
+            continue
+        last = _PARTS.split(name.group())[-1].strip()
+        if last not in values:
+            values[last] = _is_value(code, last)
+        if values[last] or _INDEX.match(name.group()):
+            yield match.start()
+
+
+def _is_value(code: bytes, name: bytes) -> bool:
+    """Whether something that has this name is given a value in the file, or is a parameter: no template is."""
+    start = code.find(name)
+    while start >= 0:
+        end, last = start + len(name), code[start - 1 : start]
+        if _GIVEN.match(code, end) and not (last and _IN_NAME[last[0]]):
+            return True
+        # `float *name,`
+        if last in _APART and _LISTED.match(code, end):
+            before = _skipped(code, start - 1)
+            if before and _ENDS_TYPE[code[before - 1]]:
+                return True
+        if last in (b" ", b"\t") and _DEFINED.match(code, end):
+            word = _skipped(code, start)
+            if code.endswith(b"define", 0, word) and code.endswith(b"#", 0, _skipped(code, word - 6)):
+                return True
+        start = code.find(name, start + 1)
+    return False
+
+
+def _edit(tree: tree_sitter.Tree, source: Source) -> None:
+    """Tell the tree of the text before `source` of the edits that made it."""
+    assert source.before is not None
+    # For a parser, nothing else ends a line.
+    ends = [-1, *(match.start() for match in re.finditer(rb"\n", source.before.text))]
+    for edit in reversed(source.edits):
+        start, end = edit.span.start, edit.span.end
+        row, last = bisect_left(ends, start) - 1, bisect_left(ends, end) - 1
+        column, lines = start - ends[row] - 1, edit.new.count(b"\n")
+        width = len(edit.new) - edit.new.rfind(b"\n") - 1 + (0 if lines else column)
+        tree.edit(
+            start,
+            end,
+            start + len(edit.new),
+            (row, column),
+            (last, end - ends[last] - 1),
+            (row + lines, width),
+        )
+
+
+_parsers: dict[str, Any] = {}
+
+
+def _skipped(code: bytes, offset: int) -> int:
+    """Return where the white space in front of `offset` begins."""
+    while offset > 0 and code[offset - 1] in b" \t\n\r\f\v":
+        offset -= 1
+    return offset
+
+
+def _balanced(code: bytes) -> bool:
+    depth = 0
+    for byte in code:
+        if byte in b"([":
+            depth += 1
+        elif byte in b")]":
+            depth -= 1
+            if depth < 0:
+                return False
+    return depth == 0
+
+
+def _parser(grammar: str) -> tree_sitter.Parser:
+    # tree-sitter is loaded only when a file really has to be parsed: start-up is part of the product.
+    if grammar not in _parsers:
+        import tree_sitter
+
+        language = import_module(f"tree_sitter_{grammar}").language()
+        _parsers[grammar] = tree_sitter.Parser(tree_sitter.Language(language))
+    parser: tree_sitter.Parser = _parsers[grammar]
+    return parser

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The values of preprocessor conditions, as far as it is known what their macros are.
+
+    value(tokens(b"defined(A) && B > 2"), asked)  # 1, 0, or None where it depends on what is not known
+
+What holds of a macro is for the caller to say, who may ask on behalf of one compiler or of another.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable
+from typing import Protocol
+
+from hipport.syntax.lexing import SPLICE
+from hipport.syntax.vocabulary import IDENTIFIER
+
+_SPLICED = re.compile(SPLICE)
+_TOKEN = re.compile(rb"[0-9](?:'?\w)*|\w+|&&|\|\||[<>=!]=|<<|>>|[^\s\w]")
+# C++ has words for some.
+_WORDS = {b"and": b"&&", b"or": b"||", b"not": b"!", b"not_eq": b"!="}
+_STRENGTH = {
+    sign: strength
+    for strength, signs in enumerate(
+        (b"||", b"&&", b"|", b"^", b"&", b"== !=", b"< > <= >=", b"<< >>", b"+ -", b"* / %"), 1
+    )
+    for sign in signs.split()
+}
+
+
+def _quotient(a: int, b: int) -> int:
+    """Divide as C++ does: towards zero."""
+    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+
+
+_OPERATIONS: dict[bytes, Callable[[int, int], int]] = {
+    b"|": operator.or_,
+    b"^": operator.xor,
+    b"&": operator.and_,
+    b"==": operator.eq,
+    b"!=": operator.ne,
+    b"<": operator.lt,
+    b">": operator.gt,
+    b"<=": operator.le,
+    b">=": operator.ge,
+    b"<<": lambda a, b: a << b % 64,
+    b">>": lambda a, b: a >> b % 64,
+    b"+": operator.add,
+    b"-": operator.sub,
+    b"*": operator.mul,
+    b"/": _quotient,
+    b"%": lambda a, b: a - b * _quotient(a, b),
+}
+
+
+class Macros(Protocol):
+    """What holds of the macros that a condition asks for; None where that is not known."""
+
+    def defined(self, name: bytes) -> bool | None:
+        """Whether the macro is defined."""
+
+    def number(self, name: bytes) -> int | None:
+        """What stands for the macro's name: 0 if it is not defined."""
+
+
+def tokens(text: bytes) -> list[bytes]:
+    """Return the tokens of a condition's text, in which nothing is a comment any more; signs where C++ has words."""
+    return [_WORDS.get(token, token) for token in _TOKEN.findall(_SPLICED.sub(b"", text))]
+
+
+def value(of: list[bytes], macros: Macros) -> int | None:
+    """Return the value of a condition's tokens, None where it depends on what is not known or is no condition.
+
+    A macro with arguments may be anything, and so may `__has_include(…)`.
+    """
+    try:
+        return _Condition(of, macros).value()
+    except (IndexError, ValueError, RecursionError):
+        return None
+
+
+class _Condition:
+    """Raises IndexError and ValueError for what is no condition."""
+
+    def __init__(self, of: list[bytes], macros: Macros) -> None:
+        self.tokens = of[::-1]
+        self.macros = macros
+
+    def value(self) -> int | None:
+        value = self.ternary()
+        if self.tokens:
+            raise ValueError(self.tokens[-1])
+        return value
+
+    def next(self, expected: bytes = b"") -> bytes:
+        token = self.tokens.pop()
+        if expected and token != expected:
+            raise ValueError(token)
+        return token
+
+    def ternary(self) -> int | None:
+        value = self.binary(1)
+        if self.tokens[-1:] != [b"?"]:
+            return value
+        self.next()
+        yes = self.ternary()
+        self.next(b":")
+        no = self.ternary()
+        if value is None:
+            return yes if yes == no else None
+        return yes if value else no
+
+    def binary(self, weakest: int) -> int | None:
+        left = self.unary()
+        while self.tokens and (strength := _STRENGTH.get(self.tokens[-1], 0)) >= weakest:
+            left = _combined(self.next(), left, self.binary(strength + 1))
+        return left
+
+    def unary(self) -> int | None:
+        token = self.next()
+        if token == b"!":
+            value = self.unary()
+            return None if value is None else int(not value)
+        if token == b"-":
+            value = self.unary()
+            return None if value is None else -value
+        if token == b"(":
+            value = self.ternary()
+            self.next(b")")
+            return value
+        if token == b"defined":
+            name = self.next()
+            if name == b"(":
+                name = self.next()
+                self.next(b")")
+            known = self.macros.defined(name)
+            return None if known is None else int(known)
+        if token[:1].isdigit():
+            digits = token.replace(b"'", b"").lower().rstrip(b"ul")
+            return int(digits, 8 if digits.isdigit() and digits.startswith(b"0") else 0)
+        if not IDENTIFIER.fullmatch(token):
+            raise ValueError(token)
+        if self.tokens[-1:] == [b"("]:  # a macro with arguments, or __has_include
+            depth = 0
+            while True:
+                depth += {b"(": 1, b")": -1}.get(self.next(), 0)
+                if not depth:
+                    return None
+        if token in (b"true", b"false"):
+            return int(token == b"true")
+        return self.macros.number(token)
+
+
+def _combined(sign: bytes, left: int | None, right: int | None) -> int | None:
+    if sign == b"&&":
+        return 0 if 0 in (left, right) else None if None in (left, right) else 1
+    if sign == b"||":
+        return 1 if left or right else None if None in (left, right) else 0
+    if left is None or right is None or (sign in (b"/", b"%") and not right):
+        return None
+    return int(_OPERATIONS[sign](left, right))

@@ -1,0 +1,298 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Python text and its concrete syntax tree, with spans that are checked against the bytes."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+from hipport.core.edits import Span
+from hipport.core.group import Group
+from hipport.core.source import ANY_LINE_END, Source
+
+if TYPE_CHECKING:
+    import libcst
+    from libcst.metadata import CodeSpan
+
+_MARK = b"\xef\xbb\xbf"
+_BRACKET = re.compile(rb"[()\[\]{}]")
+_INDENT = re.compile(rb"(?<=[\r\n])[ \t\f]+")
+_DEEPEST = 200  # CPython's own limit on brackets within brackets; libcst overflows the stack some way beyond
+_LONGEST = 256  # of a chain of calls, subscripts and attributes; libcst takes time by the square of it
+_LINK = re.compile(rb"(?:\s|\\\r?\n)*(?:\.\s*\w+\s*)*")
+_NAMES = re.compile(rb"(?:\.[A-Za-z_]\w*){%d}" % (_LONGEST + 1))
+
+
+class Misplaced(ValueError):
+    """The parser's span of a node is not where the node's text is."""
+
+
+@dataclass(frozen=True)
+class Python(Source):
+    """Python source text."""
+
+    group: ClassVar[Group] = Group.PYTHON
+    line_end = ANY_LINE_END
+
+    @classmethod
+    def prepare(cls) -> None:
+        """Load libcst, which takes longer than to parse a dozen files."""
+        import libcst.metadata.span_provider  # noqa: F401
+
+    @cached_property
+    def module(self) -> libcst.Module | None:
+        """The syntax tree, or None when the text is not Python that libcst can parse."""
+        import libcst
+
+        if _too_deep(self.text):
+            return None
+        try:
+            return libcst.parse_module(self.text)
+        # An unknown or contradicted coding line is a SyntaxError; what libcst cannot parse is no subclass of it.
+        except (libcst.ParserSyntaxError, SyntaxError, UnicodeDecodeError, LookupError, RecursionError):
+            return None
+
+    @cached_property
+    def _placed(self) -> tuple[str, Mapping[libcst.CSTNode, CodeSpan]]:
+        """The tree's code, and where nodes are in it, in bytes as UTF-8. Only files with a finding need it."""
+        from libcst.metadata import ByteSpanPositionProvider
+        from libcst.metadata.span_provider import SpanProvidingCodegenState, byte_length_in_utf8
+
+        module = self.module
+        assert module is not None
+        # What ByteSpanPositionProvider does, without a MetadataWrapper, which walks through the tree once more, and
+        # with the code that comes of it, which `Module.code` would make once more.
+        positions = ByteSpanPositionProvider()
+        state = SpanProvidingCodegenState(
+            default_indent=module.default_indent,
+            default_newline=module.default_newline,
+            provider=positions,
+            get_length=byte_length_in_utf8,
+        )
+        module._codegen(state)
+        return "".join(state.tokens), cast("Mapping[libcst.CSTNode, CodeSpan]", positions._computed)
+
+    @property
+    def _encoding(self) -> str:
+        assert self.module is not None
+        # The mark stands once at the start of a file; this codec would put it before every piece.
+        return self.module.encoding.replace("utf-8-sig", "utf-8")
+
+    @cached_property
+    def _offsets(self) -> Sequence[int]:
+        """Where in this text each byte of the tree's code, as UTF-8, comes from: libcst counts those.
+
+        The code has no byte-order mark, no form feed at the start of a line, not always the last line ending, and is
+        in UTF-8 whatever the coding line says. Empty when the code cannot be laid over the text.
+        """
+        code = self._placed[0]
+        encoded = code.encode("utf-8")
+        if encoded == self.text:
+            return range(len(encoded) + 1)
+        start = len(_MARK) if self.text.startswith(_MARK) else 0
+        characters = self.text[start:].decode(self._encoding)
+        offsets: list[int] = []
+        expected = iter(code)
+        wanted, end = next(expected, ""), start
+        for character in characters:
+            width = len(character.encode(self._encoding))
+            if character == wanted:
+                offsets += [start] * len(character.encode("utf-8"))
+                wanted, end = next(expected, ""), start + width
+            elif character != "\f" and (wanted or not character.isspace()):
+                return ()
+            start += width
+        return (*offsets, end) if not wanted else ()
+
+    def span(self, node: libcst.CSTNode) -> Span:
+        """Return where `node` stands, without parentheses around it.
+
+        Raises Misplaced unless exactly the node's own text is there.
+        """
+        module = self.module
+        if module is None:
+            raise Misplaced(f"{self.path} was not parsed")
+        where = self._placed[1].get(node)
+        offsets = self._offsets
+        if where is None or not offsets:
+            raise Misplaced(f"{self.path}: it is not known where a {type(node).__name__} is")
+        start = where.start
+        end = start + where.length
+        if end >= len(offsets):
+            raise Misplaced(f"{self.path}: a {type(node).__name__} lies beyond the end")
+        span = Span(offsets[start], offsets[end])
+        # The parentheses around an expression are no part of its span, but of its code.
+        # (An import's `lpar` is one bracket, and belongs to its span.)
+        around = getattr(node, "lpar", ())
+        own = node.with_changes(lpar=(), rpar=()) if isinstance(around, Sequence) and around else node
+        # Nor is the semicolon between two statements of a line.
+        if hasattr(own, "semicolon"):
+            import libcst
+
+            own = own.with_changes(semicolon=libcst.MaybeSentinel.DEFAULT)
+        code = module.code_for_node(own).strip().encode(self._encoding, "replace")
+        if self[span] != code and _unindented(self[span]) != _unindented(code):
+            raise Misplaced(f"{self.path}: a {type(node).__name__} is not at {span.start}")
+        return span
+
+    @cached_property
+    def errors(self) -> int:
+        """1 when the text does not parse, else 0.
+
+        In Python before 3.12 an f-string's expressions have neither its quotes nor backslashes; a text with such a one
+        is no Python to many who run it.
+        """
+        # Python's own parser is many times as fast, but reads the Python of its own version only.
+        if compiles(self.text):
+            return int(sys.version_info >= (3, 12) and _FORMATTED.search(self.text) is not None and self._is_newer)
+        return int(self.module is None or self._is_newer)
+
+    @property
+    def _is_newer(self) -> bool:
+        """Whether the expressions of an f-string have what they may have since Python 3.12 alone."""
+        import libcst
+
+        stack: list[libcst.CSTNode] = [self.module] if self.module is not None else []
+        while stack:
+            node = stack.pop()
+            stack += children(node)
+            if isinstance(node, libcst.FormattedString) and self.module is not None:
+                for part in node.parts:
+                    if isinstance(part, libcst.FormattedStringExpression):
+                        code = self.module.code_for_node(part.expression)
+                        if node.end in code or "\\" in code:
+                            return True
+        return False
+
+
+_FORMATTED = re.compile(rb"(?i)\b(?:f|fr|rf)[\"']")
+#: For each class of nodes, what returns the values of its fields.
+_fields: dict[type, Callable[[object], tuple[Any, ...]]] = {}
+#: For each class of nodes, and which of its fields have nodes, the order of those in the text.
+_orders: dict[tuple[type, int], tuple[int, ...] | None] = {}
+#: For the type of a field's value: whether it is a node (1), may be several (2), or is something else (0).
+_kinds: dict[type, int] = {list: 2, tuple: 2, str: 0}
+
+
+def children(node: libcst.CSTNode) -> Sequence[libcst.CSTNode]:
+    """Return what `node.children` does, in the order of the text, in less than half the time.
+
+    libcst finds a node's children by rebuilding it. Here that is done once for each class and choice of fields that
+    have nodes; other nodes of that kind have theirs in the same order.
+    """
+    fields = _fields.get(type(node))
+    if fields is None:
+        # With one name more than there are, so that a tuple comes back for a class with one field, too.
+        names = tuple(node.__dataclass_fields__)
+        fields = _fields[type(node)] = attrgetter(*names, "__class__")
+    values: list[Sequence[libcst.CSTNode]] = []
+    present = 0
+    bit = 1
+    for value in fields(node):
+        kind = _kinds.get(type(value))
+        if kind is None:
+            kind = _kind(value)
+        if kind == 1:
+            values.append((value,))
+            present |= bit
+        elif kind and value and _kind(value[0]) == 1:
+            values.append(value)
+            present |= bit
+        bit += bit
+    if not values:
+        return ()
+    key = (type(node), present)
+    if key not in _orders:
+        _orders[key] = _order(node.children, values)
+    order = _orders[key]
+    if order is None:
+        return node.children
+    return [child for i in order for child in values[i]]
+
+
+def _kind(value: object) -> int:
+    import libcst
+
+    kind = _kinds.get(type(value))
+    if kind is None:
+        kind = _kinds[type(value)] = int(isinstance(value, libcst.CSTNode))
+    return kind
+
+
+def _order(inside: Sequence[libcst.CSTNode], values: Sequence[Sequence[libcst.CSTNode]]) -> tuple[int, ...] | None:
+    """Return in which order `values` make up `inside`; None where they do not, each in one piece."""
+    order = []
+    place = 0
+    while place < len(inside):
+        found = [i for i, value in enumerate(values) if value[0] is inside[place]]
+        if len(found) != 1 or [*map(id, inside[place : place + len(values[found[0]])])] != [*map(id, values[found[0]])]:
+            return None
+        order.append(found[0])
+        place += len(values[found[0]])
+    return tuple(order) if len(order) == len(values) else None
+
+
+def _unindented(code: bytes) -> bytes:
+    """Return code as libcst gives it for a node by itself: without the indentation of the block it stands in."""
+    return _INDENT.sub(b"", code)
+
+
+def _too_deep(text: bytes) -> bool:
+    """Say whether the text nests so deeply that parsing it might end the process: libcst's parser is recursive.
+
+    Python refuses such text itself, in its own time; what is merely long does not nest. A chain of calls and
+    subscripts, `f()()…` or `f[a].b[a].b…`, does: each is in the one behind it.
+    """
+    depth = 0
+    chains = [0]
+    closed = -1
+    for match in _BRACKET.finditer(text):
+        start = match.start()
+        if match.group() in b"([{":
+            going_on = closed >= 0 and _LINK.fullmatch(text, closed, start) is not None
+            chains[depth] = chains[depth] + 1 + text.count(b".", closed, start) if going_on else 0
+            depth += 1
+            if depth > _DEEPEST or chains[depth - 1] > _LONGEST:
+                return True
+            chains[depth:] = [0]
+            closed = -1
+        else:
+            depth, closed = max(0, depth - 1), match.end()
+    if _NAMES.search(text):
+        return True
+    return compiles(text) is None
+
+
+def syntax_tree(text: bytes) -> ast.Module:
+    """Return what Python's own parser makes of a text. What it warns of, as of "\\d", is no matter of a port.
+
+    Raises SyntaxError, ValueError, RecursionError and MemoryError, as that does.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return ast.parse(text)
+
+
+def literal(node: libcst.SimpleString | libcst.Integer) -> str | bytes | int:
+    """Return what a literal stands for, without what Python says of its escapes."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return node.evaluated_value
+
+
+def compiles(text: bytes) -> bool | None:
+    """Say whether this Python's own parser reads the text; None where it nests too deeply for it."""
+    try:
+        syntax_tree(text)
+    except (RecursionError, MemoryError):
+        return None
+    except (SyntaxError, ValueError):
+        return False  # another version of Python may read it: libcst decides
+    return True

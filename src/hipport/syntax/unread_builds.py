@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Scripts of build systems that are told apart from other files, and not taken apart."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+from hipport.core.edits import Span
+from hipport.core.group import Group
+from hipport.core.source import Source
+
+# A string, which is kept, or a comment: of Python and its like (#), of Lua (--), of Autoconf (dnl).
+_COMMENT = re.compile(
+    rb"(?P<kept>'''(?:.|\n)*?'''|\"\"\"(?:.|\n)*?\"\"\"|'(?:[^'\\\n]|\\.)*'|\"(?:[^\"\\\n]|\\.)*\")"
+    rb"|(?:#|(?<!\S)--(?!\w)|\bdnl\b)[^\n]*"
+)
+# Rust's: what is in single quotes may be a lifetime, which has no end.
+_RUST_COMMENT = re.compile(rb"(?P<kept>\"(?:[^\"\\]|\\.)*\")|//[^\n]*|/\*(?:.|\n)*?\*/")
+
+
+@dataclass(frozen=True)
+class OtherBuild(Source):
+    """A script of Meson, Bazel, SCons, xmake, Autoconf or Cargo."""
+
+    group: ClassVar[Group] = Group.BUILD
+
+    @cached_property
+    def code(self) -> bytes:
+        """The text with blanks for comments, as long as the text."""
+        comment = _RUST_COMMENT if self.path.suffix == ".rs" else _COMMENT
+        return comment.sub(lambda match: match["kept"] or b" " * len(match.group()), self.text)
+
+    def place_of(self, pattern: re.Pattern[bytes]) -> Span | None:
+        """Return where the first match of a pattern outside of comments is."""
+        match = pattern.search(self.code)
+        return Span(*match.span()) if match else None

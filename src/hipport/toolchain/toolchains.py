@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Find a hipcc, and learn what it is and what it can compile for.
+
+Looked at, in this order: ROCM_PATH, ROCM_HOME and HIP_PATH, `/opt/rocm`, PATH, the `rocm` packages that pip
+installs, and what `hipport toolchain install` made. Each is asked, not believed: a hipcc that does not answer
+does not count.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from hipport.core import reading
+
+# Says to hipcc that it compiles for AMD, which it would not believe where there is an nvcc; and drops what would send
+# one toolchain into another's files.
+_PLATFORM = {"HIP_PLATFORM": "amd"}
+_FOREIGN = frozenset(
+    "ROCM_PATH ROCM_HOME HIP_PATH HIP_CLANG_PATH HIP_DEVICE_LIB_PATH DEVICE_LIB_PATH HIP_ROCCLR_HOME HIP_COMPILER "
+    "HIP_RUNTIME".split()
+)
+
+_ISA = re.compile(r"oclc_isa_version_([0-9a-z-]+)\.bc")
+
+# What an installation that does not show its device libraries is asked about, one by one.
+_ARCHS = (
+    "gfx900 gfx906 gfx908 gfx90a gfx942 gfx950 gfx1010 gfx1030 gfx1100 gfx1101 gfx1102 gfx1150 gfx1151 gfx1200 gfx1201"
+).split()
+
+_ADVICE = (
+    "Install ROCm, or set ROCM_PATH to where it is; on Debian, without root and without an AMD GPU: "
+    "hipport toolchain install"
+)
+
+
+class NoToolchain(Exception):
+    """There is no hipcc that can do what is wanted. The message says what there is and how to get one."""
+
+
+@dataclass(frozen=True)
+class Toolchain:
+    """A hipcc that works.
+
+    `hip` is the version of the HIP headers as (major, minor, patch), of which the first two are those of the ROCm
+    release that they belong to. Debian mixes releases: its hipcc 7.0.2 has the headers of 6.4.3, and it is the
+    headers that decide what compiles. `archs` are the processors there is a device library for. `found` says where
+    it was looked for.
+    """
+
+    hipcc: Path
+    hip: tuple[int, int, int]
+    clang: str
+    archs: frozenset[str]
+    found: str
+
+    @property
+    def rocm(self) -> tuple[int, int]:
+        """The ROCm release of the HIP headers."""
+        return self.hip[:2]
+
+    @property
+    def root(self) -> Path:
+        """The folder that ROCM_HOME means: its bin has the hipcc."""
+        return self.hipcc.parent.parent
+
+    def targets(self, archs: Iterable[str]) -> bool:
+        """Say whether it can compile for all of `archs`; features (`gfx90a:xnack+`) do not matter."""
+        return all(arch.split(":")[0] in self.archs for arch in archs)
+
+    def environment(self, env: Mapping[str, str]) -> dict[str, str]:
+        """Return `env` as this hipcc has to be run in."""
+        return _environment(env, self.found)
+
+    def __str__(self) -> str:
+        return f"{self.hipcc} (HIP {'.'.join(map(str, self.hip))}, clang {self.clang})"
+
+
+def find(env: Mapping[str, str], python: Path | None = None) -> tuple[Toolchain, ...]:
+    """Return the toolchains of this machine, those that the environment names first, then the newest.
+
+    `env` is where PATH, HOME and the ROCm variables are read; `python` is the interpreter whose packages are
+    searched for the pip SDK. Runs each hipcc twice; no GPU is needed.
+    """
+    found: dict[Path, Toolchain] = {}
+    for source, hipcc in _candidates(env, python):
+        if reading.is_file(hipcc) and hipcc.resolve() not in found:
+            toolchain = probe(hipcc, env, source)
+            if toolchain is not None:
+                found[hipcc.resolve()] = toolchain
+    return tuple(sorted(found.values(), key=lambda each: (each.found not in _VARIABLES, *(-part for part in each.hip))))
+
+
+def choose(toolchains: Iterable[Toolchain], archs: Iterable[str]) -> Toolchain:
+    """Return the first of `toolchains` that can compile for all of `archs`. Raises NoToolchain."""
+    toolchains, archs = tuple(toolchains), tuple(archs)
+    for toolchain in toolchains:
+        if toolchain.targets(archs):
+            return toolchain
+    if not toolchains:
+        raise NoToolchain(f"There is no hipcc here. {_ADVICE}")
+    lacks = "; ".join(f"{each} lacks {', '.join(a for a in archs if not each.targets([a]))}" for each in toolchains)
+    raise NoToolchain(f"No hipcc here can compile for {', '.join(archs)}: {lacks}. {_ADVICE}")
+
+
+def probe(hipcc: Path, env: Mapping[str, str], found: str = "given") -> Toolchain | None:
+    """Ask `hipcc` what it is. Returns None when it does not answer as a hipcc for AMD does."""
+    environment = _environment(env, found)
+    said = _ask([hipcc, "--version", "--offload-arch=gfx900"], environment)
+    hip = re.search(r"HIP version: (\d+)\.(\d+)\.(\d+)", said)
+    clang = re.search(r"clang version (\d[\w.]*)", said)
+    if hip is None or clang is None:
+        return None
+    dry_run = ["-###", "-x", "hip", "-c", "--cuda-device-only", "/dev/null", "-o", "/dev/null"]
+    # The command that it would run names a device library, and its folder has one for each processor.
+    library = re.search(
+        r'"([^"]*oclc_isa_version_[^"]*)"', _ask([hipcc, *dry_run, "--offload-arch=gfx900"], environment)
+    )
+    if library is not None:
+        names = (_ISA.fullmatch(path.name) for path in Path(library[1]).parent.iterdir())
+        archs = frozenset(f"gfx{name[1]}" for name in names if name)
+    else:
+        archs = frozenset(
+            arch
+            for arch in _ARCHS
+            if "error" not in (answer := _ask([hipcc, *dry_run, f"--offload-arch={arch}"], environment)) and answer
+        )
+    return Toolchain(hipcc, (int(hip[1]), int(hip[2]), int(hip[3])), clang[1], archs, found)
+
+
+_VARIABLES = ("ROCM_PATH", "ROCM_HOME", "HIP_PATH")
+
+
+def _candidates(env: Mapping[str, str], python: Path | None) -> Iterator[tuple[str, Path]]:
+    for name in _VARIABLES:
+        if env.get(name):
+            yield name, Path(env[name]) / "bin/hipcc"
+    for pattern in ("rocm/bin/hipcc", "rocm-*/bin/hipcc", "rocm/core-*/bin/hipcc"):
+        for hipcc in sorted(Path("/opt").glob(pattern), reverse=True):
+            yield "/opt", hipcc
+    on_path = shutil.which("hipcc", path=env.get("PATH", ""))
+    if on_path:
+        yield "PATH", Path(on_path)
+    if python is not None:
+        for name in ("_rocm_sdk_devel", "_rocm_sdk_core"):
+            for hipcc in python.parent.parent.glob(f"lib/python3*/site-packages/{name}/bin/hipcc"):
+                yield "pip", hipcc
+    for hipcc in sorted((cache(env) / "toolchains").glob("*/bin/hipcc")):
+        yield "installed", hipcc
+
+
+def cache(env: Mapping[str, str]) -> Path:
+    """Return the folder for what hipport keeps between runs, outside every tree.
+
+    Raises ValueError where that would be in the current folder, which may be a tree that brings one.
+    """
+    # A relative one is to be ignored: the XDG Base Directory Specification 0.8.
+    base = Path(env.get("XDG_CACHE_HOME", ""))
+    if not base.is_absolute():
+        base = Path(env.get("HOME") or "~").expanduser() / ".cache"
+    if not base.is_absolute():
+        raise ValueError(f"HOME is {env['HOME']!r}, which is no absolute path: hipport keeps its cache there")
+    return base / "hipport"
+
+
+def _environment(env: Mapping[str, str], found: str) -> dict[str, str]:
+    kept = env if found in _VARIABLES else {name: value for name, value in env.items() if name not in _FOREIGN}
+    return {**kept, **_PLATFORM}
+
+
+def _ask(command: list[str | Path], environment: Mapping[str, str]) -> str:
+    # clang makes the temporary folders that it names, also where it only says what it would run, and leaves them.
+    with tempfile.TemporaryDirectory(prefix="hipport-") as scratch:
+        try:
+            done = subprocess.run(
+                command,
+                cwd=scratch,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                env={**environment, "TMPDIR": scratch},
+                timeout=60,
+                check=False,
+            )
+        except (OSError, subprocess.TimeoutExpired):
+            return ""
+    return done.stdout.decode("utf-8", "replace")

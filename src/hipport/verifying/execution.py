@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How an original and its port are compiled and run: what is given, what is allowed, and in which configurations."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from hipport.engine.knowledge import Knowledge
+from hipport.engine.pipeline import Progress
+from hipport.verifying.amd_gpus import Hardware
+from hipport.verifying.results import Configuration
+
+ORDERS = ("forward", "reverse", "random:1")
+WAVES = (32, 64)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one run may take: seconds, and bytes of address space of its process (0: as much as it wants)."""
+
+    seconds: float = 120.0
+    memory: int = 24 << 30
+
+
+@dataclass(frozen=True)
+class Execution:
+    """What both sides are compiled and run with.
+
+    `env` is the environment, `python` the interpreter that has PyTorch, `jobs` how many compilers or runs there are at
+    once.
+    """
+
+    env: Mapping[str, str]
+    knowledge: Knowledge = field(default_factory=Knowledge)
+    python: Path = Path(sys.executable)
+    limits: Limits = Limits()
+    jobs: int = 1
+    on_progress: Callable[[Progress], None] | None = None
+
+    def tell(self, name: str, done: int, total: int) -> None:
+        """Say where the run is."""
+        if self.on_progress is not None:
+            self.on_progress(Progress(name, done, total))
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """The configurations: the original with 32 lanes and the port with each of `waves`, in each of `orders`.
+
+    The port also runs on `gpu`, or that says why not; `gpu_python` is the interpreter whose PyTorch is for ROCm, if the
+    one that extensions are built with has another.
+    """
+
+    waves: Sequence[int] = WAVES
+    orders: Sequence[str] = ORDERS
+    gpu: Hardware | str = "it was not asked for"
+    gpu_python: Path | None = None
+
+    def configurations(self, *, ported: bool) -> Iterator[Configuration]:
+        """Yield those on the CPU, the original's first."""
+        yield from (Configuration("original", 32, order) for order in self.orders)
+        if ported:
+            yield from (Configuration("ported", lanes, order) for lanes in self.waves for order in self.orders)

@@ -1,0 +1,259 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compare what a program and its port print, and how they end.
+
+What differs from run to run of the original, and numbers in sums that depend on the order of threads, are known by
+running it more than once.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from hipport.verifying.amd_gpus import Hardware
+from hipport.verifying.program_runs import Run
+from hipport.verifying.results import Difference, Outcome, Output, not_on_gpu
+
+#: What a number may differ by that a program prints: sums in another order, rounded to what is shown.
+RELATIVE, ABSOLUTE = 1e-3, 1e-6
+#: And how many times as much as the original's differs from itself in other orders of its threads. A few orders show
+#: a part of what a sum can be, and the port's wavefronts add in orders of their own.
+SPREADS = 4.0
+# A line that tells how many lanes the device's wavefronts have.
+_WARP_SIZE = re.compile(
+    r"\b(?:warp|wave(?:front)?)[ _-]?sizes?\b|\b(?:lanes|threads)\b.*\bper (?:warp|wave)", re.IGNORECASE
+)
+# What a port prints where the original asks for the name of an error.
+_HIP_NAME = re.compile(r"\bhip(?=(?:Error|Success))")
+_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?)|[-+]?\b(?:nan|inf)\b", re.ASCII)
+# Lines that tell how long something took are about the machine. (`in 3 s`, `12.5 GB/s`, `Kernel time:` …)
+_TIMES = re.compile(
+    r"\b(?:time|elapsed|seconds?|secs?|msec|usec|latency|bandwidth|throughput|speed-?up|[KMGT]?i?B/s|[KMGT]?FLOPS?"
+    r"(?:/s)?|[KMGT]?flops?|fps)\b|\d\s*(?:ms|us|ns|µs|s)\b",
+    re.IGNORECASE,
+)
+
+
+_SAID = 5  # lines of what a program that failed said that are shown
+
+
+@dataclass(frozen=True)
+class Varying:
+    """What of an output is about the run or the device. `places` are (line, number in it), or (line, -1) for all of it.
+
+    `more` are the shapes of lines that another device has printed besides. `spreads` are the places of numbers by which
+    the original differs from itself in other orders of its threads, and by how much at the most.
+    """
+
+    places: frozenset[tuple[int, int]] = frozenset()
+    more: frozenset[str] = frozenset()
+    spreads: Mapping[tuple[int, int], float] = field(default_factory=dict)
+
+
+def outcome(name: str, ran: Run, first: Run, ignored: Varying, index: int) -> Outcome:
+    if ran.status is None:
+        return Outcome(name, "timeout", f"did not end within {ran.seconds:.0f} s", ran.seconds, ran.faults)
+    # Races are only looked for where that was asked for.
+    if any(fault.level == "fault" or fault.kind == "race" for fault in ran.faults):
+        return Outcome(name, "fault", "", ran.seconds, ran.faults)
+    last = _last(ran) if ran.status else ""
+    if ran.status < 0:
+        text = f"signal {-ran.status}" + (f": {last.splitlines()[-1]}" if last else "")
+        return Outcome(name, "crash", text, ran.seconds, ran.faults)
+    # An original that fails its own check is nothing to compare with.
+    trusted = first.status == 0
+    status = _status(ran, first, trusted)
+    said = printed(ran, first, ignored, trusted)
+    outputs = [Output("exit status", "int", (), (status,))]
+    if index != 0:
+        outputs.append(Output("stdout", "text", (len(ran.lines),), (said,)))
+    return Outcome(name, "ok", last, ran.seconds, ran.faults, tuple(outputs))
+
+
+def _last(ran: Run) -> str:
+    """Return the last lines of what a program that failed said: why, if it says so anywhere."""
+    said = [line.rstrip() for line in ran.errors.splitlines() if line.strip()]
+    return "\n".join((said or [line for line in ran.lines if line.strip()])[-_SAID:])
+
+
+def _status(ran: Run, first: Run, trusted: bool) -> Difference:
+    why = ""
+    if ran.status != 0:
+        why = (
+            "another exit status"
+            if trusted
+            else "fails its own check" + (", as the original does" if ran is not first else "")
+        )
+    return Difference("original", why, 0.0, 0.0, None, int(bool(why)), 1, str(ran.status), "0")
+
+
+def printed(ran: Run, first: Run, varying: Varying, trusted: bool) -> Difference:
+    """Compare what was printed, line by line; where that differs, as sets of lines: threads print in any order."""
+    found = _compared(ran.lines, first.lines, varying)
+    if found[2] and varying.more:
+        ran = replace(ran, lines=_without_more(ran.lines, first.lines, varying))
+        found = _compared(ran.lines, first.lines, varying)
+    if found[2] and sorted(_shapes(ran.lines)) == sorted(_shapes(first.lines)) and len(ran.lines) == len(first.lines):
+        order = sorted(range(len(first.lines)), key=lambda i: _as_cuda(first.lines[i]))
+        # Numbers that are nearly the same sort nearly the same.
+        mine = tuple(sorted(ran.lines, key=_as_cuda))
+        theirs = tuple(first.lines[i] for i in order)
+        moved = {old: new for new, old in enumerate(order)}
+        places = frozenset((moved[i], t) for i, t in varying.places if i in moved)
+        spreads = {(moved[i], t): spread for (i, t), spread in varying.spreads.items()}
+        again = _compared(mine, theirs, Varying(places, spreads=spreads))
+        if not again[2]:
+            found = again
+    absolute, relative, wrong = found
+    if not wrong:
+        return Difference("original", "", absolute, relative, None, 0, len(first.lines), trusted=trusted)
+    line = wrong[0]
+    mine_line = ran.lines[line] if line < len(ran.lines) else "(nothing)"
+    their_line = first.lines[line] if line < len(first.lines) else "(nothing)"
+    why = f"{len(wrong)} of {max(len(ran.lines), len(first.lines))} lines differ"
+    return Difference(
+        "original", why, absolute, relative, (line + 1,), len(wrong), len(first.lines), repr(mine_line[:200]),
+        repr(their_line[:200]), trusted,
+    )  # fmt: skip
+
+
+def _compared(mine: Sequence[str], theirs: Sequence[str], varying: Varying) -> tuple[float, float, list[int]]:
+    """Return the largest absolute and relative error of numbers, and the lines that are not the same."""
+    absolute = relative = 0.0
+    wrong = []
+    ignored = varying.places
+    for index in range(max(len(mine), len(theirs))):
+        if index >= len(mine) or index >= len(theirs):
+            wrong.append(index)
+            continue
+        a, b = _as_cuda(mine[index]), _as_cuda(theirs[index])
+        if a == b or (index, -1) in ignored:
+            continue
+        x, y = _NUMBER.findall(a), _NUMBER.findall(b)
+        if _shape(a) != _shape(b) or len(x) != len(y):
+            wrong.append(index)
+            continue
+        for token, (p, q) in enumerate(zip(x, y, strict=True)):
+            if p == q or (index, token) in ignored:
+                continue
+            if (p, q) == ("64", "32") and _WARP_SIZE.search(b):
+                continue
+            u, v = float(p), float(q)
+            error = abs(u - v)
+            absolute = max(absolute, error)
+            relative = max(relative, error / max(abs(u), abs(v), 1e-300))
+            spread = SPREADS * varying.spreads.get((index, token), 0.0)
+            if not error <= max(ABSOLUTE, RELATIVE * max(abs(u), abs(v)), spread):
+                wrong.append(index)
+                break
+    return absolute, relative, wrong
+
+
+def _as_cuda(line: str) -> str:
+    """A line with CUDA's names of errors, which are HIP's in a port."""
+    return _HIP_NAME.sub("cuda", line)
+
+
+def _shape(line: str) -> str:
+    """A line without its numbers."""
+    return _NUMBER.sub("#", _as_cuda(line))
+
+
+def _shapes(lines: Sequence[str]) -> list[str]:
+    return [_shape(line) for line in lines]
+
+
+def varying_in(first: Run, again: Run) -> Varying:
+    """Return what is about the run and not its result."""
+    found = set()
+    more = set()
+    lines: list[str | None] = [None] * len(first.lines)
+    for kind, start, end, other_start, other_end in _aligned(first.lines, again.lines):
+        if kind == "equal" or end - start == other_end - other_start:
+            lines[start:end] = list(again.lines[other_start:other_end])
+        else:
+            more.update(_shapes(again.lines[other_start:other_end]))
+    for index, (line, other) in enumerate(zip(first.lines, lines, strict=True)):
+        if (_TIMES.search(line) and _NUMBER.search(line)) or other is None:
+            found.add((index, -1))
+        elif line != other:
+            x, y = _NUMBER.findall(line), _NUMBER.findall(other)
+            if _shape(line) == _shape(other) and len(x) == len(y):
+                found |= {(index, token) for token, (p, q) in enumerate(zip(x, y, strict=True)) if p != q}
+            else:
+                found.add((index, -1))
+    return Varying(frozenset(found), frozenset(more))
+
+
+def spreads_of(first: Run, others: Sequence[Run], varying: Varying) -> Mapping[tuple[int, int], float]:
+    """Return by how much numbers of the original differ from themselves in other orders of its threads.
+
+    Where they differ by more than a number may, or in the text around them, the original is no measure, and nothing
+    follows.
+    """
+    found: dict[tuple[int, int], float] = {}
+    for other in others:
+        if len(other.lines) != len(first.lines) or _compared(other.lines, first.lines, varying)[2]:
+            continue
+        for index, (line, again) in enumerate(zip(first.lines, other.lines, strict=True)):
+            if line == again or (index, -1) in varying.places:
+                continue
+            for token, (p, q) in enumerate(zip(_NUMBER.findall(line), _NUMBER.findall(again), strict=True)):
+                error = abs(float(p) - float(q))
+                if p != q and (index, token) not in varying.places and math.isfinite(error):
+                    found[index, token] = max(found.get((index, token), 0.0), error)
+    return found
+
+
+#: Longer outputs are compared line by line, without looking for lines that one of them has besides.
+_MOST_LINES = 5000
+
+
+def _aligned(first: Sequence[str], other: Sequence[str]) -> Sequence[tuple[str, int, int, int, int]]:
+    """Return which lines of one output are which of the other, as difflib does, by their shapes."""
+    if len(first) == len(other):
+        return [("equal", 0, len(first), 0, len(first))]
+    if max(len(first), len(other)) > _MOST_LINES:
+        common = min(len(first), len(other))
+        return [("equal", 0, common, 0, common), ("replace", common, len(first), common, len(other))]
+    return difflib.SequenceMatcher(None, _shapes(first), _shapes(other), autojunk=False).get_opcodes()
+
+
+def _without_more(mine: Sequence[str], first: Sequence[str], varying: Varying) -> tuple[str, ...]:
+    """Return `mine` without the lines that `first` lacks and that another device prints besides."""
+    kept: list[str] = []
+    for kind, first_start, first_end, start, end in _aligned(first, mine):
+        own = [line for line in mine[start:end] if kind == "equal" or _shape(line) not in varying.more]
+        if not own and all((index, -1) in varying.places for index in range(first_start, first_end)):
+            # In place of lines that are not compared.
+            own = list(first[first_start:first_end])
+        kept += own
+    return tuple(kept)
+
+
+def left_out(ported: bool, gpu: Hardware | str, first: Run, varying: Varying) -> Iterator[str]:
+    yield from not_on_gpu(gpu)
+    if not ported:
+        yield "a port: none was given"
+    lines = sorted({line for line, _ in varying.places})
+    if lines:
+        shown = ", ".join(str(line + 1) for line in lines[:8]) + (" …" if len(lines) > 8 else "")
+        yield (
+            f"{len(lines)} of {len(first.lines)} lines that it prints (times, or what differs from run to run): {shown}"
+        )
+    wider = {
+        line: SPREADS * spread
+        for (line, token), spread in sorted(varying.spreads.items())
+        if SPREADS * spread > max(ABSOLUTE, RELATIVE * abs(float(_NUMBER.findall(first.lines[line])[token])))
+    }
+    if wider:
+        shown = ", ".join(f"{line + 1} within {within:.2g}" for line, within in list(wider.items())[:8])
+        yield (
+            f"numbers to better than {SPREADS:g} times what the original's differ by in other orders of its threads: "
+            f"line {shown}" + (" …" if len(wider) > 8 else "")
+        )
+    yield "other arguments than these" if first.status == 0 else "results: the original fails its own check here"
+    yield "files that it writes"

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs of a program, in a child process with limits, and what the executor and sanitizers found in them."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePath
+
+from hipport.core import reading
+from hipport.executor import run_time_compiler
+from hipport.toolchain import toolchains
+from hipport.toolchain.processes import Box, supervise
+from hipport.verifying.execution import Limits
+from hipport.verifying.results import Configuration, Fault
+
+#: Seconds that a program which was told to end has for saying where it was.
+_GRACE = 30.0
+
+
+@dataclass(frozen=True)
+class Run:
+    """What one run of a program did. `status` is None where it was ended for taking too long."""
+
+    status: int | None
+    lines: tuple[str, ...]
+    errors: str
+    seconds: float
+    faults: tuple[Fault, ...]
+
+
+@dataclass(frozen=True)
+class Runner:
+    """Runs programs with the same arguments, in `folder`. Places in faults are relative to `root` if they lie in it."""
+
+    env: Mapping[str, str]
+    folder: Path
+    root: Path
+    arguments: Sequence[str] = ()
+    limits: Limits = field(default_factory=Limits)
+
+    def run(
+        self, path: Path, configuration: Configuration, trace: Path | None = None, *, other_device: bool = False
+    ) -> Run:
+        """Run a program of the executor, or of hipcc, once.
+
+        With `trace`, a file, what memory of the device holds after each launch is left there. With `other_device` an
+        original is told that its device has another capability, and more shared memory.
+        """
+        kept = {name: value for name, value in self.env.items() if not name.startswith("SIMT_")}
+        if configuration.side != "gpu":
+            kept |= {"SIMT_ORDER": configuration.order, "SIMT_WAVE": str(configuration.lanes)}
+            kept |= run_time_compiler.variables(self.env, run_time_compiler.folder_for(self.root))
+        if other_device:
+            kept["SIMT_OTHER_DEVICE"] = "1"
+        if configuration.side == "original" and configuration.lanes != 32:
+            # CUDA has no such warps: this is what an unported source would meet.
+            kept["SIMT_FORCE_WAVE"] = str(configuration.lanes)
+
+        with tempfile.TemporaryDirectory(prefix="hipport-") as scratch:
+            report = Path(scratch, "report")
+            kept["SIMT_REPORT"] = str(report)
+            if trace is not None:
+                kept["SIMT_TRACE"] = str(trace)
+            said, errors = Path(scratch, "stdout"), Path(scratch, "stderr")
+            # Where it runs it may leave files, as it does for a person.
+            write = [self.folder, Path(scratch), *([trace.parent] if trace is not None else [])]
+            if configuration.side != "gpu":
+                write.append(run_time_compiler.folder_for(self.root))
+            box = Box(tuple(write), self.limits.memory, toolchains.cache(self.env))
+            start = time.monotonic()
+            with said.open("wb") as out, errors.open("wb") as err:
+                # Files, not pipes: a program that prints without end is ended by its time; its first lines are kept.
+                # The original and its port go by one name, as some print it.
+                named = [f"./{self.root.name or 'program'}", *self.arguments]
+                status = supervise(
+                    named, self.folder, kept, self.limits.seconds, box, out, err, executable=str(path), grace=_GRACE
+                )  # fmt: skip
+            seconds = time.monotonic() - start
+            wrong = _text(errors)
+            return Run(
+                status,
+                _lines(said),
+                wrong[-4000:],
+                seconds,
+                _faults(report, self.root) + _sanitizer_faults(wrong, self.root),
+            )
+
+
+_MOST = 4_000_000  # bytes of output that are looked at
+
+
+def _text(path: Path) -> str:
+    return reading.beginning(path, _MOST).decode("utf-8", "replace")
+
+
+def _lines(path: Path) -> tuple[str, ...]:
+    return tuple(line.rstrip() for line in _text(path).splitlines())
+
+
+def _faults(report: Path, root: Path) -> tuple[Fault, ...]:
+    """Read what the executor found, at most a hundred things."""
+    try:
+        lines = reading.read(report).decode("utf-8", "replace").splitlines()[:100]
+    except OSError:
+        return ()
+    found = []
+    for line in lines:
+        each = json.loads(line)
+        path = _inside(each["file"], root) if each.get("file") else PurePath()
+        found.append(Fault.read(each, path, each.get("line", 0)))
+    return tuple(dict.fromkeys(found))
+
+
+def _inside(path: str, root: Path) -> PurePath:
+    place = Path(os.path.normpath(path))
+    return PurePath(place.relative_to(root) if place.is_relative_to(root) else place)
+
+
+# What the compilers' sanitizers print: https://github.com/google/sanitizers/wiki/AddressSanitizer and
+# https://clang.llvm.org/docs/UndefinedBehaviorSanitizer.html; g++ prints the same.
+_UNDEFINED = re.compile(r"^(/[^:\n]+):(\d+)(?::\d+)?: runtime error: (.+)$", re.M)
+_ADDRESS = re.compile(r"^SUMMARY: AddressSanitizer: (\S+)(?: (/[^:\n]+):(\d+))?", re.M)
+_ACCESS = re.compile(r"^(?:READ|WRITE) of size \d+", re.M)
+_FRAME = re.compile(r"^ +#\d+ 0x\w+ in .+? (/[^:\n]+):(\d+)", re.M)
+
+
+def _sanitizer_faults(errors: str, root: Path) -> tuple[Fault, ...]:
+    """Read what a sanitizer printed: the address sanitizer's report at the innermost of its frames in the tree."""
+    found = [
+        Fault("undefined", said, _inside(path, root), int(line)) for path, line, said in _UNDEFINED.findall(errors)
+    ]
+    if (summary := _ADDRESS.search(errors)) is not None:
+        kind, path, line = summary.groups()
+        own = (each for each in _FRAME.findall(errors) if Path(each[0]).is_relative_to(root))
+        path, line = next(own, (path, line))
+        access = _ACCESS.search(errors)
+        said = f"the address sanitizer: {kind}" + (f", {access[0].lower()}" if access else "")
+        found.append(Fault("address", said, _inside(path, root) if path else PurePath(), int(line or 0)))
+    return tuple(dict.fromkeys(found))

@@ -1,0 +1,293 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run a whole program and its port on the CPU, in every configuration, and compare what they print.
+
+Such a program has a self-check of its own: what it prints, and its exit status. The original with CUDA's 32 lanes is
+the reference. It runs twice, so that what differs from run to run of it (times) is known and is not compared.
+
+Runs the program, in child processes with limits.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePath
+
+from hipport.building.dry_runs import sources_elsewhere
+from hipport.engine.outcomes import Ported
+from hipport.executor import compile as compiling
+from hipport.executor.compilers import NoCompiler, has_volatile
+from hipport.executor.messages import NotCompiled, left_to_a_person
+from hipport.program.included import own_files
+from hipport.verifying import amd_gpus
+from hipport.verifying.amd_gpus import Hardware
+from hipport.verifying.execution import WAVES, Execution, Matrix
+from hipport.verifying.mutants import mutations
+from hipport.verifying.printed_output import Varying, left_out, outcome, spreads_of, varying_in
+from hipport.verifying.program_runs import Run, Runner
+from hipport.verifying.results import (
+    Configuration,
+    FirstDifference,
+    Mutant,
+    Outcome,
+    Ran,
+    Teeth,
+    Verified,
+    edited_original,
+    for_a_person,
+    sides_of_host,
+)
+from hipport.verifying.traces import first_changed
+
+
+@dataclass(frozen=True)
+class Program:
+    """The files and folders that a program is made of, and how it is run: `arguments`, in `folder`.
+
+    `exclude` is as for discovery.discover, `flags` and `sanitize` are as for compile.Options.
+    """
+
+    paths: Sequence[Path]
+    arguments: Sequence[str] = ()
+    folder: Path | None = None
+    exclude: Sequence[str] = ()
+    flags: Sequence[str] = ()
+    sanitize: Sequence[str] = ()
+
+    def places(self, env: Mapping[str, str]) -> list[Path]:
+        """Return where it is: with a folder whose Makefile compiles sources of other folders, these too."""
+        places = [path.resolve() for path in self.paths]
+        elsewhere = [source for place in places if place.is_dir() for source in sources_elsewhere(place, env, tuple)]
+        return list(dict.fromkeys([*places, *elsewhere]))
+
+
+class _Sides:
+    """Compiles and runs a program and its ports."""
+
+    def __init__(self, what: Program, how: Execution) -> None:
+        self.what = what
+        self.how = how
+        limits, env = how.limits, how.env
+        if "address" in what.sanitize and limits.memory:
+            # Its map of what may be accessed is terabytes of address space: what counts is what is in use.
+            most = f"hard_rss_limit_mb={limits.memory >> 20}"
+            env = {**env, "ASAN_OPTIONS": ":".join(filter(None, (most, env.get("ASAN_OPTIONS"))))}
+            limits = replace(limits, memory=0)
+        self.env = env
+        self.places = what.places(env)
+        self.root = self.places[0] if self.places[0].is_dir() else self.places[0].parent
+        folder = what.folder or Path.cwd()
+        self.name = " ".join([os.path.relpath(self.places[0], folder), *what.arguments])
+        self.runner = Runner(env, folder, self.root, what.arguments, limits)
+        self.options = compiling.Options(env, flags=tuple(what.flags), sanitize=tuple(what.sanitize))
+
+    def original(self, sanitize: Sequence[str] | None = None, *, indices: bool = False) -> compiling.Executable:
+        """Compile the original. What is wrong with an index is so in the port, too."""
+        passes = self.how.knowledge.before_executor
+        options = replace(self.options, indices=indices, passes=passes)
+        if sanitize is not None:
+            options = replace(options, sanitize=tuple(sanitize))
+        vendored = self.how.knowledge.vendored
+        return compiling.program(self.places, "cuda", options, vendored=vendored, exclude=self.what.exclude)
+
+    def ported(self, ported: Ported) -> compiling.Executable:
+        """Compile a port."""
+        vendored = self.how.knowledge.vendored
+        return compiling.program(
+            ported, "hip", self.options, given=self.places, vendored=vendored, exclude=self.what.exclude
+        )
+
+    def around(self, original: compiling.Executable) -> list[Path]:
+        """Return what was given, and what the program includes from elsewhere: the port is of this too.
+
+        Third-party libraries stay as they are, as where a folder is ported that has them.
+        """
+        prepared = original.prepared
+        files = [prepared.base / each.path for each in prepared.sources.values()]
+        outside = [f for f in files if f.is_file() and not any(f.is_relative_to(place) for place in self.places)]
+        return [*self.places, *own_files(outside, self.how.knowledge.vendored)]
+
+
+def program(
+    what: Program,
+    how: Execution,
+    *,
+    port: Callable[[Sequence[Path]], Ported] | None = None,
+    matrix: Matrix | None = None,
+) -> Verified:
+    """Verify a program: the original with 32 lanes, and its port in each configuration of `matrix`.
+
+    `port` makes the port of paths; without one only the original runs. Raises compile.NotCompiled,
+    compile.NoCompiler, discovery.NotFound.
+    """
+    sides, matrix = _Sides(what, how), matrix or Matrix()
+    how.tell("compiling the original", 0, 2)
+    built = {"original": sides.original(indices=not what.sanitize)}
+    ported = None
+    if port is not None:
+        how.tell("compiling the port", 1, 2)
+        ported = port(sides.around(built["original"]))
+        try:
+            built["ported"] = sides.ported(ported)
+        except NotCompiled as problem:
+            problem.of, problem.left = "the port", left_to_a_person(problem.messages, ported.reported)
+            raise
+    configurations = list(matrix.configurations(ported=ported is not None))
+    again, runs = _all_run(sides, built, configurations)
+    first = runs[0]
+    varying = varying_in(first, again)
+    originals = [each for c, each in zip(configurations, runs, strict=True) if c.side == "original"]
+    spread = replace(varying, spreads=spreads_of(first, originals[1:], varying))
+    outcomes = [
+        # By what it differs from itself, the original is not judged.
+        outcome(sides.name, each, first, varying if c.side == "original" else spread, index)
+        for index, (c, each) in enumerate(zip(configurations, runs, strict=True))
+    ]
+    _explain_by_races(sides, built["original"], configurations, outcomes)
+    found = _first_difference(sides, built, configurations, outcomes)
+    results = [Ran(configuration, (o,)) for configuration, o in zip(configurations, outcomes, strict=True)]
+    gpu = matrix.gpu
+    if ported is not None and isinstance(gpu, Hardware):
+        there = _on_gpu(sides, ported, gpu, first, spread, len(results))
+        if isinstance(there, str):
+            gpu = there
+        else:
+            results.append(there)
+    prepared = built["original"].prepared
+    return Verified(
+        sides.root,
+        built["original"].path.name,
+        tuple(results),
+        (
+            *left_out(port is not None, gpu, first, spread),
+            *edited_original(prepared.edited),
+            *sides_of_host(prepared.reported),
+        ),
+        found,
+        {f"{side}: {u.path}": u.seconds for side, b in built.items() for u in b.units if not u.cached},
+        for_a_person(ported),
+    )
+
+
+def _all_run(
+    sides: _Sides, built: Mapping[str, compiling.Executable], configurations: Sequence[Configuration]
+) -> tuple[Run, list[Run]]:
+    """Run every configuration, and the first once more: as another device, if it ends as it did. That comes first."""
+    done = 0
+
+    def ran(configuration: Configuration, other_device: bool = False) -> Run:
+        nonlocal done
+        result = sides.runner.run(built[configuration.side].path, configuration, other_device=other_device)
+        done += 1
+        sides.how.tell("running", done, len(configurations) + 1)
+        return result
+
+    with ThreadPoolExecutor(max(1, sides.how.jobs)) as pool:
+        other, *rest = [pool.submit(ran, configurations[0], True), *(pool.submit(ran, c) for c in configurations)]
+        again, runs = other.result(), [each.result() for each in rest]
+    if again.status != runs[0].status:
+        # It does something else there: what is about the device alone cannot be told so.
+        again = ran(configurations[0])
+    return again, runs
+
+
+def _explain_by_races(
+    sides: _Sides,
+    original: compiling.Executable,
+    configurations: Sequence[Configuration],
+    outcomes: list[Outcome],
+) -> None:
+    """Where the original differs from itself and nothing says why, look for races, and put them into its outcome."""
+    unexplained = [
+        index
+        for index, (c, o) in enumerate(zip(configurations, outcomes, strict=True))
+        if c.side == "original" and o.status == "ok" and not o.ok and not o.faults
+    ]
+    # Code that counts on lanes in step has races by what they look for.
+    if not unexplained or sides.what.sanitize or has_volatile(original.prepared):
+        return
+    sides.how.tell("looking for races in the original", 0, 1)
+    failed = unexplained[0]
+    with contextlib.suppress(NotCompiled, NoCompiler):
+        racing = sides.original(("thread",))
+        seen = sides.runner.run(racing.path, configurations[failed])
+        why = tuple(fault for fault in seen.faults if fault.level == "warning")
+        outcomes[failed] = replace(outcomes[failed], faults=why)
+
+
+def _first_difference(
+    sides: _Sides,
+    built: Mapping[str, compiling.Executable],
+    configurations: Sequence[Configuration],
+    outcomes: Sequence[Outcome],
+) -> tuple[FirstDifference, ...]:
+    """Run the original and a port that differs from it once more, and compare what memory holds after each launch."""
+    pairs = zip(configurations, outcomes, strict=True)
+    differing = next((c for c, o in pairs if c.side == "ported" and o.status == "ok" and not o.ok), None)
+    if differing is None:
+        return ()
+    sides.how.tell("looking for the first kernel that differs", 0, 1)
+    with tempfile.TemporaryDirectory(prefix="hipport-") as scratch:
+        both = (configurations[0], differing)
+        traces = [Path(scratch, each.side) for each in both]
+        for each, trace in zip(both, traces, strict=True):
+            sides.runner.run(built[each.side].path, each, trace)
+        changed = first_changed(*traces)
+    if changed is None:
+        return ()
+    number, launch, what = changed
+    path = Path(os.path.normpath(launch["file"]))
+    where = PurePath(path.relative_to(sides.root) if path.is_relative_to(sides.root) else path)
+    return (FirstDifference(sides.name, differing, number, launch["kernel"], where, launch["line"], what),)
+
+
+def _on_gpu(sides: _Sides, ported: Ported, gpu: Hardware, first: Run, varying: Varying, index: int) -> Ran | str:
+    """Run the port on this machine's GPU; a text says why that is not done."""
+    sides.how.tell("running the port on the GPU", 0, 1)
+    there = Configuration("gpu", gpu.lanes, ",".join(gpu.archs))
+    try:
+        made = amd_gpus.program(ported, sides.places, gpu, env=sides.env, translate=sides.how.knowledge.translate)
+    except amd_gpus.NotLinked as problem:
+        return f"how it is linked is not known: {problem}"
+    except amd_gpus.NotBuilt as problem:
+        return Ran(there, (Outcome(sides.name, "error", f"hipcc does not compile the port: {problem}"),))
+    # A GPU's memory and more is mapped into a process that uses it.
+    wide = replace(sides.runner, limits=replace(sides.runner.limits, memory=0))
+    return Ran(there, (outcome(sides.name, wide.run(made, there), first, varying, index),))
+
+
+def teeth(what: Program, how: Execution, *, port: Callable[[Sequence[Path]], Ported], most: int = 8) -> Teeth:
+    """Say whether a program's own check notices the original with 64 lanes, and ports with one thing wrong.
+
+    Parameters and exceptions are those of `program`; `most` is how many broken ports are made.
+    """
+    sides = _Sides(what, how)
+    name = sides.name
+    how.tell("compiling the original", 0, most + 1)
+    original = sides.original()
+
+    def ran(path: Path, side: str, lanes: int) -> Run:
+        return sides.runner.run(path, Configuration(side, lanes))
+
+    first, again = ran(original.path, "original", 32), ran(original.path, "original", 32)
+    varying = varying_in(first, again)
+
+    def mutant(what: str, where: PurePath, line: int, runs: Sequence[Run]) -> Mutant:
+        noticed = any(not outcome(name, each, first, varying, 1).ok for each in runs)
+        return Mutant(what, where, line, (name,) if noticed else (), () if noticed else (name,))
+
+    mutants = [mutant("the original, with 64 lanes", PurePath(), 0, [ran(original.path, "original", 64)])]
+    ported = port(sides.around(original))
+    for number, (wrong, changed, where, line) in enumerate(mutations(ported, sides.root, most), 1):
+        how.tell("running ports with one thing wrong", number, most + 1)
+        try:
+            built = sides.ported(changed).path
+        except NotCompiled as problem:
+            mutants.append(Mutant(wrong, where, line, why_not=str(problem).splitlines()[0]))
+            continue
+        mutants.append(mutant(wrong, where, line, [ran(built, "ported", lanes) for lanes in WAVES]))
+    return Teeth(tuple(mutants))

@@ -1,0 +1,349 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What comes of running an original and its port: values, and what can be told from them alone."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path, PurePath
+from typing import Any
+
+from hipport.core.finding import Certainty
+from hipport.engine.outcomes import Outcome as Applied
+from hipport.engine.outcomes import Ported, Reported
+from hipport.verifying.amd_gpus import Hardware
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """A way to run: `side` is `original` or `ported`, `lanes` the wavefront's, `order` that of threads and blocks.
+
+    `side` is `gpu` for the port on this machine's GPUs; then `order` has their architectures.
+    """
+
+    side: str
+    lanes: int
+    order: str = "forward"
+
+    def __str__(self) -> str:
+        return f"{self.side}@{self.lanes} {self.order}"
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What the executor found wrong, at the line that the user wrote. `level` is `fault` or `warning`.
+
+    `path` is relative to the tree, or absolute for a file outside of it; `line` is 0 where there is no place. `block`
+    and `thread` are indices (x, y, z) of the kernel's; empty where it is about none.
+    """
+
+    kind: str
+    message: str
+    path: PurePath
+    line: int
+    kernel: str = ""
+    level: str = "fault"
+    block: tuple[int, ...] = ()
+    thread: tuple[int, ...] = ()
+
+    @staticmethod
+    def read(values: Mapping[str, Any], path: PurePath, line: int) -> Fault:
+        """Return what the executor has written to its report as `values`."""
+        return Fault(
+            values.get("kind", "fault"),
+            values.get("message", ""),
+            path,
+            line,
+            values.get("kernel", ""),
+            values.get("level", "fault"),
+            tuple(values.get("block", ())),
+            tuple(values.get("thread", ())),
+        )
+
+    @property
+    def rule(self) -> str:
+        """What stands in brackets behind the message, as for the findings of passes."""
+        return f"simt/{self.kind}"
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How an output differs from what it is compared with.
+
+    `against` is `original`, `reference`, `recorded` or `differences` (finite ones, for gradients). `why` is empty where
+    it is within the tolerance. `absolute` and `relative` are the largest errors; `where` is the element that is
+    furthest off, of those beyond the tolerance if there are any, with `output` and `expected` there; `count` of `size`
+    elements are beyond it. Where `trusted` is false, what it is compared with is itself known to be wrong.
+    """
+
+    against: str
+    why: str
+    absolute: float
+    relative: float
+    where: tuple[int, ...] | None
+    count: int
+    size: int
+    output: str = ""
+    expected: str = ""
+    trusted: bool = True
+
+    @property
+    def ok(self) -> bool:
+        """Whether there is nothing to see, or nothing to go by."""
+        return not self.why or not self.trusted
+
+
+@dataclass(frozen=True)
+class Output:
+    """One output of a case, and how it differs from each thing that it is compared with."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    differences: tuple[Difference, ...]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of one case in one configuration.
+
+    `status` is `ok` (it ran to the end), `error` (Python raised), `fault` (the executor ended it), `crash`, or
+    `timeout`; `message` says more, of a program that ended with another status than 0 what it said last. `launches` is
+    how many kernels were launched, if that is known.
+    """
+
+    case: str
+    status: str
+    message: str = ""
+    seconds: float = 0.0
+    faults: tuple[Fault, ...] = ()
+    outputs: tuple[Output, ...] = ()
+    launches: int | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Whether it ran, and gave what it should."""
+        return self.status == "ok" and all(d.ok for output in self.outputs for d in output.differences)
+
+    @property
+    def ended_badly(self) -> bool:
+        """Whether it is a program that came to its end with another status than it should."""
+        return any(each.name == "exit status" and not all(d.ok for d in each.differences) for each in self.outputs)
+
+    @property
+    def is_measure(self) -> bool:
+        """Whether a port can be compared with it, if it is of an original: it came to its end, and is right as far as
+        it says itself. So did the run that it was compared with.
+        """
+        trusted = all(d.trusted for output in self.outputs for d in output.differences)
+        return self.status in ("ok", "error") and trusted and not self.ended_badly
+
+
+@dataclass(frozen=True)
+class Ran:
+    """All cases in one configuration."""
+
+    configuration: Configuration
+    outcomes: tuple[Outcome, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether all cases are right."""
+        return all(outcome.ok for outcome in self.outcomes)
+
+
+@dataclass(frozen=True)
+class FirstDifference:
+    """The first launch of a case after which the memory of the device is not that of the original, bit for bit.
+
+    Sums in another order differ in their last bits: the kernel named is the first to look at, not always the guilty.
+    """
+
+    case: str
+    configuration: Configuration
+    launch: int
+    kernel: str
+    path: PurePath
+    line: int
+    what: str
+
+
+@dataclass(frozen=True)
+class Verified:
+    """What came of a verification. `not_checked` says what was left out, and why."""
+
+    root: Path
+    package: str
+    ran: tuple[Ran, ...]
+    not_checked: tuple[str, ...]
+    first_differences: tuple[FirstDifference, ...] = ()
+    #: Seconds that it took to compile units; what was known from before is not in it.
+    compiled: Mapping[str, float] = field(default_factory=dict)
+    #: What passes said of the port and a person has to see to: changes that assume something, and what was not changed.
+    for_a_person: tuple[Reported, ...] = ()
+    #: Where the original is from, if it is not what is there.
+    original: str = ""
+
+    @property
+    def left(self) -> tuple[Reported, ...]:
+        """What of the port is left to a person. The executor may run it all the same: it may know what HIP lacks."""
+        return tuple(each for each in self.for_a_person if not _changed(each))
+
+    @property
+    def assumed(self) -> tuple[Reported, ...]:
+        """What of the port is right if something holds that passes could not see."""
+        return tuple(each for each in self.for_a_person if _changed(each))
+
+    @property
+    def without_reference(self) -> tuple[str, ...]:
+        """The cases with nothing to compare with: the original is no measure, and there is no other reference.
+
+        It does not end, or fails its own check: a port that passes that gives something else than the original.
+        """
+        known: dict[str, bool] = {}
+        for ran in self.ran:
+            for outcome in ran.outcomes:
+                original = ran.configuration.side == "original" and outcome.is_measure
+                against = {difference.against for output in outcome.outputs for difference in output.differences}
+                other = bool(against - {"original", "differences"})
+                known[outcome.case] = known.get(outcome.case, False) or original or other
+        return tuple(case for case, is_known in known.items() if not is_known)
+
+    def why_no_measure(self, case: str) -> str:
+        """Return what the original of a case does, for which it is no measure."""
+        original = [each for configuration, each in self.outcomes(case) if configuration.side == "original"]
+        if any(each.ended_badly for each in original):
+            return "fails its own check"
+        # It came to its end each time.
+        races = all(each.faults and all(fault.level == "warning" for fault in each.faults) for each in original)
+        return "has races" if races else "does not end"
+
+    @property
+    def depends_on_order(self) -> Mapping[str, tuple[str, ...]]:
+        """The cases in which the original differs from itself in other orders of its threads, and those orders.
+
+        Its results are then no measure of a port: a race, or sums that rounding changes beyond the tolerance.
+        """
+        found: dict[str, list[str]] = {}
+        first: dict[str, str] = {}
+        for ran in self.ran:
+            if ran.configuration.side != "original":
+                continue
+            for outcome in ran.outcomes:
+                first.setdefault(outcome.case, ran.configuration.order)
+                compared = (each for output in outcome.outputs for each in output.differences)
+                if any(each.against == "original" and each.trusted and not each.ok for each in compared):
+                    found.setdefault(outcome.case, []).append(ran.configuration.order)
+        # What is wrong in the first order, which the others are compared with, fails a check of its own.
+        return {case: tuple(orders) for case, orders in found.items() if first[case] not in orders}
+
+    @property
+    def ok(self) -> bool:
+        """Whether the port, or the original where nothing was ported, gives what it should in all configurations.
+
+        What there is nothing to compare with is not known to be right.
+        """
+        sides = {each.configuration.side for each in self.ran}
+        judged = {"ported", "gpu"} if "ported" in sides else {"original"}
+        right = all(each.ok for each in self.ran if each.configuration.side in judged)
+        return bool(self.ran) and right and not self.without_reference
+
+    def outcomes(self, case: str) -> tuple[tuple[Configuration, Outcome], ...]:
+        """Return what came of a case, configuration by configuration."""
+        return tuple(
+            (each.configuration, outcome) for each in self.ran for outcome in each.outcomes if outcome.case == case
+        )
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """The original, or the port with one thing wrong: `noticed` are the cases that fail, `passed` those that do not.
+
+    `why_not` says why it was not run: it does not compile.
+    """
+
+    what: str
+    path: PurePath
+    line: int
+    noticed: tuple[str, ...] = ()
+    passed: tuple[str, ...] = ()
+    why_not: str = ""
+
+
+@dataclass(frozen=True)
+class Teeth:
+    """Which mutants the cases notice."""
+
+    mutants: tuple[Mutant, ...]
+    #: Where the original is from, if it is not what is there.
+    original: str = ""
+
+    @property
+    def weak(self) -> tuple[str, ...]:
+        """The cases that notice no mutant at all."""
+        cases = {case for mutant in self.mutants for case in (*mutant.noticed, *mutant.passed)}
+        return tuple(sorted(cases - {case for mutant in self.mutants for case in mutant.noticed}))
+
+    @property
+    def unnoticed(self) -> tuple[Mutant, ...]:
+        """The mutants that no case notices."""
+        return tuple(mutant for mutant in self.mutants if not mutant.noticed and not mutant.why_not)
+
+
+def for_a_person(ported: Ported | None) -> tuple[Reported, ...]:
+    """Return what passes left to a person or assumed, each once; nothing where nothing was ported."""
+    found: dict[tuple[PurePath, int, str], Reported] = {}
+    for each in ported.reported if ported is not None else ():
+        if each.needs_person:
+            found.setdefault((each.path, each.line, each.message), each)
+    return tuple(found.values())
+
+
+def _changed(reported: Reported) -> bool:
+    return reported.outcome is Applied.APPLIED
+
+
+def not_on_gpu(gpu: Hardware | str) -> Iterator[str]:
+    """Say what is not known where the port did not run on `gpu`, and why it did not."""
+    if isinstance(gpu, str):
+        yield "what hipcc makes of the port: the executor runs its sources, not AMD's machine code"
+        yield f"the port on an AMD GPU: {gpu}"
+    else:
+        yield f"the port on other GPUs than {gpu}"
+
+
+#: Edits of the original under an assumption that are shown one by one.
+_SHOWN = 4
+
+
+def sides_of_host(reported: Iterable[Reported]) -> Iterator[str]:
+    """Say where the host runs what the program has for the device, as the executor compiles one side for both."""
+    places = sorted({(each.path, each.line) for each in reported if each.rule == "sides/left"})
+    if places:
+        shown = ", ".join(f"{path}:{line}" for path, line in places[:_SHOWN])
+        more = f" and {len(places) - _SHOWN} more" if len(places) > _SHOWN else ""
+        yield f"the host's side of conditions on __CUDA_ARCH__, for which the device's stands: {shown}{more}"
+
+
+def edited_original(edited: Iterable[Reported]) -> Iterator[str]:
+    """Say where the original is not what the user wrote, as the executor could not compile that.
+
+    `edited` is what passes changed in it before the executor's own. What they did is in the port as well, so where it
+    is wrong, both sides are, and are the same.
+    """
+    edits = sorted(set(edited), key=lambda each: (each.path, each.span))
+    if not edits:
+        return
+    counts = Counter(each.rule.partition("/")[0] for each in edits)
+    by_pass = ", ".join(f"{name} {count}" for name, count in sorted(counts.items()))
+    many = len(edits) > 1
+    yield (
+        f"the original as it is written: the executor ran it with {len(edits)} place{'s' * many} changed as in the "
+        f"port ({by_pass})"
+    )
+    assumed = [each for each in edits if each.certainty is Certainty.REVIEW]
+    for each in assumed[:_SHOWN]:
+        yield f"the assumption of one of these, in the original as in the port: {each.path}:{each.line}: {each.message}"
+    if len(assumed) > _SHOWN:
+        yield f"the assumptions of {len(assumed) - _SHOWN} more of these; `hipport rewrite --check` lists them"

@@ -1,0 +1,533 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The journal of what hipport overwrites in a tree: the folder `.hipport` at its root.
+
+A run keeps there the originals, the edits that made the new texts of them, and a manifest. The name of a run's folder
+says how far it is:
+
+    7.staging     originals are being saved, new texts are written beside their targets; nothing is replaced yet
+    7.replacing   targets are being replaced, or put back: whoever comes next puts back what is not the original
+    7             done; `undo` puts it back
+
+Originals are kept as the files they were, by a hard link where the file system has them: undo brings back mode, owner
+and links. A file that has other names besides is also copied, as what is edited under one of those is edited here.
+Nothing that a journal says is trusted: a repository may bring one with it.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import re
+import shlex
+import stat
+import time
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path, PurePath, PurePosixPath
+from typing import Any, TypeAlias
+
+from hipport.core.edits import Edit, Span
+from hipport.core.placing import Below, Refused, resolved, settle
+from hipport.core.reading import SETTINGS, said
+
+FOLDER = ".hipport"
+#: How many runs can be taken back.
+KEPT = 10
+
+_IGNORE = b"# What hipport needs to take its changes back.\n*\n"
+_HOME = PurePath(FOLDER)
+_RUNS = _HOME / "runs"
+_LOCK = _HOME / "lock"
+#: Where saved originals go that are not what they were, for a person to look at.
+_DAMAGED = _HOME / "damaged"
+#: Numbers of runs. A tree may bring folders of any names.
+_NUMBER = re.compile("0|[1-9][0-9]{0,8}")
+
+#: The edits of a run, packed, and how many bytes they may have unpacked.
+_EDITS = "edits"
+_MOST_EDITS = 1 << 28
+
+#: The edits of a text, step by step: each step is of the text that the one before made.
+Steps: TypeAlias = tuple[tuple[Edit, ...], ...]
+
+#: Told of every step, for tests that stop or fail there.
+Step = Callable[[str], None]
+
+
+class Journal:
+    """The runs below one root."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.below = Below(root)
+        self.home = root / _HOME
+        self.runs = root / _RUNS
+
+    def _names(self) -> list[str]:
+        try:
+            return self.below.names(_RUNS)
+        except OSError:
+            return []
+
+    @property
+    def done(self) -> list[int]:
+        """The runs that can be undone, oldest first."""
+        return sorted(int(name) for name in self._names() if _NUMBER.fullmatch(name))
+
+    @property
+    def last(self) -> int:
+        return max(self.done, default=0)
+
+    @property
+    def unfinished(self) -> list[str]:
+        """The runs that were killed."""
+        return [name for name in self._names() if not _NUMBER.fullmatch(name)]
+
+    @property
+    def half_done(self) -> bool:
+        """Whether a run was killed, or is at work, while files were being replaced."""
+        return any(name.endswith(".replacing") for name in self.unfinished)
+
+    def prune(self) -> None:
+        """Forget the oldest runs."""
+        for number in self.done[:-KEPT]:
+            # Renamed first, so that nobody undoes a run that is half gone.
+            with suppress(OSError):
+                self.below.replace(_RUNS / str(number), _RUNS / f"{number}.staging")
+                self.below.remove_files(_RUNS / f"{number}.staging")
+
+    def tidy(self) -> None:
+        """Leave no trace when there is nothing to take back."""
+        with suppress(OSError):
+            self.below.remove_folder(_RUNS)
+        with suppress(OSError):
+            if set(self.below.names(_HOME)) <= {"lock", ".gitignore"}:
+                self.below.remove(_HOME / ".gitignore")
+                self.below.remove(_LOCK)
+                self.below.remove_folder(_HOME)
+
+
+def journals_above(start: Path) -> Iterator[Journal]:
+    """Yield the journals at and above the folder `start`, nearest first, that may be acted on.
+
+    Above it they may be anybody's: in a folder that all may write to, say. Only those count that are of this user, or
+    of whoever has the tree.
+    """
+    mine = {os.geteuid(), start.stat().st_uid}
+    for folder in (start, *start.parents):
+        with suppress(OSError):
+            if folder == start or (folder / FOLDER).lstat().st_uid in mine:
+                yield Journal(folder)
+
+
+def refuse_half_done(start: Path, patience: float = 10.0) -> None:
+    """Wait for a hipport that is writing at or above the folder `start`.
+
+    Raises Refused where one was killed there and has left files half-done.
+    """
+    give_up = time.monotonic() + patience
+    for journal in journals_above(start):
+        while journal.half_done:
+            if not _is_locked(journal):
+                if not journal.half_done:
+                    break  # it has just ended
+                undo = shlex.join(["hipport", "undo", str(journal.root)])
+                raise Refused(
+                    [f"{journal.root}: a run of hipport was killed here and has left files half-done; first: {undo}"]
+                )
+            if time.monotonic() > give_up:
+                raise Refused([f"{journal.root}: another hipport is writing here; wait for it to end"])
+            time.sleep(0.02)
+
+
+def _is_locked(journal: Journal) -> bool:
+    import fcntl
+
+    lock = None
+    try:
+        lock = os.open(journal.root / _LOCK, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    finally:
+        if lock is not None:
+            os.close(lock)
+    return False
+
+
+@contextmanager
+def locked(root: Path, patience: float) -> Iterator[Journal]:
+    """Have the journal at `root`, and nobody else meanwhile. Raises Refused."""
+    import fcntl  # not there on Windows, where everything else can be imported
+
+    journal = Journal(root)
+    below = journal.below
+    cannot = f"{root}: hipport keeps here what it overwrites, and cannot"
+    give_up = time.monotonic() + patience
+    while True:
+        for folder in (_HOME, _RUNS):
+            with suppress(OSError):
+                if (root / folder).is_symlink():
+                    raise Refused([f"{journal.home}: leads somewhere else through a link"])
+        try:
+            with suppress(FileExistsError):
+                below.make_folder(_HOME)
+            lock = below.open_lock(_LOCK)
+        except OSError as error:
+            if isinstance(error, FileNotFoundError) and root.is_dir():
+                continue  # another hipport has just removed its empty journal
+            with suppress(OSError):
+                below.remove_folder(_HOME)
+            raise Refused([f"{cannot}: {said(error)}"]) from error
+        try:
+            if not stat.S_ISREG(os.fstat(lock).st_mode):
+                os.close(lock)
+                raise Refused([f"{journal.home / 'lock'}: not made by hipport; remove it"])
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # Whoever held it before may have removed this very file.
+            now = below.status(_LOCK)
+            if now is not None and os.path.samestat(os.fstat(lock), now):
+                break
+        except BlockingIOError:
+            if time.monotonic() > give_up:
+                os.close(lock)
+                raise Refused([f"{root}: another hipport is writing here; wait for it to end"]) from None
+            time.sleep(0.02)
+        os.close(lock)
+    try:
+        ignore = _HOME / ".gitignore"
+        if below.status(ignore) is None:
+            try:
+                below.make(ignore, _IGNORE)
+            except OSError as error:
+                with suppress(OSError):
+                    below.remove(ignore)
+                raise Refused([f"{cannot}: {said(error)}"]) from error
+        yield journal
+    finally:
+        journal.tidy()
+        os.close(lock)
+
+
+@dataclass(frozen=True)
+class TakenBack:
+    """The files that were put back, and what is to be said of those that could not be."""
+
+    paths: tuple[PurePath, ...] = ()
+    lost: tuple[str, ...] = ()
+
+
+def recover(journal: Journal, at: Step) -> TakenBack:
+    """Take back what killed runs have left."""
+    paths: list[PurePath] = []
+    lost: list[str] = []
+    for name in journal.unfinished:
+        run = Run.load(journal, name)
+        try:
+            back = run.roll_back(run.entries, at)
+        except OSError as error:
+            raise Refused([f"{run.problem(error)}; so a run that was killed cannot be taken back"]) from error
+        paths += back.paths
+        lost += back.lost
+    return TakenBack(tuple(paths), tuple(lost))
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A file of a run: its number there, its path below the root, and hashes of its two texts."""
+
+    number: int
+    path: PurePosixPath
+    before: str | None
+    after: str
+
+
+class Run:
+    """One run: its entries, the folders that it makes (outer ones first), and its own folder in the journal."""
+
+    def __init__(self, journal: Journal, name: str, entries: Sequence[Entry], folders: Sequence[str]) -> None:
+        self.root = journal.root
+        self.below = journal.below
+        self.number = int(name.partition(".")[0])
+        self.folder = _RUNS / name
+        self.entries = entries
+        self.folders = folders
+        self.replaced: list[Entry] = []
+
+    @classmethod
+    def load(cls, journal: Journal, name: str) -> Run:
+        """Read a run's manifest. One that is not whole is of a run that had not begun to write. Raises Refused."""
+        number, _, state = name.partition(".")
+        if _NUMBER.fullmatch(number) and state in ("", "staging", "replacing"):
+            try:
+                manifest = json.loads(journal.below.read(_RUNS / name / "manifest.json", SETTINGS * 16))
+                entries = [
+                    Entry(i, PurePosixPath(path), *_texts(texts))
+                    for i, (path, *texts) in enumerate(manifest["entries"])
+                ]
+                folders = [str(folder) for folder in manifest["folders"]]
+                # A repository may bring a journal with it: nothing that it says may lead out of the root.
+                if all(_stays_inside(journal.root, path) for path in (*(str(e.path) for e in entries), *folders)):
+                    return cls(journal, name, entries, folders)
+            except (OSError, ValueError, KeyError, TypeError, RecursionError):
+                if state == "staging":
+                    return cls(journal, name, (), ())
+        raise Refused([f"{journal.runs / name}: not made by hipport; remove it if you do not need what is in it"])
+
+    def temporary(self, entry: Entry) -> PurePath:
+        # Not made from the file's name, which may be as long as names can be.
+        return entry.path.with_name(f".hipport-{self.number}-{entry.number}~")
+
+    def original(self, entry: Entry) -> PurePath:
+        return self.folder / str(entry.number)
+
+    def copied(self, entry: Entry) -> PurePath:
+        """Where the original is once more, if the file had other names."""
+        return self.folder / f"{entry.number}.copy"
+
+    def ported(self, entry: Entry) -> PurePath:
+        """Where the new text is kept while it is undone."""
+        return self.folder / f"{entry.number}.after"
+
+    def original_text(self, entry: Entry) -> bytes:
+        """Return what was there. Raises OSError."""
+        return self.below.read(self._sound(entry))
+
+    def edits(self) -> list[Steps]:
+        """Return the edits that made the new texts, for each entry in steps; none where they are not known."""
+        try:
+            steps = _unpacked(self.below.read(self.folder / _EDITS, SETTINGS * 16))
+        except (OSError, ValueError, TypeError, zlib.error):
+            steps = []
+        return steps if len(steps) == len(self.entries) else [()] * len(self.entries)
+
+    def problem(self, error: OSError) -> str:
+        """Say what went wrong with which file of the run."""
+        about = {os.fsdecode(name) for name in (error.filename, error.filename2) if isinstance(name, (str, bytes))}
+        for entry in self.entries:
+            if about & {str(self.root / entry.path), str(self.root / self.temporary(entry))}:
+                return f"{entry.path}: {said(error)}"
+        return f"{min(about, default=self.root)}: {said(error)}"
+
+    def rename(self, state: str) -> None:
+        to = self.folder.with_name(f"{self.number}{state}")
+        self.below.replace(self.folder, to)
+        self.folder = to
+        settle([self.root / _RUNS])
+
+    def stage(self, texts: Sequence[bytes], edits: Sequence[Steps], at: Step) -> None:
+        """Save the originals, and write the new texts beside their targets; `edits` make those of them, in steps."""
+        self.below.make_folders(self.folder)
+        at("begun")
+        entries = [(str(entry.path), entry.before, entry.after) for entry in self.entries]
+        manifest = json.dumps({"entries": entries, "folders": self.folders})
+        self.below.make(self.folder / "manifest.json", manifest.encode("ascii"))
+        # It tells what to remove: it has to be there before anything else is.
+        settle([self.root / self.folder / "manifest.json", self.root / self.folder])
+        at("manifest")
+        self.below.make(self.folder / _EDITS, _packed(edits))
+        for entry in self.entries:
+            if entry.before is not None:
+                self.below.keep(entry.path, self.original(entry))
+                status = self.below.status(self.original(entry))
+                if status is not None and status.st_nlink > 2:
+                    self.below.copy(self.original(entry), self.copied(entry))
+                at(f"saved {entry.path}")
+        for folder in self.folders:
+            self.below.make_folder(PurePath(folder))
+            at(f"made {folder}")
+        for entry, text in zip(self.entries, texts, strict=True):
+            self.below.make(self.temporary(entry), text, None if entry.before is None else entry.path)
+            at(f"staged {entry.path}")
+        settle(self.root / path for path in (*map(self.temporary, self.entries), self.folder))
+
+    def replace(self, at: Step) -> None:
+        """Put the new texts where they belong."""
+        self.rename(".replacing")
+        at("ready")
+        for entry in self.entries:
+            if self.state(entry) != "before":
+                raise Refused([f"{entry.path}: changed while hipport was at work; run it again"])
+            self.replaced.append(entry)
+            self.below.replace(self.temporary(entry), entry.path)
+            at(f"replaced {entry.path}")
+        settle({self.root / entry.path.parent for entry in self.entries})
+        at("settled")
+        self.rename("")
+
+    def abandon(self) -> None:
+        """Take back what this process has done of the run so far."""
+        try:
+            self.roll_back(self.replaced, lambda step: None)
+        except OSError as error:
+            raise Refused([f"{self.problem(error)}; run hipport again to take back what was done so far"]) from error
+
+    def roll_back(self, entries: Sequence[Entry], at: Step) -> TakenBack:
+        """Put back those of `entries` that are replaced, and remove everything else that the run has left.
+
+        Raises Refused, and leaves all as it is, when a file has neither of its texts.
+        """
+        back: list[Entry] = []
+        lost: list[str] = []
+        if self.folder.suffix == ".replacing":
+            states = [(entry, self.state(entry)) for entry in entries]
+            other = [entry for entry, state in states if state == "other"]
+            if other:
+                raise Refused(
+                    f"{entry.path}: changed after hipport was killed while it wrote; its original is "
+                    f"{self.root / self.original(entry)}; remove {self.root / self.folder} when you need nothing "
+                    "from it"
+                    for entry in other
+                )
+            back, damaged = self._parted([entry for entry, state in states if state == "after"])
+            for entry in back:
+                self.put_back(entry)
+                at(f"put back {entry.path}")
+            lost = self._set_aside(damaged)
+        for entry in self.entries:
+            self.below.remove(self.temporary(entry))
+        self.remove(at)
+        return TakenBack(tuple(entry.path for entry in back), tuple(lost))
+
+    def take_back(self, at: Step) -> TakenBack:
+        """Undo the run, which is done. When that fails half-way, do it again."""
+        states = [(entry, self.state(entry)) for entry in self.entries]
+        changed = [f"{entry.path}: changed since hipport wrote it" for entry, state in states if state == "other"]
+        if changed:
+            raise Refused(changed)
+        sound, damaged = self._parted([entry for entry, state in states if state == "after"])
+        back: list[Entry] = []
+        try:
+            self.rename(".replacing")
+            at("marked")
+            for entry in sound:
+                self.below.keep(entry.path, self.ported(entry))
+                back.append(entry)
+                self.put_back(entry)
+                at(f"put back {entry.path}")
+        except BaseException:
+            for entry in back:
+                if entry.before is not None and self.below.status(self.original(entry)) is None:
+                    self.below.keep(entry.path, self.original(entry))
+                self.below.move(self.ported(entry), entry.path, self.temporary(entry))
+            self.rename("")
+            raise
+        lost = self._set_aside(damaged)
+        self.remove(at)
+        return TakenBack(tuple(entry.path for entry in back), tuple(lost))
+
+    def _sound(self, entry: Entry) -> PurePath:
+        """Where the saved original is that is still what it was. Raises OSError."""
+        for place in (self.original(entry), self.copied(entry)):
+            with suppress(FileNotFoundError):
+                if hash_of(self.below.read(place)) == entry.before:
+                    return place
+        raise OSError(errno.EIO, "its saved original is damaged", str(self.root / entry.path))
+
+    def _parted(self, entries: Sequence[Entry]) -> tuple[list[Entry], list[Entry]]:
+        """Return the entries that can be put back, and those whose saved originals are damaged."""
+        sound: list[Entry] = []
+        damaged: list[Entry] = []
+        for entry in entries:
+            try:
+                if entry.before is not None:
+                    self._sound(entry)
+                sound.append(entry)
+            except OSError as error:
+                if error.errno not in (errno.EIO, errno.EINVAL, errno.ELOOP):
+                    raise  # no right to read it, say: later it may be
+                damaged.append(entry)
+        return sound, damaged
+
+    def _set_aside(self, entries: Sequence[Entry]) -> list[str]:
+        """Keep damaged originals for a person, and say what they are."""
+        said_of = []
+        for entry in entries:
+            kept = ""
+            for place in (self.original(entry), self.copied(entry)):
+                with suppress(OSError):
+                    self.below.make_folders(_DAMAGED)
+                    to = _DAMAGED / f"{self.number}-{place.name}"
+                    self.below.replace(place, to)
+                    kept = f"; what it is now is kept as {self.root / to}"
+            said_of.append(f"{entry.path}: its saved original is damaged; the file stays as hipport wrote it{kept}")
+        return said_of
+
+    def put_back(self, entry: Entry) -> None:
+        if entry.before is None:
+            self.below.remove(entry.path)
+            return
+        original = self._sound(entry)
+        self.below.touch(original)
+        self.below.move(original, entry.path, self.temporary(entry))
+
+    def remove(self, at: Step) -> None:
+        """Remove the folders that the run has made, then its own; what cannot be removed now, the next one removes."""
+        for folder in reversed(self.folders):
+            with suppress(OSError):
+                self.below.remove_folder(PurePath(folder))
+        with suppress(OSError):
+            if self.folder.suffix != ".staging":
+                settle({parent for entry in self.entries if (parent := (self.root / entry.path).parent).exists()})
+                # So that nobody puts files back out of a folder that is going away file by file.
+                self.rename(".staging")
+            at("back")
+            self.below.remove_files(self.folder)
+
+    def state(self, entry: Entry) -> str:
+        """Say which text a file has: `before`, `after` or `other`."""
+        try:
+            found = hash_of(self.below.read(entry.path))
+        except FileNotFoundError:
+            found = None
+        except OSError:
+            return "other"
+        return "before" if found == entry.before else "after" if found == entry.after else "other"
+
+
+def hash_of(text: bytes) -> str:
+    """Return what a manifest says of a text."""
+    return hashlib.sha256(text).hexdigest()
+
+
+def _packed(edits: Sequence[Steps]) -> bytes:
+    plain = [[[(e.span.start, e.span.end, e.new.hex(), e.on_top) for e in s] for s in steps] for steps in edits]
+    return zlib.compress(json.dumps(plain, separators=(",", ":")).encode("ascii"))
+
+
+def _unpacked(packed: bytes) -> list[Steps]:
+    """Read edits, of a journal that may be anybody's. Raises ValueError, TypeError and zlib.error."""
+    unpacking = zlib.decompressobj()
+    text = unpacking.decompress(packed, _MOST_EDITS)
+    if unpacking.unconsumed_tail:
+        raise ValueError("too many edits")
+    return [tuple(tuple(map(_edit, step)) for step in steps) for steps in json.loads(text)]
+
+
+def _edit(said: Sequence[Any]) -> Edit:
+    start, end, new, on_top = said
+    return Edit(Span(int(start), int(end)), bytes.fromhex(new), bool(on_top))
+
+
+def is_reserved(path: PurePath) -> bool:
+    """Whether a path is the journal's own, or that of version control, whose settings name programs to run."""
+    return any(part.lower() in (FOLDER, ".git", ".hg", ".svn") for part in path.parts)
+
+
+def _texts(texts: Sequence[object]) -> tuple[str | None, str]:
+    before, after = texts
+    if not isinstance(after, str) or not isinstance(before, (str, type(None))):
+        raise TypeError("no hashes")
+    return before, after
+
+
+def _stays_inside(root: Path, path: str) -> bool:
+    pure = PurePosixPath(path)
+    inside = not pure.is_absolute() and bool(pure.parts) and not is_reserved(pure)
+    return inside and resolved(root, pure) == PurePath(path)

@@ -1,0 +1,409 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Write many files, all of them or none, and take it back; or write them into a copy of their tree.
+
+A run in place keeps a journal at the root (which git is told to ignore). A process that is killed, wherever it is,
+leaves nothing, or what the next one takes back (`recover`). The last runs are kept and can be undone one after the
+other; when none is left, the journal is gone too. See `journal` for what it has.
+
+A file that is replaced or put back has the time of that, so that what was built from its other text is built again.
+Other names of a file (hard links) keep the text that they had. Where a link leads to a file inside the root, that file
+is changed and the link stays. No link leads out of the root, of the tree or of its copy: see `placing`.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path, PurePath, PurePosixPath
+
+from hipport.core import reading
+from hipport.core.placing import (
+    Below,
+    Refused,
+    check_named,
+    copy_new,
+    make_new_folder,
+    place,
+    remove_tree,
+    resolved,
+    walk,
+)
+from hipport.core.source import Source
+from hipport.syntax.file_languages import source
+from hipport.workspace.discovery import left_by_tools
+from hipport.workspace.journal import (
+    FOLDER,
+    KEPT,
+    Entry,
+    Journal,
+    Run,
+    Step,
+    Steps,
+    hash_of,
+    is_reserved,
+    journals_above,
+    locked,
+)
+from hipport.workspace.journal import (
+    recover as _recover,
+)
+
+__all__ = [
+    "FOLDER", "KEPT", "Change", "Refused", "Step", "Written", "find_root", "find_roots", "now", "originals", "recover",
+    "rewritten", "undo", "write", "write_tree",
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Change:
+    """A file's bytes as they were read, None if it is to be made, and as they shall be.
+
+    `path` is relative to the root. `edits` make the one of the other, in steps, where they are known.
+    """
+
+    path: PurePath
+    before: bytes | None
+    after: bytes
+    edits: Steps = ()
+
+
+@dataclass(frozen=True)
+class Written:
+    """The files that were written, and those that a run killed earlier had left half-done and that were put back.
+
+    `lost` says of which files the saved originals were damaged, so that they stay as they are. `killed` says that it
+    was a run that had been killed, and was not done, that was taken back.
+    """
+
+    paths: tuple[PurePath, ...]
+    recovered: tuple[PurePath, ...] = ()
+    lost: tuple[str, ...] = ()
+    killed: bool = False
+
+
+def write(root: Path, changes: Sequence[Change], *, patience: float = 10.0, at: Step = lambda step: None) -> Written:
+    """Make `changes` below `root`, all or none; a run that was killed is taken back first.
+
+    Raises Refused when a file does not have the bytes that the change was worked out from, lies outside the root
+    through a link, or cannot be written (permission, space); or when another hipport is still writing there after
+    `patience` seconds. `ValueError` when two changes are about one file.
+    """
+    root = root.resolve()
+    changes = _needed(root, changes)
+    if not changes:
+        lost: list[str] = []
+        return Written((), recover(root, patience=patience, at=at, tell=lost.append), tuple(lost))
+    with locked(root, patience) as journal:
+        back = _recover(journal, at)
+        # Another one that wrote until now may have made the same header.
+        changes = _needed(root, changes)
+        if not changes:
+            return Written((), back.paths, back.lost)
+        run = Run(journal, f"{journal.last + 1}.staging", *_checked(root, changes))
+        try:
+            run.stage([change.after for change in changes], [change.edits for change in changes], at)
+            run.replace(at)
+        except BaseException as error:
+            run.abandon()
+            if isinstance(error, OSError):
+                raise Refused([run.problem(error)]) from error
+            raise
+        at("done")
+        journal.prune()
+    return Written(tuple(change.path for change in changes), back.paths, back.lost)
+
+
+def undo(root: Path, *, patience: float = 10.0, at: Step = lambda step: None) -> Written:
+    """Put back what the last run below `root` overwrote. Can be called once for each run, up to `KEPT` of them.
+
+    A run that was killed is the last one. Files whose saved originals are damaged stay, and all others are put back.
+    Raises Refused, and changes nothing, when there is nothing to take back, when a file was changed since, when one
+    cannot be written, or when another hipport is writing there.
+    """
+    root = root.resolve()
+    nothing = f"{root}: hipport has changed nothing here that could be taken back"
+    if not (root / FOLDER).is_dir():
+        raise Refused([nothing])
+    with locked(root, patience) as journal:
+        killed, half_done = bool(journal.unfinished), journal.half_done
+        back = _recover(journal, at)
+        if half_done or (killed and not journal.last):
+            return Written((), back.paths, back.lost, killed=True)
+        if not journal.last:
+            raise Refused([nothing])
+        run = Run.load(journal, str(journal.last))
+        try:
+            taken = run.take_back(at)
+        except OSError as error:
+            raise Refused([run.problem(error)]) from error
+    return Written(taken.paths, back.paths, taken.lost)
+
+
+def recover(
+    root: Path,
+    *,
+    patience: float = 10.0,
+    at: Step = lambda step: None,
+    tell: Callable[[str], None] = lambda problem: None,
+) -> tuple[PurePath, ...]:
+    """Take back what a killed run has left half-done at `root`, or in a tree that it lies in; return what was put back.
+
+    `tell` is told of files that stay, as their saved originals are damaged.
+    Costs nothing when there is nothing to do. Raises Refused, and leaves all as it is, when one of the files was
+    changed since or cannot be written, or when another hipport is writing there.
+    """
+    root = root.resolve()
+    paths: list[PurePath] = []
+    for found in journals_above(root):
+        if found.unfinished or (found.root == root and not found.done and found.home.exists()):
+            with locked(found.root, patience) as journal:
+                back = _recover(journal, at)
+            paths += (PurePath(os.path.relpath(found.root / path, root)) for path in back.paths)
+            for problem in back.lost:
+                tell(problem)
+    return tuple(paths)
+
+
+def originals(root: Path) -> dict[PurePath, bytes]:
+    """Return what was there, before all runs that can be undone, of the files that they have overwritten."""
+    journal = Journal(root.resolve())
+    found: dict[PurePath, bytes] = {}
+    for number in journal.done:
+        run = Run.load(journal, str(number))
+        for entry in run.entries:
+            if entry.before is not None and entry.path not in found:
+                found[entry.path] = run.original_text(entry)
+    return found
+
+
+def rewritten(root: Path) -> dict[PurePath, Source]:
+    """Return the files that were overwritten and have still what was written, with how they came to be.
+
+    What a journal says is believed as far as its edits make the text that is there of one that was there.
+    """
+    root = root.resolve()
+    journal = Journal(root)
+    found: dict[PurePath, Source] = {}
+    for number in journal.done:
+        run = Run.load(journal, str(number))
+        for entry, steps in zip(run.entries, run.edits(), strict=True):
+            before = found.pop(entry.path, None)
+            if entry.before is None or not steps:
+                continue
+            with suppress(OSError, ValueError):
+                if before is None or hash_of(before.text) != entry.before:
+                    before = source(entry.path, run.original_text(entry))
+                for edits in steps:
+                    before = before.apply(edits)
+                if hash_of(before.text) == entry.after:
+                    found[entry.path] = before
+    return {path: each for path, each in found.items() if now(root / path) == each.text}
+
+
+def find_root(start: Path) -> Path | None:
+    """Return the nearest folder at or above `start` in which something can be taken back, or None."""
+    start = start.resolve()
+    for journal in journals_above(start if start.is_dir() else start.parent):
+        if journal.done or journal.unfinished:
+            return journal.root
+    return None
+
+
+def find_roots(start: Path) -> list[Path]:
+    """Return what `find_root` does or, where that is None, all such folders below `start`, in order."""
+    root = find_root(start)
+    if root is not None:
+        return [root]
+    found = []
+    for folder, names, _ in walk(start.resolve()):
+        if FOLDER in names and ((journal := Journal(folder)).done or journal.unfinished):
+            found.append(folder)
+        names[:] = [name for name in names if not name.startswith(".") and name != "node_modules"]
+    return sorted(found)
+
+
+def _checked(root: Path, changes: Sequence[Change]) -> tuple[list[Entry], list[str]]:
+    """Return entries for changes, links followed, and the folders to make, after looking for what stands against it."""
+    entries: list[Entry] = []
+    folders: dict[str, None] = {}
+    problems: list[str] = []
+    below = Below(root)
+    #: Where the folders of the files lead, and which folders are there: most files share theirs with others.
+    leads: dict[PurePath, Path] = {}
+    there: dict[PurePath, bool] = {}
+    for change in changes:
+        parent = change.path.parent
+        if parent not in leads:
+            leads[parent] = Path(os.path.realpath(root / parent))
+        target = leads[parent] / change.path.name
+        if target.is_symlink() or change.path.name in ("", ".."):
+            target = Path(os.path.realpath(target))
+        if not target.is_relative_to(root) or is_reserved(target.relative_to(root)):
+            problems.append(f"{change.path}: lies outside of {root}")
+            continue
+        path = PurePosixPath(target.relative_to(root))
+        try:
+            text = below.read(path)
+        except FileNotFoundError:
+            text = None
+        except OSError as error:
+            problems.append(f"{change.path}: {reading.said(error)}")
+            continue
+        if text != change.before:
+            problems.append(_changed(change))
+        elif text is not None and not os.access(target, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
+            problems.append(f"{change.path}: no permission to write")
+        before = None if text is None else hash_of(text)
+        entries.append(Entry(len(entries), path, before, hash_of(change.after)))
+        for above in path.parents:
+            if above not in there:
+                there[above] = (root / above).exists()
+        folders.update((str(above), None) for above in reversed(path.parents) if not there[above])
+    if problems:
+        raise Refused(problems)
+    if len({entry.path for entry in entries}) < len(entries):
+        raise ValueError("two changes of one file")
+    return entries, list(folders)
+
+
+def _needed(root: Path, changes: Iterable[Change]) -> list[Change]:
+    """Return the changes without those that change nothing: a file to be made may be there, from an earlier run."""
+    return [
+        change
+        for change in changes
+        if change.before != change.after and (change.before is not None or now(root / change.path) != change.after)
+    ]
+
+
+def _changed(change: Change) -> str:
+    if change.before is None:
+        return f"{change.path}: is to be made, and there is another file of this name"
+    return f"{change.path}: changed while hipport was at work; run it again"
+
+
+# --- Copies -----------------------------------------------------------------------------------------------------------
+
+
+def write_tree(root: Path, out: Path, only: Sequence[PurePath], changes: Sequence[Change]) -> Written:
+    """Copy `only` (files and folders relative to `root`) to the new folder `out`, with `changes` made; all or nothing.
+
+    Not copied: version control, hipport's journal, pipes and sockets. Links stay links; one with an absolute path into
+    the tree gets a relative one, so as not to lead from the copy into the original.
+    Raises Refused when `out` exists and is not empty, lies in what is copied, or cannot be written; when a file does
+    not have the bytes that its change was worked out from, or is to be written where a link leads out of the tree.
+    """
+    root = root.resolve()
+    if not out.is_symlink():
+        check_named(out, [root], folder=True)
+    out = out.absolute().parent.resolve() / out.absolute().name
+    try:
+        if out.is_symlink() or (out.exists() and (not out.is_dir() or any(out.iterdir()))):
+            raise Refused([f"{out}: exists already; give a folder that does not, or an empty one"])
+        for source in ((root / path).resolve() for path in only):
+            if source.is_dir() and out.is_relative_to(source):
+                raise Refused([f"{out}: lies in {source}, which is to be copied; give a folder outside of it"])
+        changes = _needed(root, changes)
+        problems = [_changed(change) for change in changes if now(root / change.path) != change.before]
+        problems += [
+            f"{change.path}: lies outside of {root}" for change in changes if resolved(root, change.path) is None
+        ]
+        if problems:
+            raise Refused(problems)
+        beside = out.with_name(f".hipport-{os.getpid()}~")
+        try:
+            _remove_leftovers(out.parent)
+            beside.mkdir(parents=True)
+            _copy(root, only, beside)
+            for change in changes:
+                _place(change, beside)
+            if out.exists():
+                out.rmdir()
+            beside.rename(out)
+        finally:
+            remove_tree(beside)
+    except OSError as error:
+        # The folder it is made in has a name that nobody gave.
+        where = str(error.filename or out).replace(f"{out.with_name(f'.hipport-{os.getpid()}~')}", str(out))
+        raise Refused([f"{where}: {reading.said(error)}"]) from error
+    return Written(tuple(change.path for change in changes))
+
+
+def _copy(root: Path, only: Sequence[PurePath], to: Path) -> None:
+    """Copy files and folders below `root` to their places below `to`. Raises Refused, with what could not be copied."""
+    problems: list[str] = []
+
+    def tell(error: OSError) -> None:
+        problems.append(f"{error.filename}: {reading.said(error)}")
+
+    folders: list[tuple[Path, Path]] = []
+    # What lies in another of them is copied with it.
+    for path in [path for path in dict.fromkeys(only) if not set(path.parents) & set(only)]:
+        source, target = root / path, to / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if not source.is_dir():
+            copy_new(source.resolve(), target)
+            continue
+        for folder, names, others in walk(source, tell):
+            here = to / folder.relative_to(root)
+            make_new_folder(here)
+            folders.append((folder, here))
+            # An environment of Python has its own place in it, and works only there.
+            left = {FOLDER} | left_by_tools(folder, (*names, *others))
+            left |= {name for name in names if reading.is_file(folder / name / "pyvenv.cfg")}
+            names[:] = [name for name in names if name not in left]
+            for name in others:
+                try:
+                    if name not in left:
+                        _copy_file(folder / name, here / name, root, to)
+                except OSError as error:
+                    error.filename = error.filename or str(folder / name)
+                    tell(error)
+    if problems:
+        more = [f"and {len(problems) - 5} more files"] if len(problems) > 5 else []
+        raise Refused([*problems[:5], *more])
+    for folder, here in reversed(folders):
+        with suppress(OSError):
+            shutil.copystat(folder, here)
+        # The owner may change what is in it: the tree may be one that is only to be read.
+        here.chmod(stat.S_IMODE(here.stat().st_mode) | stat.S_IRWXU)
+
+
+def _copy_file(source: Path, target: Path, root: Path, to: Path) -> None:
+    mode = source.lstat().st_mode
+    if stat.S_ISLNK(mode):
+        leads = source.readlink()
+        if leads.is_absolute() and leads.is_relative_to(root):
+            leads = Path(os.path.relpath(to / leads.relative_to(root), target.parent))
+        target.symlink_to(leads)
+    elif stat.S_ISREG(mode):
+        copy_new(source, target)
+
+
+def _place(change: Change, to: Path) -> None:
+    """Write a changed file into a copy, with the mode that it has there."""
+    place(to, change.path, change.after)
+
+
+def _remove_leftovers(folder: Path) -> None:
+    """Remove what copies that were killed have left in a folder."""
+    for path in folder.glob(".hipport-*~"):
+        process = path.name[len(".hipport-") : -1]
+        if process.isdecimal() and path.is_dir() and not path.is_symlink():
+            try:
+                os.kill(int(process), 0)
+            except ProcessLookupError:
+                remove_tree(path)
+            except (OSError, OverflowError):
+                pass
+
+
+def now(path: Path) -> bytes | None:
+    """Return the bytes of a file, None where there is none to read."""
+    try:
+        return reading.read(path)
+    except OSError:
+        return None

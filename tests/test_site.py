@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The documents: the site builds without a warning, needs no network, has a page for each rule, and its links lead
+somewhere; what it shows of commands is what they do."""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path, PurePosixPath
+
+import pytest
+
+import hipport
+import quick_hipcc
+from hipport.toolchain import toolchains
+from hipport_passes import PASSES
+from source_packages import without_cuda
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+#: Where an attribute of a page loads something, rather than leading to it.
+_LOADS = {"script": "src", "img": "src", "link": "href", "iframe": "src", "source": "src"}
+_FENCE = re.compile(r"^( *)```(\w+)?([^\n]*)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
+_LINK = re.compile(r"(?<!`)!?\[[^\]\n]*\]\(([^)\s]+)\)")
+_TESTS = sorted((ROOT / "tests").glob("test_*.py"))
+PAGES = [*sorted(DOCS.rglob("*.md")), *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "passes/README.md"))]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    pytest.importorskip("material", reason="mkdocs-material is not installed: the site was not built")
+    out = tmp_path_factory.mktemp("site") / "site"
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(out)]
+    env = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return out
+
+
+class _Loaded(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.urls: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        if tag == "link" and given.get("rel") in ("canonical", "prev", "next"):
+            return
+        if url := given.get(_LOADS.get(tag, "")):
+            self.urls.append(url)
+
+
+def test_a_page_loads_nothing_from_the_network(site: Path) -> None:
+    for page in site.rglob("*.html"):
+        loaded = _Loaded()
+        loaded.feed(page.read_text(encoding="utf-8"))
+        assert not [url for url in loaded.urls if re.match(r"(https?:)?//", url)], page
+    for sheet in site.rglob("*.css"):
+        assert not re.search(r"url\(\s*[\"']?(?:https?:)?//|@import", sheet.read_text(encoding="utf-8")), sheet
+
+
+def _rules() -> set[str]:
+    """Every rule that the fixtures show."""
+    return {
+        f"{path.parent.name}/{line.split()[1]}"
+        for path in (ROOT / "fixtures").glob("*/*.findings")
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if line.strip() and not line.startswith("#")
+    }
+
+
+def test_every_pass_and_every_rule_has_a_page(site: Path) -> None:
+    pages = site / "reference/rules"
+    rules = _rules()
+    assert len(rules) > 300
+    missing = {rule for rule in rules if rule not in (pages / f"{rule}.html").read_text(encoding="utf-8")}
+    assert not missing
+    assert all((pages / each.name / "index.html").is_file() for each in PASSES)
+
+
+def test_a_rule_shows_before_and_after(site: Path) -> None:
+    page = (site / "reference/rules/launch_syntax/spaced.html").read_text(encoding="utf-8")
+    text = re.sub(r"<[^>]+>", "", page)
+    assert "&lt;&lt; &lt;" in text and "&lt;&lt;&lt;" in text and "becomes" in text
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_relative_links_lead_to_files(page: Path) -> None:
+    text = _FENCE.sub("", page.read_text(encoding="utf-8"))
+    for link in _LINK.findall(text):
+        if re.match(r"[a-z]+:", link) or link.startswith("#"):
+            continue
+        path = PurePosixPath(link.partition("#")[0])
+        target = page.parent / path
+        generated = DOCS in target.resolve().parents and _generated(target.resolve().relative_to(DOCS).as_posix())
+        assert target.exists() or generated, f"{page.name}: {link}"
+
+
+def _generated(path: str) -> bool:
+    """Pages that tools/site_pages.py makes; mkdocs itself looks whether they are there."""
+    return path.startswith("reference/rules/") or path in (
+        "reference/commands.md",
+        "reference/pitfalls.md",
+        "decisions/index.md",
+    )
+
+
+def _fences(page: Path) -> Iterator[tuple[str, str, str]]:
+    """Each block of code: its language, what stands behind that, and its text."""
+    for indent, language, more, text in _FENCE.findall(page.read_text(encoding="utf-8")):
+        yield language, more.strip(), re.sub(rf"^{indent}", "", text, flags=re.MULTILINE)
+
+
+@pytest.fixture
+def shell(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The environment in which commands of pages run: hipport is this one, hipcc that of the tests."""
+    env = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    try:
+        hipcc = toolchains.choose(toolchains.find(os.environ), ("gfx942", "gfx1100"))
+    except toolchains.NoToolchain as missing:
+        pytest.skip(f"no hipcc: {missing}")
+    quick = quick_hipcc.environment(hipcc, {**without_cuda(), "PATH": env["PATH"]}, tmp_path_factory)
+    return {**env, **quick}
+
+
+@pytest.mark.toolchain
+def test_the_tutorial_does_what_it_says(tmp_path: Path, shell: dict[str, str]) -> None:
+    """All commands in their order, from the top of the checkout; what they write goes elsewhere."""
+    pytest.importorskip("torch", reason="PyTorch is not installed: the tutorial was not run")
+    printed, ran = "", 0
+    for language, more, text in _fences(DOCS / "tutorial.md"):
+        if language == "bash" and more != "no-test":
+            command = re.sub(r"\bported\b", shlex.quote(str(tmp_path / "ported")), text)
+            done = subprocess.run(["bash", "-ec", command], cwd=ROOT, env=shell, capture_output=True, text=True)
+            expected = int(more.removeprefix("exits ")) if more else 0
+            assert done.returncode == expected, f"{text}{done.stdout}{done.stderr}"
+            printed, ran = done.stdout, ran + 1
+        elif language == "text":
+            # All lines that are shown, together and in their order; the command may print more around them.
+            assert text in printed, f"the page shows\n{text}\nbut the command prints\n{printed}"
+    assert ran >= 6
+
+
+def test_the_example_of_the_readme_prints_what_it_shows(tmp_path: Path) -> None:
+    blocks = list(_fences(ROOT / "README.md"))
+    before = next(text for language, more, text in blocks if more == "title=count.cu")
+    after = next(text for language, more, text in blocks if more == "title=ported/count.cu")
+    (tmp_path / "count.cu").write_text(before)
+    commands = [(text, blocks[at + 1][2]) for at, (_, _, text) in enumerate(blocks) if "rewrite count.cu" in text]
+    command, shown = commands[0]
+    env = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    done = subprocess.run(["bash", "-c", command], cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+    assert done.stdout == shown
+    assert (tmp_path / "ported/count.cu").read_text() == after
+
+
+def test_the_json_has_the_schema_that_is_documented(tmp_path: Path) -> None:
+    jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
+    import json
+
+    schema = json.loads((DOCS / "reference/rewrite.schema.json").read_text(encoding="utf-8"))
+    shutil.copytree(ROOT / "ext_examples/ballot_compact", tmp_path / "example")
+    for options in (["rewrite", "--check"], ["rewrite", "--diff"], ["scan"]):
+        command = [sys.executable, "-m", "hipport", *options, str(tmp_path), "--format", "json"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        document = json.loads(done.stdout)
+        assert document["findings"] and document["facts"]
+        jsonschema.validate(document, schema)
+        page = (DOCS / "reference/json.md").read_text(encoding="utf-8")
+        assert not [field for field in document if f"`{field}`" not in page]
+
+
+def test_every_setting_is_documented() -> None:
+    from hipport.workspace.config import _SETTINGS, Config, read
+
+    page = DOCS / "reference/configuration.md"
+    text = page.read_text(encoding="utf-8")
+    assert not [name for name in _SETTINGS if f"| `{name}` |" not in text]
+    assert isinstance(read(DOCS), Config)
+
+
+@pytest.mark.parametrize("page", ["configuration.md", "../how-to/your-own-rules.md"])
+def test_settings_and_rules_that_pages_show_are_read(page: str, tmp_path: Path) -> None:
+    from hipport.workspace import config
+
+    for language, _, text in _fences(DOCS / "reference" / page):
+        if language == "toml":
+            name = re.match(r"# (\S+)\n", text)
+            assert name is not None
+            (tmp_path / name[1]).write_text(text)
+    assert config.read(tmp_path).path == tmp_path / "hipport.toml"
+    if (tmp_path / "rules.toml").exists():
+        (tmp_path / "requirements.txt").write_text("our-kernels\n")
+        ported = hipport.rewrite([tmp_path], rules=config.read_rules([tmp_path / "rules.toml"]))
+        assert any("build it from source" in each.message for each in ported.reported)
+
+
+def test_cases_that_a_page_shows_can_be_used() -> None:
+    np = pytest.importorskip("numpy", reason="numpy is not installed")
+    code = next(text for language, _, text in _fences(DOCS / "how-to/write-cases.md") if language == "python")
+    cases: dict[str, object] = {}
+    exec(code, cases)
+    for parameters in cases["CASES"].values():  # type: ignore[attr-defined]
+        arguments = cases["inputs"](np.random.default_rng(1), **parameters)  # type: ignore[operator]
+        given = cases["reference"](**arguments)  # type: ignore[operator]
+        assert set(given) == set(cases["tolerance"](**parameters))  # type: ignore[operator]
+
+
+def test_the_names_of_the_python_reference_are_those_that_there_are() -> None:
+    shown = set(re.findall(r"^::: hipport\.(\w+)$", (DOCS / "reference/python.md").read_text(encoding="utf-8"), re.M))
+    functions = {name for name in hipport.__all__ if name[0].islower()} - {"report"}
+    assert functions <= shown
+
+
+def test_decisions_have_an_area_and_a_status(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "tools"))
+    import decisions
+
+    found = list(decisions.pages())
+    numbers = [path.name[:4] for path, _ in found]
+    titles = [head["title"] for _, head in found]
+    assert len(found) == len(list((DOCS / "decisions").iterdir())) > 100
+    assert len(set(numbers)) == len(set(titles)) == len(found)
+    for path, head in found:
+        later = head["status"].removeprefix("superseded by ")
+        assert later == "accepted" or later in numbers, path.name
+        assert "**Decision.**" in path.read_text(encoding="utf-8"), path.name
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_files_that_a_page_names_are_there(page: Path) -> None:
+    """Modules, tests, tools and tables, by their path or the end of it."""
+    text = _FENCE.sub("", page.read_text(encoding="utf-8"))
+    named = re.findall(
+        r"`((?:src|tests|tools|bench|passes|core|syntax|program|analysis|engine|workspace|toolchain|"
+        r"building|executor|verifying|reporting)/[\w/]+\.(?:py|toml|h|cpp))`",
+        text,
+    )
+    missing = [name for name in named if not (ROOT / name).exists() and not (ROOT / "src/hipport" / name).exists()]
+    assert not missing
+    tests = re.findall(r"`(test_\w+)`", text)
+    source = "".join(path.read_text(encoding="utf-8") for path in _TESTS) if tests else ""
+    assert not [name for name in tests if f"def {name}(" not in source and f"{name}.py" not in source]

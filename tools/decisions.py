@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Keep docs/decisions/: one page for each decision, numbered in the order they were written, with an area and a status.
+
+    python tools/decisions.py new AREA "Title"     an empty page with the next number
+    python tools/decisions.py take AREA < TEXT     a page for each section `## Title` of TEXT, as somebody wrote it
+    python tools/decisions.py areas                the areas that there are
+
+A page reads:
+
+    # Title
+
+    Area: Engine · Status: accepted
+
+    **Context.** … **Decision.** … **Rejected.** …
+
+The status of one that was replaced is `superseded by NNNN`. The index is made when the site is built.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+PAGES = Path(__file__).resolve().parent.parent / "docs" / "decisions"
+_HEAD = re.compile(
+    r"# (?P<title>.+)\n\nArea: (?P<area>[\w, +]+) · Status: (?P<status>accepted|superseded by \d{4})\n\n"
+)
+
+
+def pages() -> Iterator[tuple[Path, re.Match[str]]]:
+    """Yield each page with its head. Raises ValueError for one that is not written so."""
+    for path in sorted(PAGES.glob("[0-9]*.md")):
+        head = _HEAD.match(path.read_text(encoding="utf-8"))
+        if head is None:
+            raise ValueError(f"{path.name} has to begin with: # Title, a blank line, Area: … · Status: accepted")
+        yield path, head
+
+
+def write(title: str, area: str, text: str) -> Path:
+    """Write a page with the next number."""
+    number = max((int(path.name[:4]) for path in PAGES.glob("[0-9]*.md")), default=0) + 1
+    name = re.sub(r"[^a-z0-9]+", "-", title.lower().replace("'", "")).strip("-")[:60].rstrip("-")
+    path = PAGES / f"{number:04}-{name}.md"
+    path.write_text(f"# {title}\n\nArea: {area} · Status: accepted\n\n{text.strip()}\n", encoding="utf-8")
+    return path
+
+
+def main(arguments: list[str]) -> int:
+    areas = sorted({head["area"] for _, head in pages()})
+    match arguments:
+        case ["areas"]:
+            print("\n".join(areas))
+        case ["new", area, title] if area in areas:
+            print(write(title, area, "**Context.** …\n\n**Decision.** …\n\n**Rejected.** …"))
+        case ["take", area] if area in areas:
+            for section in re.split(r"^## ", sys.stdin.read(), flags=re.MULTILINE)[1:]:
+                title, _, text = section.partition("\n")
+                print(write(title.strip(), area, text))
+        case ["new" | "take", area, *_] if area not in areas:
+            print(f"there is no area {area!r}; there are: {', '.join(areas)}", file=sys.stderr)
+            return 2
+        case _:
+            print(__doc__, file=sys.stderr)
+            return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
