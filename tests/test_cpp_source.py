@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 from hipport.core.edits import Conflict, Edit, Span
 from hipport.syntax.cpp import Cpp
+from hipport.syntax.declarators import declarators
 from hipport.syntax.preprocessor import condition, names_for_hip
 
 CLANG = next(
@@ -633,3 +634,19 @@ def test_what_is_put_into_a_condition_is_harmless() -> None:
     assert not source.harmless(Edit(Span(10, 10), b"\nint z;"))
     at = source.text.index(b"1 + 2")
     assert not source.harmless(Edit(Span(at, at), b"("))
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        (b"int a, *p = f(x, y), b[n] = {0, 1}, c{3}, d(4, 5), **q, &r = a;", "a *p b[] c d **q &r"),
+        (b"int a, float b)", "a"),
+        (b"int f(int a, int b);", "f"),
+        (b"int a[2] [3], *const p = &x, e;", "a[] *constp e"),
+        (b"int x = (a, b), y = [=]{ return 1; }(), z;", "x y z"),
+        (b"int x = f<a, b>(c);", "x"),
+    ],
+)
+def test_declarators_behind_a_type(text: bytes, names: str) -> None:
+    found = [each.made + each.name + b"[]" * each.array for each in declarators(text, text.index(b" "))]
+    assert b" ".join(found).decode() == names

@@ -59,7 +59,8 @@ NOT_COMPILED: dict[str, str] = {
     ),
     **dict.fromkeys(
         """
-        api_names/pytorch arch_guards/build_macros_of_pytorch arch_guards/told atomics/overload_of_another_type
+        api_names/pytorch arch_guards/build_macros_of_pytorch arch_guards/told atomics/host_memory_in_parts
+        atomics/host_memory_in_parts_look_alikes atomics/overload_of_another_type
         compute_capability/followed compute_capability/followed_look_alikes fp8_formats/chosen fp8_formats/fnuz
         headers/of_tensors_in_c headers/thc hip_waves/size_of_pytorch hip_waves/size_of_pytorch_look_alikes
         host_math/calls
@@ -72,6 +73,7 @@ NOT_COMPILED: dict[str, str] = {
     **dict.fromkeys(
         """
         pytorch_api/dispatch pytorch_api/dispatch_look_alikes pytorch_api/macros pytorch_api/macros_of_another_program
+        pytorch_api/headers_lost pytorch_api/headers_lost_look_alikes
         pytorch_api/macros_own pytorch_api/members pytorch_api/own_type pytorch_api/thc pytorch_api/thc_state
         pytorch_api/thc_unsupported pytorch_api/in_c pytorch_api/c_without_tensors
         """.split(),

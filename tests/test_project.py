@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hipport.api import rewrite
 from hipport.core.edits import Edit, Span
 from hipport.program import hip_backends
 from hipport.program.project import Project, Skipped, Target
@@ -246,3 +247,14 @@ def test_files_that_include_each_other_are_not_taken_apart(include: str) -> None
     assert frozenset({"a.cu", "h.h"}) in together or not include.startswith(('#include "', "# include"))
     assert all(any(group <= other for other in apart) for group in together)
     assert {"b.cu"} in apart
+
+
+def test_files_that_say_what_counts_in_others_are_given_to_one_process() -> None:
+    """Memory that one file pins, and another's kernel counts in: with any number of processes the same is found."""
+    tree = {f"u{i}.cu": b"__global__ void f%d() {}\n" % i for i in range(6)} | {
+        "k.cu": b"__global__ void count(int *n) { atomicMax(n, 1); }\nvoid launch(int *n) { count<<<1, 32>>>(n); }\n",
+        "b.cpp": b"void launch(int *n);\nvoid run() { int *p; cudaMallocManaged(&p, 4); launch(p); }\n",
+    }
+    one, four = (rewrite(tree, jobs=jobs).reported for jobs in (1, 4))
+    assert one == four
+    assert [each.path.name for each in four if each.rule == "atomics/host_memory"] == ["k.cu"]

@@ -204,7 +204,7 @@ PASSES: tuple[Pass[Any], ...] = (
     cmake.PASS,
     # Of trees that have an option by then.
     cmake_settings.PASS,
-    # What a merge has left behind, before what it brought is ported.
+    # What a merge has left behind: in CMake's scripts by what they are by now, in makefiles before it is ported.
     stale_branches.PASS,
     makefile.PASS,
     shell_builds.PASS,

@@ -30,6 +30,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from hipport.analysis.functions import function_at
 from hipport.core.edits import Span
 from hipport.core.finding import Certainty
 from hipport.core.source import Source
@@ -94,9 +95,18 @@ _COMPILED = "__pycache__"
 _GAP = re.compile(rb"(?<=[(,])(?=\S)|(?<=\w)(?=\()|(?<=[\w,;)])[ ](?=\S)")
 # Where a blank may stand as well as not.
 _TIGHT = re.compile(rb"(?<=[(,])(?=\w)|(?<=\w)(?=[(),\[;])|(?<=[A-Za-z_])(?=\.|->)")
+# Where a line may end as well: at a blank, and around what stands without one.
+_BREAKS = re.compile(_TIGHT.pattern + rb"|(?<=\S) (?=\S)")
+# A declaration of a variable, or of an array or a pointer, whose type others may have, too.
+_DECLARES = re.compile(
+    rb"(?<=[;{}])\s*(?P<type>(?:unsigned\s+|long\s+)*\b(?:int|float|double|half|__half|bool|long|unsigned|char|size_t"
+    rb"|u?int(?:8|16|32|64)_t|CUdeviceptr|cuda\w+_t))\b(?=[\s*]+(?!const\b|int\b)\w+\s*[=;\[])"
+)
 #: Passes about what other tools do with text: to PyTorch's hipify, `max (a, b)` is no call, and comments are code. And
 #: one that does not write again what has comments in it.
 _BY_LETTERS = frozenset(("hipify_launches", "shared_min_max", "miscompiled"))
+#: One that gives what is declared alone another type.
+_BY_DECLARATION = frozenset(("native_waves",))
 _COMMENT = b"/* kept */"
 #: So many places of a fixture get one in turn.
 _MOST_COMMENTS = 3
@@ -287,6 +297,50 @@ def blanks(each: Pass[Any], fixture: Fixture) -> None:
     assert [(r.rule, r.certainty) for r in ported.reported] == [(r.rule, r.certainty) for r in plain.reported]
 
 
+def line_breaks(each: Pass[Any], fixture: Fixture) -> None:
+    """C++ means the same whatever lines it stands on, but for directives: the same is found.
+
+    What is told once for a line may be told for each of several.
+    """
+    before = fixture.before
+    if not isinstance(before, Cpp) or before.errors or each.name in _BY_LETTERS:
+        return
+    places = [
+        match.start()
+        for match in _BREAKS.finditer(before.code)
+        if before.text[match.start() - 1 : match.end() + 1] == before.code[match.start() - 1 : match.end() + 1]
+        and not before.quoted(match.start())
+        and not before.directive(match.start())
+    ]
+    pieces = [before.text[i:j] for i, j in itertools.pairwise((0, *places, len(before.text)))]
+    text = b"\n".join(pieces)
+    ported = port(each, type(before)(before.path, text), skipped=fixture.skipped, beside=fixture.beside)
+    plain = _ported(each, fixture)
+    found, stated = (Counter((r.rule, r.certainty) for r in run.reported) for run in (ported, plain))
+    assert stated <= found, f"no longer found: {stated - found}"
+    assert found.keys() == stated.keys(), f"found as well: {found.keys() - stated.keys()}"
+
+
+def behind_another(each: Pass[Any], fixture: Fixture) -> None:
+    """A variable that is declared behind another one, in one declaration, is what it was: the same is found."""
+    before = fixture.before
+    if not isinstance(before, Cpp) or before.errors or each.name in _BY_LETTERS | _BY_DECLARATION:
+        return
+    places = [
+        match.end("type")
+        for match in _DECLARES.finditer(before.code)
+        if not before.quoted(match.start())
+        and not before.directive(match.start())
+        and (function := function_at(before, match.start())) is not None
+        and match.start() > function.body.start_byte
+    ]
+    pieces = [before.text[i:j] for i, j in itertools.pairwise((0, *places, len(before.text)))]
+    text = pieces[0] + b"".join(b" unused," + piece for piece in pieces[1:])
+    ported = port(each, type(before)(before.path, text), skipped=fixture.skipped, beside=fixture.beside)
+    plain = _ported(each, fixture)
+    assert [(r.rule, r.certainty) for r in ported.reported] == [(r.rule, r.certainty) for r in plain.reported]
+
+
 def byte_order_mark(each: Pass[Any], fixture: Fixture) -> None:
     """A file that begins with a byte-order mark comes out the same, behind its mark, with the findings behind it."""
     if fixture.before.text.startswith(MARK):
@@ -308,6 +362,8 @@ LAWS: tuple[Callable[[Pass[Any], Fixture], None], ...] = (
     byte_order_mark,
     comments,
     blanks,
+    line_breaks,
+    behind_another,
 )
 
 

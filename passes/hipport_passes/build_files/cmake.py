@@ -510,10 +510,10 @@ class _Script(CMakeProbes):
                 if row and "target" in row and said.decode(errors="replace") not in self.tree.defines and not asked:
                     others = row["target"].split(";")
                     either = " AND ".join(f"TARGET {other}" for other in others)
-                    start = arguments[i - 1].span.start
-                    new = f"(TARGET {said.decode(errors='replace')} OR {either})".encode()
-                    edit = Edit(Span(start, argument.span.end), new)
-                    yield Said(argument.span, "condition", f"{' and '.join(others)} with HIP", edits=(edit,))
+                    start, end = arguments[i - 1].span.start, argument.span.end
+                    # Around them: there may be a comment between the two.
+                    edits = (Edit(Span(start, start), b"("), Edit(Span(end, end), f" OR {either})".encode()))
+                    yield Said(argument.span, "condition", f"{' and '.join(others)} with HIP", edits=edits)
             elif (match := _VERSION.fullmatch(said.decode("utf-8", "replace"))) and after.startswith(
                 (b"VERSION_", b"LESS", b"GREATER", b"EQUAL", b"MATCHES")
             ):

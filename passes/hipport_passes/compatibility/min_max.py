@@ -22,6 +22,7 @@ from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp
 from hipport.syntax.cuda import Cuda
 from hipport.syntax.declarations import heads
+from hipport.syntax.declarators import begins, declarators
 
 _MIN_MAX = Names(frozenset((b"min", b"max")), re.compile(rb"\s*\("))
 _ON_DEVICE = re.compile(rb"__(?:device|global)__")
@@ -31,7 +32,7 @@ _TYPE = (
     rb"uint[1-4]?|ulong[1-4]?|ulonglong[1-4]|u?char[1-4]|u?short[1-4]|uchar|ushort|"
     rb"u(?:int)?(?:8|16|32|64)|U?INT(?:8|16|32|64))\b"
 )
-_DECLARED = re.compile(rb"\b" + _TYPE + rb"\s*(?:const\s*|__restrict__\s*|[*&]\s*)*([A-Za-z_]\w*)")
+_DECLARED = re.compile(rb"\b(?P<type>" + _TYPE + rb")\s*(?:const\s*|__restrict__\s*|[*&]\s*)*(?P<name>[A-Za-z_]\w*)")
 _NAMED = re.compile(rb"\btypedef\s+" + _TYPE + rb"\s+(\w+)\s*;|\busing\s+(\w+)\s*=\s*" + _TYPE + rb"\s*;")
 # Indices and sizes of launches, literals, casts, what counts bytes, and ballots.
 _UNSIGNED = re.compile(
@@ -78,7 +79,12 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
 
 def _unsigned(source: Cpp) -> frozenset[bytes]:
     """Names that the file declares with an unsigned or short type, and with other names that it gives these."""
-    found = set(_DECLARED.findall(source.code))
+    found: set[bytes] = set()
+    for match in _DECLARED.finditer(source.code):
+        found.add(match["name"])
+        # `unsigned a = 1, b = 2;`
+        if b"," in source.code[match.end() : match.end() + 200] and begins(source.code, match.start()):
+            found.update(each.name for each in declarators(source.code, match.end("type")))
     for first, second in _NAMED.findall(source.code):
         name = first or second
         found.add(name)

@@ -19,6 +19,7 @@ from hipport.core.finding import Finding
 from hipport.engine.pipeline import Pass
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp
+from hipport.syntax.declarators import behind
 
 _PRAGMA = b'#pragma clang diagnostic ignored "-Wc++11-narrowing"'
 
@@ -63,6 +64,7 @@ _LIST = re.compile(
     rb"(?P<element>" + _WORD + rb"(?:\s+" + _WORD + rb")*)\s*(?:,[^<>;{}]*)?>|" + _TYPE + rb"|(?P<class>[A-Za-z_]\w*))"
     rb"(?:\s+(?P<name>[A-Za-z_]\w*)(?P<array>\s*\[[^\]{};]*\])?\s*=?)?\s*\Z"
 )  # fmt: skip
+_BEHIND = re.compile(rb",\s*(?P<name>[A-Za-z_]\w*)(?P<array>\s*\[[^\]{};]*\])?\s*=?\s*\Z")
 # A brace that opens no body, as far as a statement in it would tell; where the next one opens is looked for from there.
 _BRACE = re.compile(rb"\{(?=[^;}]*\})")
 # How much may stand in front of it.
@@ -112,6 +114,12 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         if code[max(0, start - 20) : start].rstrip().endswith(b")"):
             continue  # a function's
         match = _LIST.search(code, max(0, start - _HEAD, code.rfind(b";", 0, start)), start)
+        another = _BEHIND.search(code, max(0, start - _HEAD), start)
+        kind = behind(code, another.start("name")) if another is not None else None
+        array = match["array"] if match is not None else None
+        if kind is not None and another is not None:
+            # `int a, b[] = {…}`
+            match, array = _LIST.search(code, max(0, kind.start - 1), kind.end), another["array"]
         if match is None or source.ported(match.start()):
             continue
         name = match["class"]
@@ -127,7 +135,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
                 continue
             targets = structures[name]
         else:
-            targets = (_number(match["element"] or match["type"]),) * (64 if match["element"] or match["array"] else 1)
+            targets = (_number(match["element"] or match["type"]),) * (64 if match["element"] or array else 1)
         values = _values(source, start)
         for target, span in zip(targets, values, strict=False):
             text = code[span.start : span.end]

@@ -18,6 +18,7 @@ from hipport.core.finding import Finding
 from hipport.engine.pipeline import Pass
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp
+from hipport.syntax.declarators import types_behind
 
 #: Which arguments are lists of texts.
 _LISTS = {b"nvrtcCompileProgram": (2,), b"nvrtcCreateProgram": (4, 5)}
@@ -57,8 +58,12 @@ def _is_other(source: Cpp, place: Span) -> bool:
         )
     else:
         pattern = rb"\b(?P<text>" + _TEXT + rb")(?:\*\s*(?:const\s*)?" + name + rb"\b|" + name + rb"\s*\[)"
-    found = list(re.finditer(pattern, source.code))
-    return bool(found) and all(_differs(each["text"], each.groupdict().get("all")) for each in found)
+    found = [(each["text"], each.groupdict().get("all")) for each in re.finditer(pattern, source.code)]
+    for kind, made in types_behind(source.code, match["name"]) if not (match["data"] or match["first"]) else ():
+        # `char *first, *list[2], **another;`
+        if re.fullmatch(rb"(?:const\s+)?char(?:\s+const)?", kind) and made.startswith(b"*"):
+            found.append((kind + b"*", None))
+    return bool(found) and all(_differs(text, all_of) for text, all_of in found)
 
 
 def _differs(text: bytes, all_of: bytes | None) -> bool:

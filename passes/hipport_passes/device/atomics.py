@@ -29,7 +29,7 @@ from hipport.syntax.cpp import Cpp, within
 from hipport.syntax.left_out import opened
 from hipport.syntax.own_guards import MARK
 from hipport.syntax.preprocessor import Conditional, condition
-from hipport_passes.device.host_memory import roots, shared
+from hipport_passes.device.host_memory import TOGETHER, roots, shared_in
 
 if TYPE_CHECKING:
     import tree_sitter
@@ -417,7 +417,7 @@ def _hides(group: tuple[Conditional, ...], offset: int, newest: bool) -> bool:
 
 def _shared(source: Cpp, project: Project) -> dict[int, str]:
     """Where atomic functions are called on memory that the host shares, and what allocates it."""
-    places = project.component(source).fact(shared)
+    places = shared_in(source, project)
     found: dict[int, str] = {}
     for match in _ON.finditer(source.code) if places else ():
         arguments = source.arguments(match.end() - 1) or ()
@@ -430,4 +430,4 @@ def _shared(source: Cpp, project: Project) -> dict[int, str]:
     return found
 
 
-PASS = Pass(Cpp, find)
+PASS = Pass(Cpp, find, together=TOGETHER)

@@ -53,6 +53,23 @@ _DEFINED = re.compile(rb"(?:#[ \t]*define[ \t]+|\b(?:struct|class|enum)\s+|\busi
 _MACRO = re.compile(rb"#[ \t]*define[ \t]+\w+\(([^()]*)\)((?:[^\\\n]|\\.|\\\r?\n)*)")
 _CHOSEN = re.compile(rb"\bswitch\s*\(\s*\Z")
 _PRINTED = re.compile(rb"(?i:printf|\bcout\b|\bcerr\b|\bprint\w*|\blog\w*)")
+# `std::greater_equal<>{}(major, 9)`, `std::cmp_less(major, 9)`
+_FUNCTION = re.compile(
+    rb"\b(?:cmp_)?(?P<name>greater|less|greater_equal|less_equal|(?:not_)?equal(?:_to)?)\s*(?:<[\w\s:]*>\s*)?"
+    rb"(?:\(\s*\)\s*|\{\s*\}\s*)?\(\s*(?:(?P<number>\d+)\s*,\s*)?\(?\s*\Z"
+)
+_SECOND = re.compile(rb"\s*\)?\s*,\s*(?P<number>\d+)\s*\)")
+_SIGNS = {
+    b"greater": b">",
+    b"less": b"<",
+    b"greater_equal": b">=",
+    b"less_equal": b"<=",
+    b"equal": b"==",
+    b"not_equal": b"!=",
+}
+# A table that is read at the number.
+_SUBSCRIPT = re.compile(rb"[\w)\]]\s*\[\s*\Z")
+_SUBSCRIPT_END = re.compile(rb"\s*(?:-\s*\d+\s*)?\]")
 _TURNED = {b"<": b">", b">": b"<", b"<=": b">=", b">=": b"<="}
 _ADVICE = (
     "on AMD the number counts differently, gfx90a 9.0, gfx942 9.4, gfx1100 11.0: ask gcnArchName, or for the feature "
@@ -65,7 +82,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     code = source.code
     if source.begun_as_hip:
         return
-    gone = [each for other in project.component(source) if isinstance(other, Cpp) for each in other.fact(lost)]
+    gone = project.component(source).fact(lost)
     for span, end in sorted({*_read(source, project), *_followed(source, project)}):
         before = code[max(0, span.start - 200) : span.start]
         what = source[span].decode("utf-8", "replace")
@@ -183,12 +200,10 @@ def _of_macros(source: Cpp) -> frozenset[bytes]:
 
 
 def _decides(code: bytes, end: int, before: bytes) -> bool:
-    after = _COMPARED.match(code, end)
-    ahead = _COMPARED_BEFORE.search(before)
-    if after is not None:
-        return _parts(after["sign"], int(after["number"]))
-    if ahead is not None:
-        return _parts(_TURNED.get(ahead["sign"], ahead["sign"]), int(ahead["number"]))
+    if (asked := _asked(code, end, before)) is not None:
+        return _parts(*asked)
+    if _SUBSCRIPT.search(before) and _SUBSCRIPT_END.match(code, end):
+        return True
     if _CHOSEN.search(before):
         return True
     statement = re.split(rb"[;{}]", before)[-1]
@@ -197,13 +212,23 @@ def _decides(code: bytes, end: int, before: bytes) -> bool:
 
 def _floor(code: bytes, end: int, before: bytes) -> int | None:
     """Return the number that a floor asks for, `major >= 7`, if that is what stands there."""
-    after = _COMPARED.match(code, end)
-    ahead = _COMPARED_BEFORE.search(before)
-    found = after or ahead
-    if found is None:
+    sign, number = _asked(code, end, before) or (b"", 0)
+    return number + (sign == b">") if sign in (b">=", b">") else None
+
+
+def _asked(code: bytes, end: int, before: bytes) -> tuple[bytes, int] | None:
+    """Return the sign and the number that what ends at `end` is compared with, as if it stood on the left."""
+    if (after := _COMPARED.match(code, end)) is not None:
+        return after["sign"], int(after["number"])
+    if (ahead := _COMPARED_BEFORE.search(before)) is not None:
+        return _TURNED.get(ahead["sign"], ahead["sign"]), int(ahead["number"])
+    if (function := _FUNCTION.search(before)) is None:
         return None
-    sign = found["sign"] if after else _TURNED.get(found["sign"], found["sign"])
-    return int(found["number"]) + (sign == b">") if sign in (b">=", b">") else None
+    sign = _SIGNS[function["name"].removesuffix(b"_to")]
+    if function["number"] is not None:
+        return _TURNED.get(sign, sign), int(function["number"])
+    second = _SECOND.match(code, end)
+    return (sign, int(second["number"])) if second is not None else None
 
 
 def _parts(sign: bytes, number: int) -> bool:

@@ -23,6 +23,7 @@ from hipport.engine.pipeline import Pass
 from hipport.program.own_headers import include
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp
+from hipport.syntax.declarators import types_behind
 
 _TABLE = Path(__file__).with_suffix(".own.toml")
 
@@ -110,6 +111,10 @@ def _converted(source: Cpp) -> Iterator[Finding]:
     types: dict[bytes, set[bytes]] = {}
     for match in _OF_16_BITS.finditer(source.code) if casts else ():
         types.setdefault(match["name"], set()).add(match["type"])
+    for name in {match["name"] for match in casts}:
+        behind = {kind for kind, _ in types_behind(source.code, name)}
+        if of_16_bits := {kind for kind in behind if re.fullmatch(_16_BITS, kind)}:
+            types.setdefault(name, set()).update(of_16_bits)
     for match in casts:
         to_half = (match["cast"] or match["made"] or match["old"]) in _HALF
         other = types.get(match["name"], set())
@@ -128,7 +133,8 @@ def _converted(source: Cpp) -> Iterator[Finding]:
 def _declared_as(source: Cpp, name: bytes) -> set[bytes]:
     """The words in front of a name that may be its types."""
     before = re.compile(rb"\b([A-Za-z_]\w*)[\s*&]+(?:__restrict__\s+|const\s+)*" + name + rb"\s*[=;,)\[{(:]")
-    return {match[1] for match in before.finditer(source.code)} - _NO_TYPE - {b"const", b"__restrict__"}
+    words = {match[1] for match in before.finditer(source.code)} | {kind for kind, _ in types_behind(source.code, name)}
+    return words - _NO_TYPE - {b"const", b"__restrict__"}
 
 
 def _emptied(source: Cpp) -> Iterator[Finding]:

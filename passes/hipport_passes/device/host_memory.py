@@ -1,15 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which pointers point to memory that the host shares: managed or pinned, wherever they come from."""
+"""Which pointers lead to memory that the host shares: managed or pinned, by whatever way they come.
+
+Within files that includes connect they are followed by all names; from one translation unit of a program to another,
+and from its Python, by what functions are given that are not in the first.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import PurePath
 from typing import NamedTuple
 
 from hipport.analysis.functions import DEFINE, function_at, functions
-from hipport.program.project import Component
+from hipport.core.source import Source
+from hipport.program.project import Component, Project
 from hipport.syntax.cpp import Cpp
+from hipport.syntax.python import Python
 from hipport_passes.device.value_flow import CALL, NO_CALL, Place, reached, ways
 
 _OF_HOST = re.compile(
@@ -19,7 +26,26 @@ _ALLOCATION = re.compile(rb"\b(" + _OF_HOST.pattern + rb")\s*(?:<[^<>;]*>\s*)?\(
 _MANAGED = re.compile(rb"\b__managed__\s[^;={}()]*?(\w+)\s*(?:\[[^;{}]*)?[;={]")
 # Thrust's containers of managed, or pinned, memory.
 _UNIVERSAL = re.compile(rb"\b(universal_(?:host_pinned_)?vector)\s*<[^;{}()]*>\s*&?\s*(\w+)")
-_BY_NAME = re.compile(rb"(?i)\w*(?:managed|pinned|unified_?mem|mapped_?mem|zero_?copy|host_?alloc)\w*")
+_WORDS = rb"managed|pinned|pin_memory|unified_?mem|mapped_?mem|zero_?copy|host_?alloc"
+_BY_NAME = re.compile(rb"(?i)\w*(?:" + _WORDS + rb")\w*")
+# What PyTorch makes tensors of, or with: `options.pinned_memory(true)`.
+_OPTION = re.compile(rb"\bpinned_memory\s*\(\s*(?:true|1)\s*\)")
+_STATEMENT = re.compile(rb"(?:(?P<target>\b\w+)\s*=(?!=)|\breturn\b)(?P<value>(?:[^;{}]|\{[^;{}]*\})*)\Z")
+_MAKES = re.compile(rb"\b(?:empty|zeros|ones|full|rand\w*|arange|tensor|scalar_tensor)(?:_like|_strided)?\s*\(")
+# A function by its name in Python.
+_BOUND = re.compile(rb"\.\s*(?:def|impl)\s*\(\s*(?=\")")
+_BOUND_TO = re.compile(rb"(?:&\s*|\bTORCH_FN\s*\(\s*)?(?:\w+\s*::\s*)*(\w+)(?:\s*\))?")
+_NAME = re.compile(rb"\"(?:\w+::)*(\w+)[\"(]")
+#: What files say that belong together by it: what allocates, what is atomic and may be lost, and names for Python.
+TOGETHER = re.compile(
+    rb"(?i:universal_\w*vector|HostRegister|MallocHost|HostMalloc|HostGetDevicePointer|" + _WORDS + rb")"
+    rb"|\batomic(?!Add\b|Sub\b|Exch\b|CAS\b)[A-Z]|\b(?:PYBIND11_MODULE|TORCH_LIBRARY)"
+)
+_MAIN = re.compile(rb"\bmain\s*\(")
+# A statement is seldom longer.
+_LONGEST = 400
+# From one unit to the next, and on.
+_MOST_UNITS = 4
 _CLASS = re.compile(rb"\b(?:struct|class)\s+(?:\w+\s+)?(\w+)\s*(?:final\s*)?(?::(?P<bases>[^;{}()]*))?\{")
 _OPERATOR_NEW = re.compile(rb"\boperator\s+new\b")
 
@@ -28,8 +54,94 @@ class Origin(NamedTuple):
     """What a pointer is of: the name that allocates it, and where."""
 
     name: bytes
-    source: Cpp
+    source: Source
     offset: int
+
+
+def shared_in(source: Cpp, project: Project) -> dict[Place, Origin]:
+    """Return the places of pointers to such memory in what a file is connected to, from all units of its program."""
+    component = project.component(source)
+    return project.fact(_across).get(component[0].path) or component.fact(shared)
+
+
+def _across(project: Project) -> dict[PurePath, dict[Place, Origin]]:
+    """Return the places by the first files of components, for those that are given something from elsewhere."""
+    components = {
+        component[0].path: component
+        for source in project.sources
+        if isinstance(source, Cpp) and TOGETHER.search(source.text)
+        for component in (project.component(source),)
+    }
+    programs: dict[object, list[Component]] = {}
+    for path, component in components.items():
+        programs.setdefault(project.includes.program(path) or path.parent, []).append(component)
+    found: dict[PurePath, dict[Place, Origin]] = {}
+    for program, members in programs.items():
+        given = _from_python(project, members) if isinstance(program, str) or len(programs) == 1 else {}
+        places = {each[0].path: each.fact(shared) for each in members}
+        for _ in range(_MOST_UNITS):
+            handed = dict(given)
+            for each in members:
+                for place in _handed_on(each, places[each[0].path]):
+                    handed.setdefault(place, places[each[0].path][place])
+            more = False
+            for each in members:
+                known = places[each[0].path]
+                start = {
+                    place: origin
+                    for place, origin in handed.items()
+                    if place not in known and place[1] in each.fact(_defined) and origin.source not in each
+                }
+                if start and not (
+                    each.fact(_has_main) and any(_has_main_of(project, o.source) for o in start.values())
+                ):
+                    places[each[0].path] = found[each[0].path] = {**reached(each, start), **known}
+                    more = True
+            if not more:
+                break
+    return found
+
+
+def _handed_on(component: Component, places: Mapping[Place, Origin]) -> Iterator[Place]:
+    """What functions are given whose bodies are not among the files."""
+    own = component.fact(_defined) if places else frozenset()
+    return (place for place in places if place[0] == "parameter" and place[1] not in own)
+
+
+def _defined(component: Component) -> frozenset[bytes]:
+    return frozenset[bytes]().union(*(each.fact(_named) for each in component if isinstance(each, Cpp)))
+
+
+def _has_main(component: Component) -> bool:
+    return any(isinstance(each, Cpp) and _MAIN.search(each.code) for each in component)
+
+
+def _has_main_of(project: Project, source: Source) -> bool:
+    return isinstance(source, Cpp) and project.component(source).fact(_has_main)
+
+
+def _from_python(project: Project, components: Sequence[Component]) -> dict[Place, Origin]:
+    """What functions are given in Python, by the names that they have in C++."""
+    if not any(isinstance(each, Python) and b"pin_memory" in each.text for each in project.sources):
+        return {}
+    # Only now: the parser takes longer to load than most trees take to port.
+    from hipport_passes.python.runtime.pinned import pinned
+
+    bound: dict[bytes, set[bytes]] = {}
+    for source in (each for component in components for each in component if isinstance(each, Cpp)):
+        for match in _BOUND.finditer(source.code):
+            arguments = source.arguments(source.code.index(b"(", match.start())) or ()
+            name = _NAME.match(source[arguments[0]]) if arguments else None
+            to = _BOUND_TO.fullmatch(source[arguments[1]].strip()) if len(arguments) > 1 else None
+            if name is not None and to is not None:
+                bound.setdefault(name[1], set()).add(to[1])
+    return {
+        ("parameter", of, given.parameter): Origin(given.name, source, given.offset)
+        for source in project.sources
+        if isinstance(source, Python) and b"pin_memory" in source.text
+        for given in source.fact(pinned)
+        for of in bound.get(given.function, {given.function})
+    }
 
 
 def shared(component: Component) -> dict[Place, Origin]:
@@ -70,6 +182,7 @@ def _sources(source: Cpp) -> Iterator[tuple[Place, Origin]]:
     for match in _UNIVERSAL.finditer(code):
         for place in known.target(function_at(source, match.start()), match[2]):
             yield place, Origin(match[1], source, match.start())
+    yield from _tensors(source)
     for name, offset in _managed_classes(source):
         yield ("class", name, 0), Origin(b"operator new", source, offset)
     for match in _ALLOCATION.finditer(code):
@@ -89,6 +202,32 @@ def _sources(source: Cpp) -> Iterator[tuple[Place, Origin]]:
                 yield place, Origin(name, source, match.start())
         elif _BY_NAME.fullmatch(name) and not _OF_HOST.fullmatch(name) and name not in NO_CALL:
             yield ("result", name, 0), Origin(name, source, match.start())
+
+
+def _tensors(source: Cpp) -> Iterator[tuple[Place, Origin]]:
+    """What PyTorch makes with an option: by the option itself, and by a variable that it is kept in."""
+    code, known = source.code, ways(source)
+    options: dict[tuple[int, bytes], Origin] = {}
+
+    def put(at: int, origin: Origin) -> Iterator[tuple[Place, Origin]]:
+        function = function_at(source, at)
+        match = _STATEMENT.search(code, max(0, at - _LONGEST), at)
+        if match is None or function is None:
+            return
+        if match["target"] is None:
+            yield ("result", function.name, 0), origin
+        elif _MAKES.search(match["value"]):
+            for place in known.target(function, match["target"]):
+                yield place, origin
+        else:
+            options[function.body.start_byte, match["target"]] = origin
+
+    for match in _OPTION.finditer(code) if b"pinned_memory" in source.words else ():
+        yield from put(match.start(), Origin(b"pinned_memory", source, match.start()))
+    for (start, name), origin in list(options.items()):
+        end = (source.closing(start) if code[start : start + 1] == b"{" else None) or len(code)
+        for match in re.finditer(rb"[,(]\s*" + name + rb"\s*(?=[,)])", code[start:end]):
+            yield from put(start + match.end(), origin)
 
 
 def _macros(source: Cpp) -> Iterator[tuple[bytes, int]]:

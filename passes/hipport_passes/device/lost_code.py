@@ -9,18 +9,20 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import PurePath
 from typing import NamedTuple
 
 from hipport.analysis.functions import function_at
 from hipport.core.edits import Span
-from hipport.program.project import Project
+from hipport.program.project import Component, Project
 from hipport.syntax import preprocessor_values
 from hipport.syntax.cpp import Cpp
 from hipport.syntax.preprocessor import Conditional
 from hipport.syntax.python import Misplaced, Python
+from hipport.syntax.vocabulary import IDENTIFIER
 
 _ARCHITECTURE = re.compile(rb"__CUDA_ARCH__\s*(>=|>)\s*(\d{3,4})\b|__CUDA_ARCH__\s*(<=|<)\s*(\d{3,4})\b")
 _ON_AMD = frozenset((b"__HIPCC__", b"__HIP_DEVICE_COMPILE__", b"__HIP_PLATFORM_AMD__", b"__HIP__", b"USE_ROCM"))
@@ -31,6 +33,13 @@ _NOTHING = re.compile(
     rb"|(?=[\w:]*(?:printf|assert|ASSERT|abort))(?![\w:]*trap\s*\(\s*\))[\w:]+\s*\([^;]*\)"
     rb"|\(\s*void\s*\)\s*\w+)\s*;\s*)*"
 )
+_DEFINE = re.compile(rb"#[ \t]*define[ \t]+(\w+)(?!\()((?:[^\\\r\n]|\\\r?\n|\\.)*)")
+# What a macro is that stands for no.
+_FALSE = (b"0", b"false")
+# What a condition has for a macro.
+_MAY_STAND = re.compile(rb"\bdefined[ \t]*(?:\([ \t]*)?(\w+)(?:[ \t]*\))?|\b([A-Za-z_]\w*)")
+# Macros that stand for macros.
+_DEEPEST = 4
 _ENDS = re.compile(rb"\breturn\b|trap|abort|assert|\basm\b")
 _DIRECTIVE = re.compile(rb"^[ \t]*#[^\r\n]*", re.MULTILINE)
 _CODE = re.compile(rb"[;{]")
@@ -67,28 +76,79 @@ class _OnAmd(NamedTuple):
         return int(name in _ON_AMD)
 
 
-def lost(source: Cpp) -> tuple[Lost, ...]:
-    """Return the code in functions of a file that AMD has nothing in the place of. A fact of the file."""
-    if b"__CUDA_ARCH__" not in source.words:
+def lost(component: Component) -> tuple[Lost, ...]:
+    """Return the code in functions of a program that AMD has nothing in the place of. A fact of the program."""
+    files = [each for each in component if isinstance(each, Cpp)]
+    if not any(b"__CUDA_ARCH__" in each.words for each in files):
         return ()
-    return tuple(each for group in source.conditionals if (each := _lost(source, group)) is not None)
+    macros = _macros(files)
+    return tuple(
+        each
+        for source in files
+        if b"__CUDA_ARCH__" in source.words or not source.words.isdisjoint(macros)
+        for group in source.conditionals
+        if (each := _lost(source, group, macros)) is not None
+    )
 
 
-def _lost(source: Cpp, group: tuple[Conditional, ...]) -> Lost | None:
+def of_project(project: Project) -> tuple[Lost, ...]:
+    """Return the code of all programs that AMD has nothing in the place of. A fact of the tree."""
+    components = {
+        id(each): each for file in project.sources if isinstance(file, Cpp) for each in [project.component(file)]
+    }
+    found = (each for component in components.values() for each in component.fact(lost))
+    return tuple(sorted({*found}, key=lambda each: (each.path, each.offset)))
+
+
+class _Macro(NamedTuple):
+    """A macro that stands for a condition on the architecture, and where the condition is written."""
+
+    condition: bytes
+    source: Cpp
+    place: Span
+
+
+def _macros(files: Sequence[Cpp]) -> dict[bytes, _Macro]:
+    """Return the macros that are such a condition, or are defined under one: those that nothing else defines."""
+    found: dict[bytes, _Macro] = {}
+    defined: dict[bytes, set[tuple[PurePath, Span]]] = {}
+    for source in files:
+        defines = [*_DEFINE.finditer(source.code)]
+        starts = [match.start() for match in defines]
+        under: dict[int, tuple[Conditional, ...]] = {}
+        for group in source.conditionals if defines else ():
+            if b"__CUDA_ARCH__" in group[0].asked:
+                first, end = group[0].span.start, group[-1].span.start
+                for start in starts[bisect_left(starts, first) : bisect_left(starts, end)]:
+                    under.setdefault(start, group)
+        for match in defines:
+            name, value, place = match[1], match[2].strip(), Span(*match.span())
+            if _ARCHITECTURE.search(value):
+                found[name] = _Macro(value, source, place)
+            elif (of := under.get(place.start)) is not None:
+                place = of[0].span
+                if match.start() < of[1].span.start and value.strip(b"()") not in _FALSE:
+                    found[name] = _Macro(of[0].asked, source, place)
+            defined.setdefault(name, set()).add((source.path, place))
+    return {name: each for name, each in found.items() if len(defined[name]) == 1}
+
+
+def _lost(source: Cpp, group: tuple[Conditional, ...], macros: Mapping[bytes, _Macro]) -> Lost | None:
     first = group[0].span
     whole = source.code[first.start : group[-1].span.end]
+    by = next((macros[word] for part in group for word in IDENTIFIER.findall(part.asked) if word in macros), None)
     # One is enough here: what stands outside of all functions may have everything else inside.
-    if not _ARCHITECTURE.search(whole) or function_at(source, first.start) is None or source.ported(first.start):
+    if (
+        (by is None and not _ARCHITECTURE.search(whole))
+        or function_at(source, first.start) is None
+        or source.ported(first.start)
+    ):
         return None
-    asked = [*_ARCHITECTURE.finditer(whole)]
+    asked = [*_ARCHITECTURE.finditer(by.condition if by is not None else whole)]
     branches = [(part, Span(part.span.end, following.span.start)) for part, following in pairwise(group)]
     taken: Span | None = None
     for part, branch in branches:
-        holds = (
-            1
-            if part.word == b"else"
-            else preprocessor_values.value(preprocessor_values.tokens(part.condition), _OnAmd())
-        )
+        holds = 1 if part.word == b"else" else _value(part.condition, macros)
         if holds is None:
             return None
         if holds:
@@ -107,18 +167,41 @@ def _lost(source: Cpp, group: tuple[Conditional, ...]) -> Lost | None:
         return None
     bounds = [int(each[2] or each[4]) + ((each[1] or each[3]) in (b">", b"<=")) for each in asked]
     least = min(bounds)
+    # A person decides where the architecture is asked for.
+    if by is not None:
+        source, first = by.source, by.place
     line = source.first.position(source.origin(first).start)[0]
     condition = " ".join(source.code[first.start : first.end].decode("utf-8", "replace").split())
     return Lost((least // 100, least // 10 % 10), source.path, line, first.start, condition[:100])
 
 
+def _value(condition: bytes, macros: Mapping[bytes, _Macro]) -> int | None:
+    """Return what AMD makes of a condition in which macros stand for others."""
+    for _ in range(_DEEPEST):
+        written = _MAY_STAND.sub(
+            lambda match: (
+                b"(" + macros[match[1] or match[2]].condition + b")" if (match[1] or match[2]) in macros else match[0]
+            ),
+            condition,
+        )
+        if written == condition:
+            break
+        condition = written
+    return preprocessor_values.value(preprocessor_values.tokens(condition), _OnAmd())
+
+
 def chosen_elsewhere(source: Cpp, project: Project, group: tuple[Conditional, ...]) -> str:
     """Say where Python chooses the code of a condition that is not there on AMD; nothing where none is seen to."""
-    for each in source.fact(lost):
+    return chosen_by_capability(source, project, group[0].span)
+
+
+def chosen_by_capability(source: Cpp, project: Project, place: Span) -> str:
+    """Say where Python chooses code that is not there on AMD because of what stands at a place."""
+    for each in project.component(source).fact(lost):
         known = project.fact(_choices)
         # The host's code asks for the first part alone.
         where = known.get(each.capability) or known.get((each.capability[0], None))
-        if each.offset == group[0].span.start and where:
+        if each.path == source.path and place.start <= each.offset < place.end and where:
             return (
                 f"; a function is left with nothing to do there, and {where} chooses it by a capability, which AMD's "
                 "GPUs have by accident"

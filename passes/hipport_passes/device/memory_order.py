@@ -91,7 +91,7 @@ def _waits_for_flag(function: Function, loop: Node) -> bool:
     if condition is None or body is None or _WAITS.fullmatch(function.text(body)) is None:
         return False
     asked = function.text(condition)
-    if b"atomic" in asked or b"(volatile" in asked.replace(b" ", b""):
+    if b"atomic" in asked or b"(volatile" in b"".join(asked.split()):
         return b"atomic" not in asked
     text = function.text(function.node)
     shared = {variable.name for variable in function.locals.shared}

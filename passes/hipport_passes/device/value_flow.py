@@ -52,7 +52,11 @@ _LAUNCH = re.compile(rb"\b(\w+)\s*(?:<[^<>;]*>\s*)?<<<[^;]*?>>>\s*\(")
 _LAUNCHED = re.compile(rb"\b(?:cuda|hip)LaunchKernel(?:GGL)?\s*\(")
 CALL = re.compile(rb"\b([A-Za-z_]\w*)\s*(?:<[^<>;(){}]*>\s*)?\(")
 _ARRAY = re.compile(rb"\b(\w+)\s*\[[^\]]*\]\s*=\s*\{([^;]*)\}")
-_HOLDS = frozenset((b"get", b"data", b"begin", b"pointer", b"ptr"))
+# What holds a pointer, and PyTorch's views, whose memory is the tensor's.
+_HOLDS = frozenset(
+    b"get data begin pointer ptr data_ptr mutable_data_ptr const_data_ptr packed_accessor32 packed_accessor64 accessor "
+    b"contiguous view reshape flatten slice select narrow squeeze unsqueeze detach".split()
+)
 _PASSES_ON = frozenset(
     b"move forward make_pair make_tuple tie pair tuple launder raw_pointer_cast device_pointer_cast device_ptr "
     b"unique_ptr shared_ptr span".split()
@@ -183,9 +187,9 @@ class Ways:
         if text.startswith(b"tie") and text.endswith(b")"):
             parts = text.partition(b"(")[2][:-1].split(b",")
             return [place for part in parts for place in self.target(function, part)]
-        text = text.lstrip(b"&* ")
+        text = text.lstrip(b"&* \t\r\n")
         while text[:1] == b"(" and text[-1:] == b")":
-            text = text[1:-1].strip().lstrip(b"&* ")
+            text = text[1:-1].strip().lstrip(b"&* \t\r\n")
         if match := _MEMBER.fullmatch(text):
             return [("member", match[1], 0)]
         match = _NAME.fullmatch(text)

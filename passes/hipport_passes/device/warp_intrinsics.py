@@ -25,6 +25,7 @@ from hipport.analysis import constant_values
 from hipport.analysis.built_ins import LANES
 from hipport.analysis.collective_summary import Collectives, Meeting
 from hipport.analysis.convergence import meetings
+from hipport.analysis.functions import function_at
 from hipport.analysis.library_names import helper_rows
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
@@ -105,7 +106,9 @@ def _reads_outside(source: Cpp, project: Project, span: Span, name: bytes) -> st
     Such a mask is a slip of the pen at times, `0xfffffff`, and distances that are halved lead out of it.
     """
     given = source.given(span.end) if _BY_DISTANCE.fullmatch(name) else None
-    mask = constant_values.value(source, project, source.code[given[0].start : given[0].end]) if given else None
+    said = source.code[given[0].start : given[0].end] if given else b""
+    known = bool(said) and not constant_values.hidden(function_at(source, span.start), said, span.start)
+    mask = constant_values.value(source, project, said) if known else None
     lanes = mask.bit_count() if mask is not None and mask > 0 else 0
     if lanes & (lanes - 1) == 0 or lanes > LANES:
         return ""

@@ -24,7 +24,7 @@ from hipport.core.source import Source
 from hipport.engine.pipeline import Pass
 from hipport.program.own_headers import include
 from hipport.program.project import Project
-from hipport.syntax.cpp import Cpp
+from hipport.syntax.cpp import Cpp, within
 from hipport.syntax.declarations import member_of
 from hipport_passes.device.waves.kinds import Wavefronts
 from hipport_passes.device.waves.marks import asked
@@ -58,6 +58,7 @@ _DECLARED = re.compile(
 _GOT = re.compile(rb"\b(\w+)\s*=\s*\*?\s*(?:\w+::)*get\w*DeviceProp\w*\s*\(")
 _RETURNED = re.compile(rb"get\w*DeviceProp\w*\s*\([^()]*\)\s*\Z|\bget_device_properties\s*\([^()]*\)\s*\Z")
 _LAST_NAME = re.compile(rb"([A-Za-z_]\w*)\s*(?:\[[^\[\]]*\]|\([^()]*\))*\s*\Z")
+_SIZE = re.compile(rb"\b(?<!::)(?<!\.)(?<!->)warpSize\b")
 _DEFINE = re.compile(rb"#[ \t]*define\b")
 # `int Params::`, in front of the name of a method.
 _OF_CLASS = re.compile(rb"(\w+)\s*(?:<[^<>]*>\s*)?::\s*\Z")
@@ -94,6 +95,10 @@ _USED_BY_BOTH = (
 _Helper: TypeAlias = tuple[tuple[Edit, ...], NewFile]
 
 
+#: Kinds of findings whose edits replace an expression with all that is in it.
+_WHOLE = ("property", "attribute")
+
+
 def _declared(code: bytes, offset: int, directive: Span | None) -> bytes | None:
     """Return the name of the macro, or of the constant, that has what stands at `offset` as its value."""
     if directive is not None:
@@ -105,6 +110,13 @@ def _declared(code: bytes, offset: int, directive: Span | None) -> bytes | None:
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per `warpSize` that is CUDA's."""
+    found = [*_found(source, project)]
+    # What asks a device goes as a whole: `props[threadIdx.x / warpSize].warpSize`.
+    whole = tuple(sorted(e.span for each in found if each.kind in _WHOLE for e in each.edits if len(e.span)))
+    yield from (each for each in found if each.kind in _WHOLE or not within(each.span.start, whole))
+
+
+def _found(source: Cpp, project: Project) -> Iterator[Finding]:
     if b"warpSize" not in source.text and source.words.isdisjoint(_ASKS):
         return
     need, header = include(source, project, "warp.h")
@@ -168,7 +180,8 @@ def _attributes(source: Cpp, both: bool, helper: _Helper) -> Iterator[Finding]:
         if source.directive(span.start) != source.directive(span.end - 1):
             continue  # A directive ends in it: no call.
         address = _ADDRESS.fullmatch(match["place"])
-        answer = (address["variable"] if address else b"*(" + match["place"] + b")") + b" = hipport::warp_size"
+        place = _SIZE.sub(b"hipport::warp_size", address["variable"] if address else b"*(" + match["place"] + b")")
+        answer = place + b" = hipport::warp_size"
         if not (
             _STATEMENT_BEFORE.search(code[max(0, span.start - 200) : span.start])
             and _STATEMENT_AFTER.match(code, span.end)

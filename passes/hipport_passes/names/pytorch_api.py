@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -55,6 +56,9 @@ _TO_TYPE = re.compile(
     rb"(?:(?:at|torch)\s*::\s*(?:CPU|CUDA)\s*\(|[\w.:\[\]>-]+?\s*(?:\.|->)\s*type\s*\(\s*\)\s*\))"
 )
 _IS_VARIABLE = re.compile(rb"\s*\.\s*is_variable\s*\(\s*(?:true|false)\s*\)")
+_LAST = re.compile(rb"\w+")
+# Folders of headers that include each other, and what PyTorch's own converter makes of them.
+_OF_CUDA = (b"c10/cuda", b"ATen/cuda", b"c10/hip", b"ATen/hip")
 _TH = re.compile(rb"TH[A-Z]\w*")
 
 
@@ -98,6 +102,8 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     yield from _functions(source)
     if any(_TH.match(word) or word.startswith(b"AT_") for word in source.words):
         yield from _names(source, project)
+    else:
+        yield from _lost(source, project, frozenset())
 
 
 def _in_c(source: Cpp) -> Iterator[Finding]:
@@ -200,7 +206,7 @@ def _macros(source: Cpp) -> frozenset[tuple[bytes, int]]:
         for call in re.finditer(_DISPATCH.pattern + rb"\s*\(", body):
             opening = match.end() + call.end() - 1
             # The list of types that some of these begin with has no parameter in it.
-            given += [source[each].strip(b"() \t") for each in (source.arguments(opening) or ())[:4]]
+            given += [source[each].strip(b"() \t\r\n") for each in (source.arguments(opening) or ())[:4]]
         if b"scalar_type" in body and b"switch" in body:
             given += _GIVEN.findall(body)
         for each in given:
@@ -279,6 +285,7 @@ def _names(source: Cpp, project: Project) -> Iterator[Finding]:
         else:
             message += "; how it is used here is not understood"
             yield Finding(span, "gone", message, certainty=Certainty.MANUAL)
+    yield from _lost(source, project, {known.names[name].header for _, name in uses})
     taken = [edit.span for edits in edited.values() for edit in edits]
     states = list(_states(source, taken))
     for state in states:
@@ -295,6 +302,34 @@ def _names(source: Cpp, project: Project) -> Iterator[Finding]:
         if why is not None:
             told.add(name)
             yield Finding(span, "unsupported", f"{name.decode()}: {why}", certainty=Certainty.MANUAL)
+
+
+def _lost(source: Cpp, project: Project, put: AbstractSet[str]) -> Iterator[Finding]:
+    """Include again what declares names that this pass writes, where a merge has taken it; but for what is `put`."""
+    rows = {row.becomes: row.header for row in table().names.values() if row.header and row.header not in put}
+    rows = {name: header for name, header in rows.items() if _LAST.findall(name.encode())[-1] in source.words}
+    included = project.together(source, _included) if rows else frozenset()
+    at = line_of(source, PYTORCH)
+    told: set[str] = set()
+    for name, header in rows.items():
+        # Another header of the folder may include it.
+        folder = header.rpartition("/")[0].encode()
+        near = _OF_CUDA if folder in _OF_CUDA else (header.encode(),)
+        if header in told or any(path.startswith(each) for path in included for each in near):
+            continue
+        for match in re.finditer(rb"(?<![\w:])(?:::\s*)?" + re.escape(name.encode()) + rb"\b\s*\(", source.code):
+            if source.ported(match.start()) or source.directive(match.start()) is not None:
+                continue
+            told.add(header)
+            message = f"{name} is declared in {header}, which nothing includes: included here"
+            line = f"#include <{header}>".encode() + source.newline
+            span = Span(match.start(), match.end() - 1)
+            yield Finding(span, "header", message, (Edit(Span(at, at), line, on_top=True),))
+            break
+
+
+def _included(source: Cpp) -> frozenset[bytes]:
+    return frozenset(each.path.encode("utf-8", "surrogateescape") for each in source.includes)
 
 
 def _counts(source: Cpp, span: Span) -> bool:

@@ -9,6 +9,7 @@ from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp
+from hipport_passes.device.lost_code import chosen_by_capability
 
 DEFINE = re.compile(rb"#[ \t]*define[ \t]+(\w+)")
 ON_DEVICE = b"__HIP_DEVICE_COMPILE__"
@@ -67,6 +68,8 @@ def compared_release(source: Cpp, project: Project, span: Span, name: bytes) -> 
     where = "hipcc's device code" if name == b"__CUDA_ARCH__" else "hipcc"
     if sign is None or number + (sign in (b">", b"<=")) > OLDEST[name]:
         message = f"{written}: {name.decode()} is not defined on AMD; decide what AMD has to do there"
+        if directive is not None:
+            message += chosen_by_capability(source, project, directive)
         return Finding(span, "compared", message, certainty=Certainty.MANUAL)
     oldest = "NVIDIA GPU since compute capability 5.0" if name == b"__CUDA_ARCH__" else "CUDA since 11.0"
     holds = b">" in sign

@@ -48,10 +48,8 @@ _OF_DEVICES = frozenset(b"__device__ __constant__ threadIdx blockIdx blockDim gr
 _WITHIN = re.compile(rb"\s*::")
 _USED = re.compile(rb"\b(?:using\s+namespace|namespace\s+\w+\s*=)\s*(?:::\s*)?$")
 # `namespace cutlass::mine {`
-_OPENED = re.compile(rb"(?<!using\s)\bnamespace\s+$")
-_DECLARES = re.compile(
-    rb"(?<!using\s)\bnamespace\s+(\w+)\s*(?:::\s*\w+\s*)*[{=]|\b(?:class|struct|enum|union)\s+(\w+)\s*[{:;]"
-)
+_OPENED = re.compile(rb"(?:\b(?P<using>using)\s+)?\bnamespace\s+$")
+_DECLARES = re.compile(rb"\bnamespace\s+(\w+)\s*(?:::\s*\w+\s*)*[{=]|\b(?:class|struct|enum|union)\s+(\w+)\s*[{:;]")
 _CONDITION = re.compile(rb"#[ \t]*(?:if|ifdef|ifndef|elif|undef|error|include|pragma)\b")
 
 
@@ -184,8 +182,14 @@ def _in_spaces(source: Cpp) -> tuple[tuple[Span, bytes], ...]:
         if (_WITHIN.match(source.code, span.end) or _USED.search(source.code, max(0, span.start - 60), span.start))
         and not member_or_qualified(source.code, span.start)
         and not source.ported(span.start)
-        and not _OPENED.search(source.code, max(0, span.start - 60), span.start)
+        and not _opens(source, span)
     )
+
+
+def _opens(source: Cpp, name: Span) -> bool:
+    """Say whether a namespace is opened by its name there, and not used."""
+    opened = _OPENED.search(source.code, max(0, name.start - 60), name.start)
+    return opened is not None and opened["using"] is None
 
 
 def _first_space(component: Component) -> Mapping[bytes, PurePath]:

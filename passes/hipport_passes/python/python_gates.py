@@ -22,10 +22,9 @@ from hipport.core.tables import load
 from hipport.engine.pipeline import Pass
 from hipport.program.dividing import near
 from hipport.program.project import Project
-from hipport.syntax.cpp import Cpp
 from hipport.syntax.python import Misplaced, Python
 from hipport_passes.build_files import nvidia_tools
-from hipport_passes.device.lost_code import lost
+from hipport_passes.device.lost_code import of_project
 
 #: What the names of NVIDIA's GPUs have in them.
 PRODUCT = re.compile(
@@ -204,9 +203,9 @@ def _capability_functions(project: Project) -> dict[tuple[str, str], str]:
 def _missing_code(project: Project) -> dict[tuple[int, int], str]:
     """Return, by the capability that it takes, where functions have no code on AMD."""
     found: dict[tuple[int, int], list[str]] = {}
-    for source in project.sources:
-        for each in source.fact(lost) if isinstance(source, Cpp) else ():
-            found.setdefault(each.capability, []).append(str(each))
+    for each in project.fact(of_project):
+        if str(each) not in found.setdefault(each.capability, []):
+            found[each.capability].append(str(each))
     return {
         capability: ", ".join(places[:3]) + (f" and {len(places) - 3} more" if len(places) > 3 else "")
         for capability, places in found.items()

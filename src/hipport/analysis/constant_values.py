@@ -11,10 +11,14 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 from hipport.program.project import Component, Project
 from hipport.syntax.cpp import Cpp, word_before
 from hipport.syntax.declarations import heads, namespaces
+
+if TYPE_CHECKING:
+    from hipport.analysis.functions import Function
 
 _MACRO = re.compile(rb"#[ \t]*define[ \t]+([A-Za-z_]\w*)[ \t]+([^\r\n\\]+)(?=[\r\n]|\Z)")
 _CONSTANT = re.compile(
@@ -47,6 +51,9 @@ WORKED_OUT: dict[bytes, Callable[[int, int], int]] = {
     b"/": operator.floordiv,
     b"%": operator.mod,
 }
+_NAME = re.compile(rb"(?<![\w:])[A-Za-z_]\w*(?!\s*::)")
+# In front of a variable that stays what it is.
+_STAYS = re.compile(rb"\bconst(?:expr)?\b[^;{}]*\Z")
 #: Bytes of types of C++, and of CUDA and HIP, on 64-bit Linux.
 _SIZES = {
     b"bool": 1,
@@ -104,6 +111,23 @@ def value_in(component: Component, text: bytes) -> int | None:
         return _Expression(text, component.fact(_table), 0).value()
     except (IndexError, ValueError, ZeroDivisionError, RecursionError):
         return None
+
+
+def hidden(function: Function | None, text: bytes, at: int) -> bool:
+    """Say whether a name in `text`, at a place of a function, is a variable or parameter of it, and no constant.
+
+    One that is `const` there is among the constants itself.
+    """
+    if function is None:
+        return False
+    for name in _NAME.findall(text):
+        variable = function.locals.named(name, at)
+        if variable is None:
+            continue
+        line = function.source.code[max(function.body.start_byte, variable.start - 80) : variable.start]
+        if not _STAYS.search(line) or variable.start < function.body.start_byte:
+            return True
+    return False
 
 
 def members(component: Component, name: bytes) -> frozenset[int]:

@@ -202,7 +202,7 @@ def loops_around(function: Function, node: Node, macros: AbstractSet[bytes]) -> 
         if outer.type in LOOPS:
             condition = outer.child_by_field_name("condition")
             # `do … while (0)` is no loop.
-            if condition is None or function.text(condition).strip(b"() ") not in (b"0", b"false"):
+            if condition is None or function.text(condition).strip(b"() \t\r\n") not in (b"0", b"false"):
                 yield outer
 
 

@@ -50,7 +50,7 @@ _VALUE_TYPE = re.compile(
 _PACK = re.compile(rb"\.\.\.\s*\w*\s*\)")
 _BRANCHES = frozenset(("if_statement", "else_clause"))
 #: What the preprocessor leaves one side of.
-_CONDITIONALS = frozenset(("preproc_if", "preproc_ifdef", "preproc_elif", "preproc_elifdef"))
+CONDITIONALS = frozenset(("preproc_if", "preproc_ifdef", "preproc_elif", "preproc_elifdef"))
 _GOES_ON = frozenset(("continue_statement",))
 _LEAVES = frozenset(("return_statement", "break_statement", "continue_statement"))
 _SHARED = re.compile(rb"\s*(?:(?:static|volatile|extern)\s+)*__shared__(?:\s+(?:static|volatile|extern))*\s*")
@@ -588,7 +588,7 @@ def exclusive(one: Node, other: Node) -> bool:
     inner = one
     while outer is not None and not contains(outer, other):
         inner, outer = outer, outer.parent
-    if outer is not None and outer.type in _CONDITIONALS:
+    if outer is not None and outer.type in CONDITIONALS:
         alternative = outer.child_by_field_name("alternative")
         return alternative is not None and contains(alternative, one) != contains(alternative, other)
     if outer is None or outer.type != "if_statement":

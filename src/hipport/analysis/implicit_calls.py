@@ -13,8 +13,9 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from hipport.analysis.functions import Function, is_method, nodes, operator_of
+from hipport.analysis.functions import CONDITIONALS, Function, is_method, nodes, operator_of
 from hipport.syntax.cpp import Cpp
+from hipport.syntax.declarators import types_behind
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -96,14 +97,23 @@ def members(source: Cpp) -> tuple[Member, ...]:
             for child in node.named_children
             if child.type == "base_class_clause"
         ]
-        for part in body.named_children if body is not None else ():
+        for part in _parts(body) if body is not None else ():
             kinds = {each.type for each in part.children_by_field_name("declarator")}
             if part.type != "field_declaration" or not kinds.isdisjoint(_NO_MEMBERS):
                 continue
             # Not the member's name, which may be a function's.
-            parts = (part.child_by_field_name("type"), part.child_by_field_name("default_value"))
+            parts = (part.child_by_field_name("type"), *part.children_by_field_name("default_value"))
             found += [Member(text, each.start_byte, each.end_byte) for each in parts if each is not None]
     return tuple(found)
+
+
+def _parts(body: Node) -> Iterator[Node]:
+    """Yield what a class has in it, behind conditions of the preprocessor too."""
+    for part in body.named_children:
+        if part.type in CONDITIONALS or part.type == "preproc_else":
+            yield from _parts(part)
+        else:
+            yield part
 
 
 def aliases(source: Cpp) -> tuple[Member, ...]:
@@ -235,7 +245,9 @@ def _declared_with(function: Function, name: bytes) -> frozenset[bytes]:
     if key not in known:
         code = function.source.code[function.node.start_byte : function.body.end_byte]
         declared = re.compile(_DECLARED % re.escape(name))
-        known[key] = frozenset({match[1] for match in declared.finditer(code)} - _NO_TYPES)
+        words = {match[1] for match in declared.finditer(code)}
+        words |= {_WORD.findall(kind)[-1] for kind, _ in types_behind(code, name)}
+        known[key] = frozenset(words - _NO_TYPES)
     return known[key]
 
 

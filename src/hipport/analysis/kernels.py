@@ -557,7 +557,7 @@ class Kernels(Facts):
         if number:
             digits = number[1]
             return int(digits, 16 if digits[:2].lower() == b"0x" else 10)
-        named = _NAMED.fullmatch(text.strip(b"() "))
+        named = _NAMED.fullmatch(text.strip(b"() \t\r\n"))
         if named is None:
             return None
         name = named[1]

@@ -4,9 +4,10 @@
     mentions = component.fact(Mentions)
     mentions.reached(definition)  # all that it uses, directly or through others, itself first
 
-By names: a function is used where its name is called, launched or passed on; a macro, a constant and an alias of a type
-or a namespace are used where they are named. All definitions of one name count. Constructors, destructors and operators
-are used where their class is named: `Lane lane;` calls one without its name.
+By names: a function is used where its name is called, launched, or given on; a macro, a constant and another name for a
+type or a namespace are used where they are said. Of several definitions of one name all are meant. Constructors,
+destructors, operators, members, and what these are given where they are declared, are used where their class is said:
+`Lane lane;` calls one without its name.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from hipport.analysis.functions import DEFINE, Function, functions, is_method
+from hipport.analysis.implicit_calls import aliases, defaults, members
 from hipport.core.edits import Span
 from hipport.syntax.cpp import Cpp, within
 from hipport.syntax.vocabulary import places_of, words_of
@@ -285,3 +287,6 @@ def _found(source: Cpp) -> Iterator[Definition]:
             continue
         names = (match["name"],) if match["name"] else tuple(re.findall(rb"(\w+)\s*(?:=[^,]*)?(?:,|$)", match["names"]))
         yield Definition(source, Span(*match.span()), names)
+    for member in (*members(source), *aliases(source), *defaults(source)):
+        if not within(member.start, source.cuda_only):
+            yield Definition(source, Span(member.start, member.end), (member.name,))

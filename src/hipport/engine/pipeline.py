@@ -67,6 +67,8 @@ class Pass(Generic[L]):
     group: Group | None = None
     #: Whether it looks at what a program has for HIP already, too: to report, and never to change.
     at_backends: bool = False
+    #: Files of one program that say this are seen together, though no include connects them.
+    together: re.Pattern[bytes] | None = None
 
     @cached_property
     def name(self) -> str:
@@ -139,7 +141,8 @@ def run(
         # The files that parts are made of are another project's, which forgets with them what it knows of them.
         if of_cpp:
             asked = concerning(project)
-            parts, shared = apart(asked, jobs), fused(asked)
+            seen = tuple(each.together for each in steps if each.together is not None)
+            parts, shared = apart(asked, jobs, seen), fused(asked)
         else:
             parts, shared = among(project, jobs, partial(_concerns_any, steps)), []
         results = _worked_through(

@@ -197,7 +197,7 @@ def _waits(source: Cpp, component: Component) -> Iterator[_Loop]:
 
 def _is_wait(loop: _Loop, looks: re.Pattern[bytes]) -> bool:
     condition, body = loop.condition, loop.body
-    if condition.strip(b" ()") in (b"0", b"false"):
+    if condition.strip(b" ()\t\r\n") in (b"0", b"false"):
         return False  # a macro's body
     if looks.search(condition):
         return True

@@ -40,10 +40,11 @@ class Part:
     view: bool = False
 
 
-def apart(project: Project, jobs: int) -> list[Part]:
+def apart(project: Project, jobs: int, together: Sequence[re.Pattern[bytes]] = ()) -> list[Part]:
     """Divide the C++ files by their programs, and for several jobs into parts of about the same size.
 
-    Files that include each other stay together. A part has the scripts and the Python of its programs.
+    Files that include each other stay together, and so do those of a program that say one thing of `together`. A part
+    has the scripts and the Python of its programs.
     """
     scopes = project.fact(_Scopes)
     groups: dict[frozenset[str], list[list[Source]]] = {}
@@ -51,6 +52,8 @@ def apart(project: Project, jobs: int) -> list[Part]:
         groups.setdefault(scopes.of(files), []).append(files)
     parts = []
     for programs, clusters in groups.items():
+        for pattern in together if jobs > 1 else ():
+            clusters = _joined(clusters, pattern)
         others = scopes.scripts(programs)
         # More parts than processes, for a process that is done early to take another.
         for files in shared(clusters, lambda source: len(source.text), 4 * jobs if jobs > 1 else 1):
@@ -58,6 +61,18 @@ def apart(project: Project, jobs: int) -> list[Part]:
     if len(parts) < 2 and (not parts or len(parts[0].project.sources) == len(project.sources)):
         return [Part(project)]
     return sorted(parts, key=lambda part: -sum(len(source.text) for source in part.project.sources))
+
+
+def _joined(clusters: list[list[Source]], pattern: re.Pattern[bytes]) -> list[list[Source]]:
+    """Return groups of files with those in one of which some file says something."""
+    says: list[Source] = []
+    others = []
+    for files in clusters:
+        if any(pattern.search(each.text) for each in files):
+            says += files
+        else:
+            others.append(files)
+    return [*others, says] if says else others
 
 
 def concerning(project: Project) -> Project:

@@ -27,6 +27,8 @@ BRACKETS = {b"(": b")", b"[": b"]", b"{": b"}"}
 BRACKET = re.compile(rb"[()\[\]{}]")
 _LINE = rb"[^\\\r\n]*(?:(?:%s|\\)[^\\\r\n]*)*" % SPLICE
 _REST_OF_LINE = re.compile(_LINE)
+_SPLICED_THERE = re.compile(SPLICE)
+_BLANKS = (b" ", b"\t", b"\f", b"\v")
 DIRECTIVE = re.compile(rb"\#" + _LINE)
 
 
@@ -123,8 +125,19 @@ class CppText(Lexed):
             while (i := bisect_right(long, end, key=lambda span: span.start) - 1) >= 0 and end < long[i].end:
                 rest = _REST_OF_LINE.match(code, long[i].end)
                 end = rest.end() if rest else long[i].end
+            # What is spliced within a string: code has blanks for that.
+            while (spliced := _SPLICED_THERE.match(self.text, self._last_of_line(end))) is not None:
+                rest = _REST_OF_LINE.match(code, spliced.end())
+                end = rest.end() if rest else spliced.end()
             found.append(Span(start, end))
         return tuple(found)
+
+    def _last_of_line(self, end: int) -> int:
+        """Return where the blanks begin that a line ends with, or the backslash in front of those."""
+        last = end
+        while self.text[last - 1 : last] in _BLANKS:
+            last -= 1
+        return last - (self.text[last - 1 : last] == b"\\")
 
     def directive(self, offset: int) -> Span | None:
         """Return the directive that `offset` is in, or None."""

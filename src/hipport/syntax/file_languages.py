@@ -30,7 +30,10 @@ HEADERS = frozenset(".cuh .h .hh .hpp .hxx .h++ .inl .inc .ipp .tpp .tcc .txx".s
 # mark of a port does not, nor a guard that it stands behind, nor what stands for PTX, which other C++ may have.
 # Generous on purpose: C++ that is taken for CUDA is parsed by a grammar that knows more.
 _GUARD = rb"__\)?(?: && !defined\(__HIP_PLATFORM_AMD__\))? /\* hipport|_PLATFORM_AMD__\) /\* hipport"
-_CUDA_WORDS = (b"cuda", b"CUDA", b"ROCM", b"_TYPES_H__", b"_DESCRIPTOR_H__")
+_CUDA_WORDS = (
+    *(b"cuda", b"CUDA", b"ROCM", b"_TYPES_H__", b"_DESCRIPTOR_H__", b"_FUNCTIONS_H__", b"_INTRINSICS_H__"),
+    *(b"_PARAMETERS_H__", b"HOST_DEFINES_H__", b"HOST_CONFIG_H__"),
+)
 # One by one, and each with the letters first that it begins with: so they are searched for ten times as fast.
 _CUDA = tuple(
     map(

@@ -37,9 +37,9 @@ _APART = frozenset((b" ", b"\t", b"\n", b"\r", b"\f", b"\v", b"*", b"&"))
 _DEFINED = re.compile(rb"[ \t]+\S")
 # A macro in front of the type of what is declared: `SHARED int n;`. Only macros look like this, apart from types.
 _BEFORE_TYPE = re.compile(
-    rb"\b(?P<macro>[A-Z][A-Z0-9_]+)[ \t]+(?:(?:const|volatile|unsigned|signed|static)[ \t]+)*"
-    rb"(?!(?:const|volatile|static|__\w+)\b)[A-Za-z_][\w:]*(?:<[^;<>(){}]*>)?(?:[ \t]+|[ \t]*[*&]+[ \t]*)[A-Za-z_]\w*"
-    rb"[ \t]*[;=,\[]"
+    rb"\b(?P<macro>[A-Z][A-Z0-9_]+)\s+(?:(?:const|volatile|unsigned|signed|static)\s+)*"
+    rb"(?!(?:const|volatile|static|__\w+)\b)[A-Za-z_][\w:]*(?:<[^;<>(){}]*>)?(?:\s+|\s*[*&]+\s*)[A-Za-z_]\w*"
+    rb"\s*[;=,\[]"
 )
 _ALONE = re.compile(rb"\r(?!\n)")
 _LINE_END = re.compile(rb"\r\n|\n|\r")

@@ -106,7 +106,7 @@ def _same_branches(source: Cpp, project: Project, group: tuple[Conditional, ...]
     full = {name for name, is_full in constants if is_full} - {name for name, is_full in constants if not is_full}
 
     def unmasked(call: re.Match[bytes]) -> bytes:
-        mask = call[2].replace(b" ", b"")
+        mask = b"".join(call[2].split())
         return b"hipport :: " + call[1] + b" ( " if _FULL.fullmatch(mask) or mask.strip(b"()") in full else call[0]
 
     branches = set()

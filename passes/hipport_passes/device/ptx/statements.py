@@ -268,7 +268,7 @@ def _string_macros(source: Cpp) -> frozenset[tuple[bytes, bytes]]:
     found = set()
     for span in source.directives:
         match = _STRING_MACRO.match(source.code, span.start, span.end)
-        if match is not None and match[2].lstrip(b" (").startswith((b'"', b"R")):
+        if match is not None and match[2].lstrip(b" (\t\r\n").startswith((b'"', b"R")):
             value = source.trimmed(Span(*match.span(2)))
             while source.code[value.start : value.start + 1] == b"(" and source.closing(value.start) == value.end - 1:
                 value = source.trimmed(Span(value.start + 1, value.end - 1))

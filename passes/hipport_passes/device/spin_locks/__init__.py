@@ -133,7 +133,7 @@ def _of_macros(source: Cpp, kernels: Kernels, project: Project) -> Iterator[Find
             given = [source.code[each.start : each.end] for each in source.arguments(call.end() - 1) or ()]
             wanted = given[1:] if len(given) == (3 if call[1] == b"atomicCAS" else 2) else []
             # What is compared with a value that was loaded is an update; what puts a 0 there gives a lock back.
-            if not wanted or not all(map(_FIXED.fullmatch, wanted)) or ZERO.fullmatch(wanted[-1].strip(b" ()")):
+            if not wanted or not all(map(_FIXED.fullmatch, wanted)) or ZERO.fullmatch(wanted[-1].strip(b" ()\t\r\n")):
                 continue
             if _used_by_many(define[1], source, kernels, project):
                 yield Finding(

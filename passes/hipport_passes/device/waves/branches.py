@@ -17,7 +17,7 @@ number for AMD, too.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -217,13 +217,25 @@ def _replaced(source: Cpp, function: Function) -> Iterator[_Number]:
 
 
 def _differences(source: Cpp, hip: Span, cuda: list[Span]) -> Iterator[_Number]:
-    """Yield the numbers of lines that are in both branches but for them."""
+    """Yield the numbers of lines, or of statements on any lines, that are in both branches but for them."""
+    told: set[Span] = set()
+    for parts in (_lines, _statements):
+        for number in _differing(source, hip, cuda, parts):
+            if number.span not in told:
+                told.add(number.span)
+                yield number
+
+
+_Parts = Callable[[Cpp, Span], Iterator[tuple[Span, list[re.Match[bytes]]]]]
+
+
+def _differing(source: Cpp, hip: Span, cuda: list[Span], parts: _Parts) -> Iterator[_Number]:
     lines: dict[tuple[bytes, ...], list[list[re.Match[bytes]]]] = {}
     for span in cuda:
-        for _, tokens in _lines(source, span):
+        for _, tokens in parts(source, span):
             lines.setdefault(_key(tokens), []).append(tokens)
     found: list[tuple[_Number, tuple[bytes, bytes]]] = []
-    for line, tokens in _lines(source, hip):
+    for line, tokens in parts(source, hip):
         others = lines.get(_key(tokens), ())
         if any([each.group() for each in tokens] == [each.group() for each in other] for other in others):
             continue
@@ -250,6 +262,23 @@ def _lines(source: Cpp, span: Span) -> Iterator[tuple[Span, list[re.Match[bytes]
         if tokens:
             yield Span(start, start + len(text)), tokens
         start += len(text)
+
+
+def _statements(source: Cpp, span: Span) -> Iterator[tuple[Span, list[re.Match[bytes]]]]:
+    """Yield the statements in a stretch, up to what ends or opens one, and the tokens of each."""
+    tokens: list[re.Match[bytes]] = []
+    depth = 0
+    for each in _TOKEN.finditer(source.code, span.start, span.end):
+        if source.directive(each.start()) is not None:
+            continue
+        tokens.append(each)
+        sign = each.group()
+        depth = max(0, depth + (sign == b"(") - (sign == b")"))
+        if sign in (b"{", b"}") or (sign == b";" and not depth):
+            yield Span(tokens[0].start(), each.end()), tokens
+            tokens, depth = [], 0
+    if tokens:
+        yield Span(tokens[0].start(), tokens[-1].end()), tokens
 
 
 def _key(tokens: list[re.Match[bytes]]) -> tuple[bytes, ...]:

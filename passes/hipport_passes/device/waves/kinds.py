@@ -32,7 +32,7 @@ _MASKED = re.compile(rb"__\w+_sync")
 # Lanes by HIP's own functions, bits of 64, and sizes by name.
 _64_LANES = re.compile(
     rb"\b__(?:lane_id|(?:popc|ffs|clz|brev)ll)\s*\(|\b__builtin_amdgcn_(?:mbcnt_hi|ballot_w64)\b|"
-    rb"\b\w*(?i:warp|wave|lane)\w*[ \t]*(?:=|\{)?[ \t]*64\b"
+    rb"\b\w*(?i:warp|wave|lane)\w*\s*(?:=|\{)?\s*64\b"
 )
 _NARROW = re.compile(rb"\s*(?:0[xX][fF]{1,8}[uU]?|~\s*0[uU]?|-1|\(\s*unsigned\s*\)\s*-1|UINT_MAX)\s*")
 

@@ -244,6 +244,9 @@ def _of_32(definition: Definition, component: Component, match: re.Match[bytes])
         name = less[1] if less is not None else match["size"]
         if match.re is _BY_VARIABLE and not _is_thread(definition, match.start()):
             return False
+        said = match["size"] or match["mask"] or (match.re is COUNTED and match["shift"]) or b""
+        if constant_values.hidden(definition.function, said, match.start()):
+            return name is not None and _is_default(definition, name)
         if (match["size"] or match["mask"] or less) and counted(component, match) == _LANES:
             return True
         if name is not None:

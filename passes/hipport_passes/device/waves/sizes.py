@@ -29,7 +29,7 @@ _INTRINSIC = re.compile(rb"\b(?:" + MASKED.pattern + rb")\b|\bhipport::\w+_sync\
 _SIZE = re.compile(rb"(?:0x40|64|32)[uU]?|warpSize|__AMDGCN_WAVEFRONT_SIZE(?:__)?|C10_WARP_SIZE")
 _VALUE = (
     rb"(?P<value>(?:0x40|64|32)[uU]?|(?:::)?warpSize|__AMDGCN_WAVEFRONT_SIZE(?:__)?|C10_WARP_SIZE)\b"
-    rb"(?![ \t]*[-+*/<>\w])"
+    rb"(?!\s*[-+*/<>])(?![ \t]*\w)"
 )
 _SIZED = tuple(
     re.compile(pattern + _VALUE)

@@ -169,7 +169,7 @@ class Masks(Flow):
         return False
 
     def number(self, function: Function, node: Node) -> int | None:
-        text = function.text(node).strip(b"() ")
+        text = function.text(node).strip(b"() \t\r\n")
         if text.startswith(b"~"):
             inner = constant_values.value(function.source, self.project, text[1:].strip())
             return None if inner is None else ~inner

@@ -94,7 +94,13 @@ class _Conditions:
                     return self._chooses(node, *least)
         if isinstance(node, cst.Subscript | cst.Call) and (found := self._looked_up(node)) is not None:
             return found
-        if isinstance(node, cst.Comparison) and program.runs(node).both and reader.is_lost(node):
+        if isinstance(node, cst.Call) and program.runs(node).both and (called := reader.handed_on(node)):
+            message = (
+                f"a compute capability is given to {called}, where it could not be followed; on ROCm it is a gfx "
+                "number, as (9, 4) or (11, 0): see what is done with it there, and ask for torch.version.hip"
+            )
+            return finding(program, node, "not_followed", message)
+        if isinstance(node, cst.Comparison | cst.Call) and program.runs(node).both and reader.is_lost(node):
             message = (
                 "this asks for a compute capability whose origin could not be followed; on ROCm one is a gfx number, "
                 "as (9, 4) or (11, 0): see what it is there, and ask for torch.version.hip"

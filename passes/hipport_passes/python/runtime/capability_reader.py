@@ -3,10 +3,9 @@
 
 from __future__ import annotations
 
-import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import libcst as cst
 
@@ -23,6 +22,7 @@ from hipport_passes.python.runtime.capability_values import (
     matches,
     value_of,
 )
+from hipport_passes.python.runtime.comparisons import SIGNS, Compared, Sign, compared
 from hipport_passes.python.runtime.elsewhere import Known
 from hipport_passes.python.runtime.origins import EACH, origins
 from hipport_passes.python.runtime.program import Program
@@ -39,18 +39,6 @@ _NVIDIA: tuple[tuple[Capability, str], ...] = (
     ((12, 0), "Blackwell"),
 )
 
-_OPERATORS: dict[type[cst.BaseCompOp], Callable[[Any, Any], bool]] = {
-    cst.GreaterThanEqual: operator.ge,
-    cst.GreaterThan: operator.gt,
-    cst.LessThanEqual: operator.le,
-    cst.LessThan: operator.lt,
-    cst.Equal: operator.eq,
-    cst.Is: operator.eq,
-    cst.NotEqual: operator.ne,
-    cst.IsNot: operator.ne,
-    cst.In: lambda value, among: value in among,
-    cst.NotIn: lambda value, among: value not in among,
-}
 #: What programs call a capability, or a number or text that is made of one.
 _CAPABILITY = re.compile(
     r"(?i)_*(?:get_)?(?:\w+_)?(?:(?:compute_?|device_?|cuda_?|gpu_?)?capabilit(?:y|ies)|compute_cap|cuda_?cc"
@@ -61,6 +49,14 @@ _NAMED_SM = re.compile(r"(?:sm|compute)_?(?:9|1[0-2])\d[af]?")
 _OF_HOPPER = re.compile(r"\((?:9|1[0-2]), \d\)|(?:9|1[0-2])\d0?|(?:9|1[0-2])(?:\.\d)?")
 # Where a number comes from that is no GPU's.
 _OF_PROGRAM = re.compile(r"\benviron\b|\bgetenv\b|\bargs?\.|version")
+# Functions that decide nothing by what they are given.
+_HARMLESS = re.compile(
+    r"(?i)_*(?:print\w*|log\w*|info|debug|warn\w*|error|exception|format|append|add|set\w*|divmod|int|round|range|str"
+    r"|zfill|pow|isinstance|\w*Error|partial|namedtuple|dict|get\w*|setdefault|assert\w*)"
+)
+# What makes of "9.0" what compares by its parts.
+_RELEASE = re.compile(r"(?:\w+\.)*(?:(?:Loose|Strict)?Version|version\.parse|parse_version|parse)")
+_HOPPER: Capability = (9, 0)
 _NAMING = (cst.Equal, cst.Is, cst.In)
 _NOT_NAMING = (cst.NotEqual, cst.IsNot, cst.NotIn)
 
@@ -73,6 +69,24 @@ class Elsewhere(NamedTuple):
 
     kinds: Mapping[tuple[str, str], str]
     constants: Known
+
+
+def _is_of_hopper(kind: str, value: object) -> bool:
+    """Say whether a constant is what a capability of that kind is on Hopper or later, or has such a one in it."""
+    if isinstance(value, tuple) and not (kind in ("pair", "release") and _is_pair(value)):
+        return any(_is_of_hopper(kind, each) for each in value)
+    first, last = value_of(kind, _HOPPER), value_of(kind, GENERATIONS[-1])
+    if isinstance(first, str):
+        return value in {value_of(kind, each) for each in GENERATIONS if each >= _HOPPER}
+    try:
+        return bool(first <= value <= last)  # type: ignore[operator]
+    except TypeError:
+        return False
+
+
+def _release(text: object) -> Capability | None:
+    match = re.fullmatch(r"(\d+)(?:\.(\d+))?(?:\.0)*", text) if isinstance(text, str) else None
+    return (int(match[1]), int(match[2] or 0)) if match is not None else None
 
 
 def _is_pair(values: tuple[object, ...]) -> bool:
@@ -88,6 +102,7 @@ class Reader:
         self.constants = known.constants
         self.origins = program.source.fact(origins)
         self._known: dict[cst.CSTNode, str | None] = {}
+        self._compared: dict[cst.CSTNode, Compared | None] = {}
 
     def kind(self, node: cst.CSTNode, depth: int = 0) -> str | None:
         """Return how `node` is made of a capability: a key of `KINDS`, or `properties`, `minor`, `times 10` …"""
@@ -104,6 +119,10 @@ class Reader:
                 part := self.program.text(name)
             ) in ("major", "minor") and self.kind(of, depth) == "properties":
                 return part
+            case cst.Call(
+                func=cst.Attribute(attr=cst.Name("getitem")), args=[cst.Arg(of), cst.Arg(cst.Integer(index))]
+            ):
+                return self._part(self.kind(of, depth), int(index, 0))
             case cst.Call():
                 return self._kind_of_call(node, depth)
             case cst.Attribute(value=value, attr=cst.Name("major" | "minor" as part)):
@@ -185,6 +204,8 @@ class Reader:
                 return "decimal" if kind == "dotted" else kind if kind in ("major", "minor") else None
             if name in ("tuple", "torch.device") or (call.args[0].star == "*" and self._is_named_tuple(call.func)):
                 return kind if kind == "pair" else None
+            if _RELEASE.fullmatch(name) and kind == "dotted":
+                return "release"
         if len(call.args) == 2 and self._is_named_tuple(call.func):
             return "pair" if [self.kind(each.value, depth) for each in call.args] == ["major", "minor"] else None
         if isinstance(call.func, cst.Attribute) and (of := self.kind(call.func.value, depth) or "").startswith(TEXT):
@@ -247,7 +268,7 @@ class Reader:
         try:
             everywhere = {holds(each) for each in ((7, 5), (8, 0), *(each for each, _ in _NVIDIA))}
             # A GPU of AMD's that has the number of one that is named passes by accident.
-            named = isinstance(node, cst.Call) or isinstance(node.comparisons[0].operator, (*_NAMING, *_NOT_NAMING))
+            named = self._signs(node)[0] in (*_NAMING, *_NOT_NAMING)
             stopped = [holds(each) is wanted for each in AMD]
             refused = (any(stopped) if named else all(stopped)) and everywhere == {True, False}
         except TypeError:
@@ -271,9 +292,10 @@ class Reader:
 
     def _holds(self, node: cst.Comparison | cst.Call) -> Callable[[Capability], bool] | None:
         """Return what the comparison says of a capability; None where it is not about one."""
-        if isinstance(node, cst.Call):
-            return self._begins(node)
-        operands = [node.left, *(each.comparator for each in node.comparisons)]
+        of = self.compared(node)
+        if of is None:
+            return self._begins(node) if isinstance(node, cst.Call) else None
+        operands, signs = of
         kinds = [self._kind_in_comparison(each) for each in operands]
         constants = [self.constant_at(each) for each in operands]
         known = [i for i, kind in enumerate(kinds) if kind is not None]
@@ -282,21 +304,47 @@ class Reader:
         (place,) = known
         kind = kinds[place]
         assert kind is not None
-        operators = [each.operator for each in node.comparisons]
-        if any(type(each) not in _OPERATORS for each in operators):
-            return None
 
         def holds(capability: Capability) -> bool:
             values = [value_of(kind, capability) if i == place else constants[i] for i in range(len(operands))]
-            return all(_OPERATORS[type(each)](values[i], values[i + 1]) for i, each in enumerate(operators))
+            return all(SIGNS[each](values[i], values[i + 1]) for i, each in enumerate(signs))
 
         return holds
 
-    def is_lost(self, node: cst.Comparison) -> bool:
+    def compared(self, node: cst.CSTNode) -> Compared | None:
+        """Return what is compared at `node`, by signs or by a function."""
+        if node not in self._compared:
+            self._compared[node] = compared(self.program, self.origins, node)
+        return self._compared[node]
+
+    def _signs(self, node: cst.CSTNode) -> tuple[Sign, ...]:
+        of = self.compared(node)
+        return of.signs if of is not None else (cst.Equal,)
+
+    def handed_on(self, call: cst.Call) -> str:
+        """Return the function that is given a capability and a constant from Hopper on, and does with them what is not
+        seen; empty where nothing is.
+        """
+        given = [each.value for each in call.args]
+        if len(given) < 2 or self.compared(call) is not None:
+            return ""
+        name = self.program.code(call.func)
+        if _HARMLESS.fullmatch(name.rpartition(".")[2]) or self._is_followed(call.func):
+            return ""
+        kinds = {kind for each in given if (kind := self._kind_in_comparison(each)) is not None}
+        constants = [self.constant_at(each) for each in given]
+        return name if any(_is_of_hopper(kind, each) for kind in kinds for each in constants) else ""
+
+    def _is_followed(self, function: cst.BaseExpression) -> bool:
+        name = function.attr if isinstance(function, cst.Attribute) else function
+        return isinstance(name, cst.Name) and name.value in self.program.functions
+
+    def is_lost(self, node: cst.Comparison | cst.Call) -> bool:
         """Say whether a comparison reads like one with a capability from Hopper on, of which nothing else is known."""
-        if len(node.comparisons) != 1 or type(node.comparisons[0].operator) not in _OPERATORS:
+        of = self.compared(node)
+        if of is None or len(of.operands) != 2:
             return False
-        for one, other in ((node.left, node.comparisons[0].comparator), (node.comparisons[0].comparator, node.left)):
+        for one, other in (of.operands, of.operands[::-1]):
             name = one.func if isinstance(one, cst.Call) else one.value if isinstance(one, cst.Subscript) else one
             word = (
                 name.attr.value if isinstance(name, cst.Attribute) else name.value if isinstance(name, cst.Name) else ""
@@ -343,13 +391,13 @@ class Reader:
     def asked(self, node: cst.Comparison | cst.Call) -> tuple[bool, str] | None:
         """Return what the comparison should be on ROCm and which GPUs it means; None if that is what it is."""
         holds = self._holds(node)
-        operators = [each.operator for each in node.comparisons] if isinstance(node, cst.Comparison) else [cst.Equal()]
+        signs = self._signs(node)
         if holds is None:
             return None
         try:
-            if isinstance(operators[0], _NOT_NAMING):
+            if signs[0] in _NOT_NAMING:
                 neutral = True
-            elif len(operators) > 1 or isinstance(operators[0], _NAMING):
+            elif len(signs) > 1 or signs[0] in _NAMING:
                 neutral = False
             else:
                 neutral = holds(_LIKE)
@@ -397,10 +445,13 @@ class Reader:
     def constant_at(self, node: cst.BaseExpression, depth: int = 0) -> object:
         """Return the value of a constant, written there or the one that a name, an attribute or a function is."""
         value = constant(node)
+        if isinstance(node, cst.Call) and len(node.args) == 1 and _RELEASE.fullmatch(self.program.code(node.func)):
+            return _release(self.constant_at(node.args[0].value, depth + 1))
         if value is None and depth < 4 and isinstance(node, cst.Name | cst.Attribute | cst.Call | cst.Subscript):
             values = self.origins.of(node)
-            if len(values) == 1 and values[0][1] is None:
-                return self.constant_at(values[0][0], depth + 1)
+            if values and all(part is None for _, part in values):
+                constants = {self.constant_at(each, depth + 1) for each, _ in values}
+                return constants.pop() if len(constants) == 1 else None
             return None if values else elsewhere.read(self.program, node, self.constants)
         return value
 

@@ -28,7 +28,10 @@ KINDS: dict[str, Callable[[Capability], object]] = {
     "digits": lambda c: f"{c[0]}{c[1]}",
     "dotted": lambda c: f"{c[0]}.{c[1]}",
     "major text": lambda c: str(c[0]),
+    "release": lambda c: c,
 }
+# A range that goes further is one of anything.
+_MOST = 10_000
 #: How the kind of a text begins, in which {0} and {1} stand for the two parts.
 TEXT = "text "
 
@@ -65,6 +68,10 @@ def constant(node: cst.BaseExpression) -> object:
         case cst.Tuple(elements) | cst.List(elements) | cst.Set(elements):
             values = [constant(each.value) if isinstance(each, cst.Element) else None for each in elements]
             return tuple(values) if values and None not in values else None
+        case cst.Call(func=cst.Name("range"), args=[*bounds]) if len(bounds) < 3:
+            numbers = [constant(each.value) for each in bounds]
+            if all(isinstance(each, int) and abs(each) < _MOST for each in numbers):
+                return tuple(range(*(each for each in numbers if isinstance(each, int))))
     return None
 
 

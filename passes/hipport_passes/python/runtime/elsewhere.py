@@ -66,7 +66,7 @@ def read(program: Program, node: cst.CSTNode, known: Mapping[tuple[str, str], _V
     match node:
         case cst.Name(name) if (statement := program.imported(node)) is not None:
             of = program.code(statement.module) if statement.module is not None else ""
-            return known.get((of.rpartition(".")[2], _called(program, statement, name)))
+            return known.get((of.rpartition(".")[2], called(program, statement, name)))
         case cst.Attribute(value=cst.Attribute() as member, attr=cst.Name("value")):
             return read(program, member, known)
         case cst.Attribute(value=cst.Name() | cst.Attribute() as owner, attr=cst.Name(name)) if is_imported(
@@ -89,7 +89,7 @@ def owner_of(program: Program, name: cst.Name | cst.Attribute) -> str:
     """Return the last part of what a module, or a class, is called where it is: `import lib.consts as c`."""
     of = program.code(name)
     if isinstance(name, cst.Name) and (statement := program.imported(name)) is not None:
-        of = _called(program, statement, of)
+        of = called(program, statement, of)
     elif isinstance(name, cst.Name):
         for bound in program.bound(name):
             for each in bound.node.names if isinstance(bound.node, cst.Import) else ():
@@ -98,7 +98,7 @@ def owner_of(program: Program, name: cst.Name | cst.Attribute) -> str:
     return of.rpartition(".")[2]
 
 
-def _called(program: Program, statement: cst.ImportFrom, name: str) -> str:
+def called(program: Program, statement: cst.ImportFrom, name: str) -> str:
     """What is imported under a name: `from consts import MIN as LEAST`."""
     for each in statement.names if not isinstance(statement.names, cst.ImportStar) else ():
         if each.asname is not None and program.code(each.asname.name) == name:

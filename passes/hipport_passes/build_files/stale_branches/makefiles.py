@@ -1,20 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Report lines of a makefile for HIP that those for CUDA, beside them, have left behind.
-
-A port puts a line for HIP beside one that is right for nvcc alone. Upstream goes on to change the latter, and a merge
-brings that in without a conflict: `make` for HIP builds what it built before. So the lines for CUDA are ported once
-more, and the result must stand among the lines for HIP. A person knows which of the two is meant.
-"""
+"""What lines of a makefile for HIP lack that those for CUDA, beside them, have."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from hipport.core.edits import Edit, Span
-from hipport.core.finding import Certainty, Finding
-from hipport.engine.pipeline import Pass
 from hipport.program.project import Project
 from hipport.syntax.make import Line, Makefile
 from hipport_passes.build_files import makefile
@@ -34,8 +27,8 @@ class _Both:
     other: bool = False
 
 
-def find(source: Makefile, project: Project) -> Iterator[Finding]:
-    """Yield a finding per conditional in which HIP lacks what CUDA has."""
+def behind(source: Makefile, project: Project) -> Iterator[tuple[Span, Sequence[bytes]]]:
+    """Yield where lines for HIP stand, and what they lack."""
     now = _conditionals(source) if makefile.is_own(source) and not source.errors else []
     if not now:
         return
@@ -57,12 +50,7 @@ def find(source: Makefile, project: Project) -> Iterator[Finding]:
         words = (word for line in both.cuda for word in wanted.get(line.span.start, _words(source, line)))
         missing = list(dict.fromkeys(word for word in words if word not in has and _SAYS.search(word)))
         if missing:
-            named = " ".join(word.decode("utf-8", "replace") for word in missing[:4]) + " …" * bool(missing[4:])
-            message = (
-                f"{named}: the lines for CUDA now give this, and the lines for HIP do not; copy what "
-                "upstream has changed there since the port"
-            )
-            yield Finding((both.hip or both.cuda)[0].span, "behind", message, (), Certainty.MANUAL)
+            yield (both.hip or both.cuda)[0].span, missing
 
 
 def _whole(source: Makefile, line: Line) -> Span:
@@ -102,6 +90,3 @@ def _conditionals(source: Makefile) -> list[_Both]:
         else:
             inner.cuda.append(line)
     return found
-
-
-PASS = Pass(Makefile, find)

@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a CMake script says for HIP, and lacks of what its commands for CUDA are ported to by now.
+
+The script without what a port has put is ported again. What it says for HIP then has to be there: branches for
+`USE_HIP`, commands that set HIP's variables, flags in expressions for the language.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from hipport.core.edits import Edit, Span
+from hipport.program.dividing import near
+from hipport.program.project import Project
+from hipport.syntax.cmake_script import CMake, Command, Expression
+from hipport_passes.build_files import cmake
+from hipport_passes.build_files.build_scripts.cmake_trees import HELPER, PUT_HERE, is_helper
+
+_SAYS = re.compile(rb"\w")
+_USE_HIP = re.compile(rb"\$\{?USE_HIP\}?|USE_HIP")
+_OF_HIP = re.compile(rb"\$<(?:COMPILE|LINK)_LANGUAGE:HIP>")
+_CHOSEN = re.compile(rb"IF:\$<BOOL:\$\{USE_HIP\}>")
+_NOT_CHOSEN = re.compile(rb"\$<NOT:\$<BOOL:\$\{USE_HIP\}>>")
+_EITHER = re.compile(rb"\((TARGET [\w:]+) OR TARGET (?:hip|roc)::\w+\)")
+_VARIABLE = b"CMAKE_HIP_"
+_LANGUAGE = b"${HIP_OR_CUDA}"
+_SETS = frozenset(("set", "string", "list"))
+_LOOKS = frozenset(("find_package", "find_dependency"))
+
+
+class _Key(NamedTuple):
+    """Where something is said for HIP: conditions around it, the command, and what it is about."""
+
+    around: tuple[bytes, ...]
+    name: str
+    about: bytes
+
+
+def behind(source: CMake, project: Project) -> Iterator[tuple[Span, Sequence[bytes]]]:
+    """Yield where something is said for HIP, or for CUDA with nothing beside it, and what is lacking there."""
+    if b"HIP" not in source.text or source.errors or source.text.startswith(PUT_HERE):
+        return
+    scripts = (each for each in near(project, source).sources if isinstance(each, CMake))
+    if not any(
+        is_helper(each, command) for each in scripts if HELPER.encode() in each.text for command in each.commands
+    ):
+        return
+    plain = CMake(source.path, source.text)
+    edits = list(_taken_back(plain))
+    if not edits:
+        return
+    before = plain.apply(edits)
+    found = [*cmake.find(before, project.replacing({before.path: before}))]
+    if not any(each.edits for each in found):
+        return  # A person has ported it on, or it needs no port any more.
+    again = before.apply(edit for each in found for edit in each.edits)
+    there, wanted = _said(plain), _said(again)
+    # What is for both once it is ported, and stands for CUDA alone.
+    alike = {(again.origin(each.span).start, each.name) for each in again.commands if not _within(again, each)}
+    for hip, cuda in _branches(plain):
+        known = {word for each in hip for word in _words(plain, each)}
+        both = (word for each in cuda if (each.span.start, each.name) in alike for word in _words(plain, each))
+        if lacking := [word for word in dict.fromkeys(both) if word not in known and _SAYS.search(word)]:
+            yield hip[0].span, lacking
+    for key, (words, place) in wanted.items():
+        has, where = there.get(key, ({}, again.origin(place)))
+        missing = [word for word in words if word not in has and _SAYS.search(word)]
+        if missing:
+            yield Span(where.start, max(where.start, where.end)), missing
+
+
+def _taken_back(source: CMake) -> Iterator[Edit]:
+    """Yield what makes of a script what it is for CUDA alone."""
+    taken: list[Span] = []
+    for command in source.commands:
+        asked = source[command.inner].split()
+        mine = command.name == "if" and asked[:1] == [b"USE_HIP"]
+        if command.name == "if" and (mine or asked == [b"NOT", b"USE_HIP"]):
+            taken += _of_branches(source, command, mine)
+        elif is_helper(source, command) or (command.name in _SETS and _sets_hip(source, command)):
+            taken.append(_line(source, command.span))
+    spans = sorted(taken)
+    for number, span in enumerate(spans):
+        if not any(other.start <= span.start and span.end <= other.end for other in spans[:number]):
+            yield Edit(span, b"")
+    for command in source.commands:
+        if any(span.start <= command.span.start < span.end for span in spans):
+            continue
+        for expression in source.expressions(command.inner):
+            yield from _for_cuda(source, expression)
+        for match in re.finditer(re.escape(_LANGUAGE), source.code[command.inner.start : command.inner.end]):
+            start = command.inner.start + match.start()
+            yield Edit(Span(start, start + len(_LANGUAGE)), b"CUDA")
+        for match in _EITHER.finditer(source.code, command.inner.start, command.inner.end):
+            yield Edit(Span(*match.span()), match[1])
+
+
+def _of_branches(source: CMake, opening: Command, mine: bool) -> Iterator[Span]:
+    """Yield what goes of `if(USE_HIP) … else() … endif()`, or of `if(NOT USE_HIP) … endif()`."""
+    depth, parted = 0, None
+    for command in source.commands[source.commands.index(opening) :]:
+        if command.name == "if":
+            depth += 1
+        elif command.name == "endif":
+            depth -= 1
+            if not depth:
+                if mine:
+                    start = _line(source, opening.span).start
+                    yield Span(start, _line(source, (parted or command).span).end)
+                else:
+                    yield _line(source, opening.span)
+                if parted or not mine:
+                    yield _line(source, command.span)
+                return
+        elif command.name in ("else", "elseif") and depth == 1:
+            if command.name == "elseif" or parted or not mine:
+                return  # not as hipport writes it
+            parted = command
+
+
+def _sets_hip(source: CMake, command: Command) -> bool:
+    return any(source[each.span].startswith(_VARIABLE) for each in command.arguments[:2])
+
+
+def _line(source: CMake, span: Span) -> Span:
+    """Return a command with its line, where it is alone there."""
+    start = source.line_start(span.start)
+    end = source.text.find(b"\n", span.end)
+    end = len(source.text) if end < 0 else end + 1
+    alone = not source.text[start : span.start].strip() and not source.text[span.end : end].strip()
+    return Span(start, end) if alone else span
+
+
+def _for_cuda(source: CMake, expression: Expression) -> Iterator[Edit]:
+    """Yield what makes of a generator expression what it is for CUDA."""
+    head, content = source[expression.head], expression.content
+    if content is not None and _OF_HIP.fullmatch(head):
+        start = expression.span.start
+        yield Edit(Span(start - source.text[start - 1 : start].isspace(), expression.span.end), b"")
+    elif _CHOSEN.match(source[expression.span][2:]) and b"," in source[expression.span]:
+        yield Edit(expression.span, source[expression.span][:-1].rpartition(b",")[2])
+    elif content is not None and _NOT_CHOSEN.fullmatch(head):
+        yield Edit(expression.span, source[content])
+    else:
+        for inner in expression.inside:
+            yield from _for_cuda(source, inner)
+
+
+def _said(source: CMake) -> dict[_Key, tuple[dict[bytes, None], Span]]:
+    """Return what a script says for HIP, word for word, and where it says it first."""
+    found: dict[_Key, tuple[dict[bytes, None], Span]] = {}
+    for command in source.commands:
+        words = list(_words_for_hip(source, command))
+        if not words:
+            continue
+        conditions = [source[part.inner].strip() for block in source.around(command) for part in block]
+        around = tuple(each for each in conditions if each and not _USE_HIP.search(each))
+        about = source[command.arguments[0].span] if command.arguments and command.name not in _LOOKS else b""
+        # `string(APPEND variable …)` and `list(APPEND variable …)` are about the variable.
+        about = source[command.arguments[1].span] if about == b"APPEND" and len(command.arguments) > 1 else about
+        key = _Key(around, command.name, about)
+        known, _ = found.setdefault(key, ({}, command.span))
+        known.update(dict.fromkeys(words))
+    return found
+
+
+def _branches(source: CMake) -> Iterator[tuple[list[Command], list[Command]]]:
+    """Yield the commands of `if(USE_HIP)`, and those of its `else()`, that stand in nothing else there."""
+    found: dict[Command, tuple[list[Command], list[Command]]] = {}
+    for command in source.commands:
+        parts = source.around(command)[-1] if source.around(command) else ()
+        if parts and parts[0].name == "if" and source[parts[0].inner].split() == [b"USE_HIP"] and len(parts) < 3:
+            found.setdefault(parts[0], ([], []))[len(parts) - 1].append(command)
+    return (both for both in found.values() if all(both))
+
+
+def _within(source: CMake, command: Command) -> bool:
+    """Say whether a command stands where it is chosen by the option."""
+    return any(_USE_HIP.search(source[parts[0].inner]) for parts in source.around(command))
+
+
+def _words(source: CMake, command: Command) -> list[bytes]:
+    return [word for each in command.arguments for word in source[each.span].strip(b'"').split()]
+
+
+def _words_for_hip(source: CMake, command: Command) -> Iterator[bytes]:
+    branches = source.around(command)
+    within = any(len(parts) == 1 and source[parts[0].inner].split()[:1] == [b"USE_HIP"] for parts in branches)
+    if within or (command.name in _SETS and _sets_hip(source, command)):
+        yield from _words(source, command)
+        return
+    waiting = list(source.expressions(command.inner))
+    while waiting:
+        expression = waiting.pop()
+        if expression.content is not None and _OF_HIP.fullmatch(source[expression.head]):
+            yield from re.split(rb"[\s;]+", source[expression.content])
+        waiting += expression.inside

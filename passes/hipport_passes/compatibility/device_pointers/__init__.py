@@ -1,0 +1,281 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calculate with addresses of the driver's API as with bytes: CUdeviceptr is a number in CUDA, and a `void*` in HIP.
+
+`base + offset` of a CUdeviceptr does not compile in HIP, as nothing can be added to a `void*`; of a `char*` it is the
+same address. A difference of two, what is left of a division, bits and comparisons with numbers are numbers in CUDA,
+and of the same addresses as numbers in HIP as well. A number that becomes such an address,
+`CUdeviceptr p = (size_t)base + n`, is cast to the type, as no `void*` comes of it, and one that an address becomes is
+cast as well. Which variables are of that type is read from the function that uses them, members and functions from
+their declarations. Objects of textures and surfaces are numbers in CUDA and pointers in HIP, too: their bits, as some
+programs pack them into a `uint2`, are those of a number.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from hipport.analysis.functions import nodes
+from hipport.core.edits import Edit, Span
+from hipport.core.finding import Finding
+from hipport.engine.pipeline import Pass
+from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp
+from hipport_passes.compatibility.device_pointers.declared import Kind
+from hipport_passes.compatibility.device_pointers.lists import constructed, listed, taking
+from hipport_passes.compatibility.device_pointers.names import (
+    BYTES,
+    INTEGER,
+    NUMBER,
+    OF_NUMBERS,
+    Names,
+    around,
+    before,
+    enclosing,
+    sides,
+)
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_KINDS = (
+    Kind(frozenset((b"CUdeviceptr", b"CUdeviceptr_v2")), b"hipDeviceptr_t", "an address of the driver's API", "void*"),
+    Kind(frozenset((b"cudaTextureObject_t", b"CUtexObject")), b"hipTextureObject_t", "an object of a texture"),
+    Kind(frozenset((b"cudaSurfaceObject_t", b"CUsurfObject")), b"hipSurfaceObject_t", "an object of a surface"),
+)
+_STATIC = re.compile(rb"static_cast\s*<(?P<type>[^<>]*)>\s*\(")
+# Numbers that a pointer does not fit into, to which it cannot be cast.
+_NARROW = re.compile(
+    rb"\s*(?:std\s*::\s*)?(?:u?int(?:8|16|32)_t|uint|(?:unsigned|signed)(?:\s+(?:int|short|char))?|int|short|char)\s*"
+)
+#: What compares, and what does it by more and less.
+_COMPARED = (b"<", b">", b"<=", b">=", b"==", b"!=")
+_ORDERED = (b"<", b">", b"<=", b">=")
+# What puts something into a container, or looks for it there.
+_HOLDING = frozenset(b"push_back emplace_back push emplace insert find count erase contains".split())
+
+
+def find(source: Cpp, project: Project) -> Iterator[Finding]:
+    """Yield a finding per calculation with an address, and per place where one becomes a number, or a number one."""
+    for kind in _KINDS:
+        yield from _of_kind(source, project, kind)
+
+
+def _of_kind(source: Cpp, project: Project, kind: Kind) -> Iterator[Finding]:
+    everywhere = project.together(source, kind.declared)
+    if not everywhere and kind.words.isdisjoint(source.words):
+        return
+    seen = Names(source, everywhere, kind)
+    found: list[tuple[Node, tuple[Edit, ...]]] = []
+    begun: dict[int, int] = {}
+    for node in sorted(nodes(source.tree.root_node, frozenset(_LOOKED_AT)), key=_outermost):
+        edits = () if source.ported(node.start_byte) else _LOOKED_AT[node.type](seen, node)
+        if not edits:
+            continue
+        outer = begun.get(edits[0].span.start) if not len(edits[0].span) else None
+        if outer is not None:
+            # What is inside begins at the same place: both casts are one edit.
+            outside, (first, *others) = found[outer]
+            both = Edit(first.span, first.new + edits[0].new)
+            found[outer] = (outside, (both, *others, *edits[1:]))
+            continue
+        begun |= {edit.span.start: len(found) for edit in edits[:1] if not len(edit.span)}
+        found.append((node, edits))
+    for node, edits in found:
+        if edits[0].new.startswith(kind.cast):
+            message = f"a number becomes {kind.called}, which is a {kind.pointer} in HIP: cast to it"
+            yield Finding(Span(edits[0].span.start, node.end_byte), "number", message, edits)
+        else:
+            message = f"{kind.called} is a number in CUDA and a {kind.pointer} in HIP"
+            yield Finding(Span(node.start_byte, node.end_byte), "address", message, edits)
+
+
+def _outermost(node: Node) -> tuple[int, int]:
+    return node.start_byte, -node.end_byte
+
+
+def _calculated(seen: Names, node: Node) -> tuple[Edit, ...]:
+    """Return what makes a calculation one with bytes, or with numbers where a number comes of it."""
+    left, right, sign = sides(seen.source, node)
+    addresses = [each for each in (left, right) if seen.is_address(each)]
+    if not addresses:
+        return ()
+    if seen.kind.added_to and sign in (b"+", b"-") and len(addresses) == 1:
+        return before(addresses[0], BYTES) if sign == b"+" or addresses[0] is left else ()
+    if sign in OF_NUMBERS or (sign == b"-" and (len(addresses) == 2 or not seen.kind.added_to)):
+        return tuple(edit for each in addresses for edit in before(each, NUMBER))
+    if sign in _COMPARED and len(addresses) == 1:
+        other = right if addresses[0] is left else left
+        # `p > 0` of a pointer is no comparison, `p != 0` is one.
+        literal = sign in _ORDERED and other is not None and other.type == "number_literal"
+        return before(addresses[0], NUMBER) if literal or seen.is_number(other) else ()
+    return ()
+
+
+def _assigned(seen: Names, node: Node) -> tuple[Edit, ...]:
+    """Return what makes `p += n` a sum of bytes, and what casts a number that an address is given."""
+    left, right, sign = sides(seen.source, node)
+    if left is None or right is None or not seen.is_address(left):
+        return ()
+    if sign in (b"+=", b"-=") and seen.kind.added_to:
+        name = seen.source.text[left.start_byte : left.end_byte]
+        place = node.child_by_field_name("operator")
+        assert place is not None
+        edits = [Edit(Span(place.start_byte, place.end_byte), b"= " + BYTES + name + b" " + sign[:1])]
+        if right.type not in ("identifier", "number_literal", "call_expression", "field_expression"):
+            edits += [
+                Edit(Span(right.start_byte, right.start_byte), b"("),
+                Edit(Span(right.end_byte, right.end_byte), b")"),
+            ]
+        return tuple(edits)
+    return around(right, seen.kind.cast) if sign == b"=" and seen.is_number(right) else ()
+
+
+def _given(seen: Names, node: Node) -> tuple[Edit, ...]:
+    """Return what casts the value that a variable begins with."""
+    name, value = node.child_by_field_name("declarator"), node.child_by_field_name("value")
+    if name is None or value is None or node.parent is None:
+        return ()
+    if value.type in ("initializer_list", "argument_list"):
+        of = name.child_by_field_name("declarator") if name.type == "array_declarator" else None
+        # `std::vector<CUdeviceptr> v{n};`: of another type, `n` would be how many.
+        of = name if of is None and name.type == "identifier" and value.type == "initializer_list" else of
+        if of is not None and seen.of(of) == b"addresses":
+            numbers = (each for each in value.named_children if seen.is_number(each))
+            return tuple(edit for each in numbers for edit in around(each, seen.kind.cast))
+        if value.named_child_count != 1:
+            return ()
+        value = value.named_children[0]
+    if seen.is_address(name):
+        return around(value, seen.kind.cast) if seen.is_number(value) else ()
+    kind = node.parent.child_by_field_name("type")
+    if name.type != "identifier" or kind is None or not seen.is_address(value):
+        return ()
+    number = INTEGER.fullmatch(seen.source.code, kind.start_byte, kind.end_byte)
+    return around(value, NUMBER) if number else ()
+
+
+def _initialized(seen: Names, node: Node) -> tuple[Edit, ...]:
+    """Return what casts the number that a constructor gives a member: `C(size_t n) : address(n) {}`."""
+    name, given = node.named_children[0], node.named_children[-1]
+    if given is name or given.named_child_count != 1 or not seen.is_address(name):
+        return ()
+    return around(given.named_children[0], seen.kind.cast) if seen.is_number(given.named_children[0]) else ()
+
+
+def _in_brackets(seen: Names, node: Node) -> tuple[Edit, ...]:
+    """Return what casts the number of `CUdeviceptr p(base);`, which is parsed as a function that takes one."""
+    name, taken = node.child_by_field_name("declarator"), node.child_by_field_name("parameters")
+    given = taken.named_children[0] if taken is not None and taken.named_child_count == 1 else None
+    if (
+        name is None
+        or given is None
+        or given.child_by_field_name("declarator") is not None
+        or not seen.is_address(name)
+    ):
+        return ()
+    value = given.child_by_field_name("type")
+    if value is None or enclosing(node) is None or seen.of(value) != b"number":
+        return ()
+    return before(value, seen.kind.cast)
+
+
+def _returned(seen: Names, node: Node) -> tuple[Edit, ...]:
+    """Return what casts a value to what its function returns."""
+    function = enclosing(node)
+    value = node.named_children[0] if node.named_child_count == 1 else None
+    if function is None or value is None or _in_lambda(node, function):
+        return ()
+    kind = function.child_by_field_name("type")
+    text = seen.source.code[kind.start_byte : kind.end_byte] if kind is not None else b""
+    declarator = function.child_by_field_name("declarator")
+    if declarator is None or declarator.type != "function_declarator":
+        return ()  # It returns a pointer or a reference.
+    if text in seen.kind.words:
+        return around(value, seen.kind.cast) if seen.is_number(value) else ()
+    return around(value, NUMBER) if INTEGER.fullmatch(text) and seen.is_address(value) else ()
+
+
+def _in_lambda(node: Node, function: Node) -> bool:
+    above = node.parent
+    while above is not None and above != function:
+        if above.type == "lambda_expression":
+            return True
+        above = above.parent
+    return False
+
+
+def _stepped(seen: Names, node: Node) -> tuple[Edit, ...]:
+    """Return what makes a step, whose value nobody uses, a sum of bytes."""
+    of = node.child_by_field_name("argument")
+    if (
+        not seen.kind.added_to
+        or of is None
+        or of.type == "call_expression"  # a cast: nothing is assigned to its value
+        or not seen.is_address(of)
+        or node.parent is None
+        or node.parent.type != "expression_statement"
+    ):
+        return ()
+    name = seen.source.text[of.start_byte : of.end_byte]
+    sign = b"+" if b"++" in seen.source.code[node.start_byte : node.end_byte] else b"-"
+    return (Edit(Span(node.start_byte, node.end_byte), name + b" = " + BYTES + name + b" " + sign + b" 1"),)
+
+
+def _cast(seen: Names, node: Node) -> tuple[Edit, ...]:
+    """Return what makes a static_cast between a number and an address one that reinterprets, or goes by way of one."""
+    match = _STATIC.match(seen.source.code, node.start_byte, node.end_byte)
+    values = node.child_by_field_name("arguments")
+    if match is None and values is not None:
+        return _handed_on(seen, node, values)
+    if match is None or values is None or values.named_child_count != 1:
+        return ()
+    address = seen.is_address(values.named_children[0])
+    if address and _NARROW.fullmatch(match["type"]):
+        return around(values.named_children[0], NUMBER)
+    to_address = match["type"].strip() in seen.kind.words
+    if address == to_address or not (to_address or INTEGER.fullmatch(match["type"])):
+        return ()
+    return (Edit(Span(node.start_byte, node.start_byte + len(b"static_cast")), b"reinterpret_cast"),)
+
+
+def _handed_on(seen: Names, call: Node, values: Node) -> tuple[Edit, ...]:
+    """Return what casts the numbers that a function of the program's takes as addresses, and addresses it shows."""
+    given = [each for each in values.named_children if each.type != "comment"]
+    called = call.child_by_field_name("function")
+    name = seen.source.code[called.start_byte : called.end_byte] if called is not None else b""
+    if name in (b"std::to_string", b"to_string") and len(given) == 1 and seen.is_address(given[0]):
+        return around(given[0], NUMBER)
+    if called is not None and called.type == "field_expression" and len(given) == 1 and seen.is_number(given[0]):
+        of, field = called.child_by_field_name("argument"), called.child_by_field_name("field")
+        held = of is not None and seen.named(of, b"addresses") and field is not None
+        if held and field is not None and seen.source.code[field.start_byte : field.end_byte] in _HOLDING:
+            return around(given[0], seen.kind.cast)
+    return taking(seen, b"%b(" % name, given)
+
+
+def _narrowed(seen: Names, node: Node) -> tuple[Edit, ...]:
+    """Return what casts an address to a number first where it is cast to one that it does not fit into."""
+    kind, value = node.child_by_field_name("type"), node.child_by_field_name("value")
+    if kind is None or not seen.is_address(value):
+        return ()
+    narrow = _NARROW.fullmatch(seen.source.code, kind.start_byte, kind.end_byte)
+    return before(value, NUMBER) if narrow else ()
+
+
+_LOOKED_AT: dict[str, Callable[[Names, Node], tuple[Edit, ...]]] = {
+    "binary_expression": _calculated,
+    "assignment_expression": _assigned,
+    "init_declarator": _given,
+    "function_declarator": _in_brackets,
+    "return_statement": _returned,
+    "update_expression": _stepped,
+    "call_expression": _cast,
+    "cast_expression": _narrowed,
+    "initializer_list": listed,
+    "argument_list": constructed,
+    "field_initializer": _initialized,
+}
+
+PASS = Pass(Cpp, find)

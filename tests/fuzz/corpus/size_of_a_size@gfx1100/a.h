@@ -1,0 +1,1 @@
+s(){warpSize.warpSize*2;}
