@@ -60,7 +60,7 @@ def main() -> None:
     parser.add_argument("--hip-cpu", type=Path)
     given = parser.parse_args()
     arguments = [str(given.runs), str(given.size)]
-    options = compiling.Options(os.environ)
+    options = compiling.CompileOptions(os.environ)
     original = compiling.program([PROGRAM], "cuda", options).path
     port = compiling.program(api.rewrite([PROGRAM]), "hip", options, given=[PROGRAM]).path
     rows = {

@@ -20,7 +20,7 @@ from generated_warps import run
 from hipport import api
 from hipport.engine.outcomes import Outcome
 from hipport.executor import compile as compiling
-from hipport.executor.compile import Options
+from hipport.executor.compile import CompileOptions
 from hipport.program.project import Target
 from hipport_passes.device import inline_ptx
 
@@ -343,7 +343,7 @@ def program(seed: int) -> str:
 
 def found(source: Path) -> tuple[int, list[str]]:
     """Port `source` to whole wavefronts; return how many kernels became native, and those that give something else."""
-    options = Options(os.environ, optimize="-O1", jobs=1, passes=(inline_ptx.PASS,))
+    options = CompileOptions(os.environ, optimize="-O1", jobs=1, passes=(inline_ptx.PASS,))
     original = compiling.program([source], "cuda", options).path
     ported = api.rewrite([source], target=Target(warp="native"))
     port = compiling.program(ported, "hip", options, given=[source]).path

@@ -23,7 +23,7 @@ from random import Random
 
 from hipport import api
 from hipport.executor import compile as compiling
-from hipport.executor.compile import Options
+from hipport.executor.compile import CompileOptions
 from hipport_passes.device import inline_ptx
 
 KERNELS = 24
@@ -505,7 +505,7 @@ class Found:
 
 def found(source: Path) -> Found:
     """Port the program `source` and compare its kernels."""
-    options = Options(os.environ, optimize="-O1", jobs=1, passes=(inline_ptx.PASS,))
+    options = CompileOptions(os.environ, optimize="-O1", jobs=1, passes=(inline_ptx.PASS,))
     original = compiling.program([source], "cuda", options).path
     ported = api.rewrite([source])
     port = compiling.program(ported, "hip", options, given=[source]).path

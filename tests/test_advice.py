@@ -25,7 +25,7 @@ BY_HAND = sorted(path for path in FOLDER.glob("**/*.toml") if path.name not in G
 OLDEST = timedelta(days=365)
 
 
-def rows(path: Path) -> Iterator[tuple[str, tables.Checked | None]]:
+def rows(path: Path) -> Iterator[tuple[str, tables.LastChecked | None]]:
     """The rows of a table that say themselves when they were checked, or the table for all others."""
     table = tables.load(path)
     if path.name == "requirements.toml":
@@ -39,7 +39,7 @@ def rows(path: Path) -> Iterator[tuple[str, tables.Checked | None]]:
     yield from inside(table, "")
 
 
-def inside(table: dict[str, Any], where: str) -> Iterator[tuple[str, tables.Checked | None]]:
+def inside(table: dict[str, Any], where: str) -> Iterator[tuple[str, tables.LastChecked | None]]:
     for name, value in table.items():
         if isinstance(value, dict):
             if "checked" in value:

@@ -5,7 +5,7 @@ from pathlib import PurePosixPath
 
 import pytest
 
-from hipport.analysis.block_shapes import Block, shapes
+from hipport.analysis.block_shapes import BlockShape, shapes
 from hipport.analysis.kernels import Kernels
 from hipport.analysis.uniformity import BLOCK
 from hipport.program.project import Project
@@ -33,15 +33,15 @@ def kernels_of(project: Project) -> Kernels:
 @pytest.mark.parametrize(
     ("launches", "found"),
     [
-        (b"void f(int *p) { k<<<1, 256>>>(p, 0); }", [Block(256)]),
+        (b"void f(int *p) { k<<<1, 256>>>(p, 0); }", [BlockShape(256)]),
         (b"void f(int *p) { k<4><<<1, COUNT>>>(p, 0); k<5><<<1, dim3(BLOCK_X, kRows)>>>(p, 0); }", [(128,), (16, 4)]),
-        (b"void f(int *p, int n) { k<<<1, n>>>(p, 0); }", [Block(None)]),
-        (b"void f(int *p, int n) { auto t = n * 32; k<<<1, t>>>(p, 0); }", [Block(None)]),
-        (b"void f(int *p, int n) { k<<<1, std::min(n, 256)>>>(p, 0); }", [Block(None)]),
-        (b"void f(int *p, int n) { k<<<1, threads_for(n)>>>(p, 0); }", [Block(None)]),
-        (b"void f(int *p, int n) { int a, t = 64; t /= 2; k<<<1, t>>>(p, 0); }", [Block(None)]),
-        (b"void f(int *p) { const int a = 2, t = 64; k<<<1, t>>>(p, 0); }", [Block(64)]),
-        (b"template <int N = 32> void f(int *p) { k<N><<<1, N>>>(p, 0); }", [Block(None)]),
+        (b"void f(int *p, int n) { k<<<1, n>>>(p, 0); }", [BlockShape(None)]),
+        (b"void f(int *p, int n) { auto t = n * 32; k<<<1, t>>>(p, 0); }", [BlockShape(None)]),
+        (b"void f(int *p, int n) { k<<<1, std::min(n, 256)>>>(p, 0); }", [BlockShape(None)]),
+        (b"void f(int *p, int n) { k<<<1, threads_for(n)>>>(p, 0); }", [BlockShape(None)]),
+        (b"void f(int *p, int n) { int a, t = 64; t /= 2; k<<<1, t>>>(p, 0); }", [BlockShape(None)]),
+        (b"void f(int *p) { const int a = 2, t = 64; k<<<1, t>>>(p, 0); }", [BlockShape(64)]),
+        (b"template <int N = 32> void f(int *p) { k<N><<<1, N>>>(p, 0); }", [BlockShape(None)]),
         (b"void f(int *p, int n) { dim3 b(32, n); k<<<1, b>>>(p, 0); }", [(32, None)]),
         (b"void f(int *p) { dim3 b = dim3(32, 8), g; k<<<g, b>>>(p, 0); }", [(32, 8)]),
         (b"void f(int *p) { dim3 b; b.x = 64; b.y = 2; k<<<1, b>>>(p, 0); }", [(None, None)]),
@@ -53,10 +53,10 @@ def kernels_of(project: Project) -> Kernels:
         (b"void f(int *p, int n) { k<<<1, block_for(n)>>>(p, 0); }", None),
         (b"void f(int *p, bool b) { k<<<1, b ? block_for(1) : dim3(4)>>>(p, 0); }", None),
         (b"void f(int *p, S s) { k<<<1, s.block>>>(p, 0); }", None),
-        (b"void f(int *p, S s) { k<<<1, s.block.x>>>(p, 0); }", [Block(None)]),
-        (b"#define LAUNCH(n) k<n><<<1, 64>>>(p, 0)\nvoid f(int *p) { LAUNCH(4); }", [Block(64)]),
+        (b"void f(int *p, S s) { k<<<1, s.block.x>>>(p, 0); }", [BlockShape(None)]),
+        (b"#define LAUNCH(n) k<n><<<1, 64>>>(p, 0)\nvoid f(int *p) { LAUNCH(4); }", [BlockShape(64)]),
         (b"#define LAUNCH(n, b) k<n><<<1, b>>>(p, 0)\nvoid f(int *p) { LAUNCH(4, block_for(4)); }", None),
-        (b"void f(int *p) { hipFuncSetAttribute(k<4>, A, 1); k<4><<<1, 64>>>(p, 0); }", [Block(64)]),
+        (b"void f(int *p) { hipFuncSetAttribute(k<4>, A, 1); k<4><<<1, 64>>>(p, 0); }", [BlockShape(64)]),
         (b"void f(int *p) { void *a[1]; cudaLaunchKernel((void *)k<4>, 1, dim3(8, 2), a, 0, 0); }", [(8, 2)]),
         (b"void f(int *p) { auto g = &k<4>; g<<<1, 64>>>(p, 0); }", None),
         (b"void f(int *p) { run(k<4>); k<4><<<1, 64>>>(p, 0); }", None),
@@ -70,7 +70,7 @@ def test_shapes_of_blocks_are_what_all_launches_show(
     source = project.sources[0]
     assert isinstance(source, Cpp)
     (kernel,) = (each for each in kernels_of(project).functions(source) if each.kernel)
-    expected = None if found is None else tuple(Block(*each) for each in found)
+    expected = None if found is None else tuple(BlockShape(*each) for each in found)
     assert shapes(kernel, project) == expected
 
 

@@ -19,7 +19,7 @@ from click.testing import CliRunner
 
 from hipport.building import builder
 from hipport.building.builder import BuildOptions, Built, build
-from hipport.building.compiler_messages import Alignment, Message, Note, Places, parse
+from hipport.building.compiler_messages import Alignment, Message, Note, SourcePlaces, parse
 from hipport.building.dry_runs import dry_run
 from hipport.building.just_in_time import just_in_time
 from hipport.cli import main
@@ -152,7 +152,7 @@ def test_messages_are_read() -> None:
 
 
 def test_a_message_in_a_header_of_others_stands_where_the_tree_led_there(tmp_path: Path) -> None:
-    places = Places(tmp_path)
+    places = SourcePlaces(tmp_path)
     error, warning = (
         Message(
             PurePath("/opt/x.hpp"),

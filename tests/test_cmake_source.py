@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hipport.syntax.cmake_script import CMake, Command, Expression
+from hipport.syntax.cmake_script import CMake, CMakeCommand, Expression
 
 
 def _cmake(text: str | bytes) -> CMake:
@@ -169,7 +169,7 @@ def test_commands_are_those_that_cmake_runs(tmp_path: Path) -> None:
     subprocess.run(command, check=True, capture_output=True, timeout=60)
     ran = [json.loads(line) for line in trace.read_text().splitlines()[1:]]
     source = _cmake(script.read_bytes())
-    mine: dict[int, Command] = {source.position(each.span.start)[0]: each for each in source.commands}
+    mine: dict[int, CMakeCommand] = {source.position(each.span.start)[0]: each for each in source.commands}
     lines = {each["line"]: each for each in ran if "cmd" in each}
     assert lines.keys() <= mine.keys() and len(lines) >= 4
     for line, each in lines.items():

@@ -20,7 +20,7 @@ from hipport.toolchain import toolchains
 from hipport.verifying import amd_gpus
 from hipport.verifying.amd_gpus import Hardware
 from hipport.verifying.execution import Limits
-from hipport.verifying.results import Configuration, Outcome, Verified
+from hipport.verifying.results import CaseOutcome, Configuration, Verified
 
 HERE = Path(__file__).parent
 
@@ -77,7 +77,7 @@ def machine(tmp_path: Path) -> Path:
     return tmp_path / "machine"
 
 
-def verified(tmp_path: Path, env: dict[str, str], machine: Path) -> tuple[Verified, Outcome | None]:
+def verified(tmp_path: Path, env: dict[str, str], machine: Path) -> tuple[Verified, CaseOutcome | None]:
     """Verify the program on that machine; what came of it, and of its run on the GPU."""
     folder = tmp_path / "sums"
     folder.mkdir()
@@ -218,5 +218,5 @@ def test_an_extension_is_built_as_it_was_ported_by_its_own_setup(
     built = amd_gpus.extension(tree, ported, gpu, env=env, python=Path(sys.executable))
     assert (built / "package/made_for.py").read_text() == "ARCHS = 'gfx942'"
     assert not (tree / "package/made_for.py").exists()
-    with pytest.raises(amd_gpus.NotBuilt, match="nvcc is wanted"):
+    with pytest.raises(amd_gpus.NotBuiltForGpu, match="nvcc is wanted"):
         amd_gpus.extension(tree, hipport.rewrite([tree], passes=[]), gpu, env=env, python=Path(sys.executable))

@@ -16,7 +16,7 @@ from hipport.engine.outcomes import Outcome
 from hipport.engine.pipeline import Pass, run
 from hipport.program.project import Component, Project, Target
 from hipport.syntax.cuda import Cuda
-from hipport.syntax.kernel_launches import Written, written
+from hipport.syntax.kernel_launches import WrittenLaunch, written
 from hipport.syntax.python import Python
 from hipport.testing import Fixture, fixtures
 from hipport_passes.compatibility import hipify_launches
@@ -109,7 +109,7 @@ def _launches(text: str) -> list[tuple[str, list[str], str]]:
     source = Cuda(PurePosixPath("launches.cu"), text.encode())
     found = []
     for launch in written(source):
-        assert isinstance(launch, Written) and launch.kernel and launch.arguments, text
+        assert isinstance(launch, WrittenLaunch) and launch.kernel and launch.arguments, text
         parts = [value for part in launch.configuration for value in _values(source, part)]
         inside = Span(launch.arguments.start + 1, launch.arguments.end - 1)
         found.append((launch.opening.start, _plain(source, launch.kernel), parts, _plain(source, inside)))
@@ -161,7 +161,7 @@ def _around(text: str) -> str:
     spans = [
         Span(launch.kernel.start, launch.arguments.end)
         for launch in written(source)
-        if isinstance(launch, Written) and launch.kernel and launch.arguments
+        if isinstance(launch, WrittenLaunch) and launch.kernel and launch.arguments
     ]
     for match in re.finditer(rb"\bhipLaunchKernelGGL\(", source.code):
         spans.append(Span(match.start(), (source.closing(match.end() - 1) or 0) + 1))

@@ -35,7 +35,7 @@ def extension(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("more", [[], ["--teeth"], ["--", "argument"]])
+@pytest.mark.parametrize("more", [[], ["--mutation-score"], ["--", "argument"]])
 @pytest.mark.parametrize("file", ["", "ext.cu"])
 def test_an_extension_without_cases_is_told_how_to_come_by_some(extension: Path, more: list[str], file: str) -> None:
     message = said("verify", str(extension / file), *more)

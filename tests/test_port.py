@@ -20,7 +20,7 @@ from hipport.reporting import evidence
 from hipport.reporting.evidence import Evidence
 from hipport.toolchain.toolchains import NoToolchain, Toolchain
 from hipport.verifying import extension_verifier, program_verifier
-from hipport.verifying.results import Configuration, Outcome, Ran, Verified
+from hipport.verifying.results import CaseOutcome, Configuration, Ran, Verified
 from test_build import FAKE
 
 SUMS = Path(__file__).parent / "verified/sums.cu"
@@ -41,7 +41,7 @@ setup(name="x", ext_modules=[CUDAExtension("x", ["x.cu"])], cmdclass={"build_ext
 def verified(*faults: str, root: Path = Path("/tree")) -> Verified:
     """A result with a case in the usual configurations, in which the port fails where `faults` say so."""
     names = [Configuration("original", 32), Configuration("ported", 32), Configuration("ported", 64)]
-    ran = (Ran(c, (Outcome("a case", "fault" if str(c).split()[0] in faults else "ok"),)) for c in names)
+    ran = (Ran(c, (CaseOutcome("a case", "fault" if str(c).split()[0] in faults else "ok"),)) for c in names)
     return Verified(root, "x", tuple(ran), ("the port on an AMD GPU: there is none", "gradients: there are none"))
 
 

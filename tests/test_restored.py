@@ -13,7 +13,7 @@ from hipport.cli import main
 from hipport.engine.outcomes import Ported
 from hipport.toolchain import toolchains
 from hipport.verifying import extension_verifier
-from hipport.verifying.results import Configuration, Ran, Teeth, Verified
+from hipport.verifying.results import Configuration, MutationScore, Ran, Verified
 
 PROGRAM = """#include <cuda_runtime.h>
 #include <cstdio>
@@ -109,15 +109,15 @@ def test_an_extension_is_compared_with_what_was_saved(tree: Path, monkeypatch: p
     def replay(path: Path, recording: Path, how: object, **more: Any) -> tuple[Verified, ...]:
         return (asked(path, **more),)
 
-    def teeth(path: Path, how: object, **more: Any) -> Teeth:
+    def mutation_score(path: Path, how: object, **more: Any) -> MutationScore:
         asked(path, **more)
-        return Teeth(())
+        return MutationScore(())
 
     monkeypatch.setattr(extension_verifier, "replay", replay)
-    monkeypatch.setattr(extension_verifier, "teeth", teeth)
+    monkeypatch.setattr(extension_verifier, "mutation_score", mutation_score)
     (tree / "cases.py").write_text("")
     assert all(each.original and each.root == tree for each in api.replay(tree, "calls.json", env=env(tree)))
-    assert api.verify_teeth([tree], env=env(tree)).original and (asked.path / "x.cu").read_text() == PROGRAM
+    assert api.mutation_score([tree], env=env(tree)).original and (asked.path / "x.cu").read_text() == PROGRAM
 
 
 def test_what_is_cuda_again_is_its_own_original(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:

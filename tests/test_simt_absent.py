@@ -51,7 +51,7 @@ def test_names_that_the_executor_lacks_are_said(area: str, tmp_path: Path) -> No
     text, name = PROGRAMS[area]
     (tmp_path / "main.cu").write_text(text)
     with pytest.raises(messages.NotCompiled) as problem:
-        compiling.program([tmp_path / "main.cu"], "cuda", compiling.Options({**os.environ}))
+        compiling.program([tmp_path / "main.cu"], "cuda", compiling.CompileOptions({**os.environ}))
     assert "the CPU executor does not have" in str(problem.value)
     assert name in problem.value.absent and area in problem.value.absent
 

@@ -16,7 +16,7 @@ import hipport
 from hipport.building.dry_runs import portable
 from hipport.executor import compile as compiling
 from hipport.executor import compilers
-from hipport.executor.compile import Builder, Options, program
+from hipport.executor.compile import Builder, CompileOptions, program
 from hipport.executor.compilers import NoCompiler, find_compiler, probe
 from hipport.executor.messages import NotCompiled
 from hipport.executor.prepare import Dialect
@@ -226,7 +226,7 @@ def ran(path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 def test_a_program_is_built_once_and_run(tmp_path: Path, env: dict[str, str]) -> None:
     tree = write(tmp_path / "tree", PROGRAM)
-    options = Options(env=env)
+    options = CompileOptions(env=env)
     built = program([tree], "cuda", options)
     assert [str(unit.path) for unit in built.units] == ["main.cu", "kernel.cu", "host.cpp", "plain.c"]
     done = ran(built.path)
@@ -261,7 +261,7 @@ def test_every_form_of_launches_and_shared_memory(
     source = Path(__file__).parent / "simt_programs" / "forms.cu"
     tree = write(tmp_path / "tree", {"forms.cu": source.read_text()})
     what = [tree] if dialect == "cuda" else hipport.rewrite([tree])
-    built = program(what, dialect, Options(env=env, compiler=compiler, precompile=False))
+    built = program(what, dialect, CompileOptions(env=env, compiler=compiler, precompile=False))
     assert not built.reported
     done = subprocess.run([str(built.path)], capture_output=True, text=True, env={**env, "SIMT_WAVE": wave}, timeout=60)
     assert done.returncode == 0, done.stderr
@@ -272,7 +272,7 @@ def test_every_form_of_launches_and_shared_memory(
 def test_lanes_of_different_turns_are_not_together(tmp_path: Path, env: dict[str, str]) -> None:
     source = Path(__file__).parent / "simt_programs" / "turns.cu"
     tree = write(tmp_path / "tree", {"turns.cu": source.read_text()})
-    built = program([tree], "hip", Options(env=env, precompile=False))
+    built = program([tree], "hip", CompileOptions(env=env, precompile=False))
     done = subprocess.run([str(built.path)], capture_output=True, text=True, env={**env, "SIMT_WAVE": "64"}, timeout=60)
     # Each row: the four turns of one loop; first those of lane 0, then those of lane 1.
     rows = ["5 0 5 0", "0 0 3 9", "1 0 0 0", "f f f f", "0 a 0 a", "0 6 3 0", "0 2 0 0", "a a a a"]
@@ -283,7 +283,7 @@ def test_lanes_of_different_turns_are_not_together(tmp_path: Path, env: dict[str
 def test_a_lane_that_leads_atomic_operations_is_waited_for(tmp_path: Path, env: dict[str, str]) -> None:
     source = Path(__file__).parent / "simt_programs" / "leaders.cu"
     tree = write(tmp_path / "tree", {"leaders.cu": source.read_text()})
-    options = Options(env=env, precompile=False)
+    options = CompileOptions(env=env, precompile=False)
     original, ported = program([tree], "cuda", options), program(hipport.rewrite([tree]), "hip", options)
     for (built, wave), order in product(
         ((original, "32"), (ported, "32"), (ported, "64")), ("forward", "reverse", "random:1")
@@ -298,7 +298,7 @@ def test_what_is_behind_a_loop_that_waits_comes_behind_it(name: str, tmp_path: P
     compiler = compiler_named(name)
     source = Path(__file__).parent / "simt_programs" / "chained_blocks.cu"
     tree = write(tmp_path / "tree", {"chained_blocks.cu": source.read_text()})
-    options = Options(env=env, compiler=compiler, optimize="-O1", precompile=False)
+    options = CompileOptions(env=env, compiler=compiler, optimize="-O1", precompile=False)
     built = program(hipport.rewrite([tree]), "hip", options)
     assert any(b"SIMT_WAITING_LOOP" in each.read_bytes() for each in built.prepared.sources)
     for wave in ("32", "64"):
@@ -317,17 +317,17 @@ def test_errors_stand_where_the_user_wrote_them(tmp_path: Path, env: dict[str, s
         },
     )
     with pytest.raises(NotCompiled) as raised:
-        program([tree], "cuda", Options(env=env))
+        program([tree], "cuda", CompileOptions(env=env))
     said = {(str(each.path), each.line): each for each in raised.value.messages if each.severity == "error"}
     assert "undeclared" in said["b.h", 1].text
     assert ("a.cu", 3) in said, "a launch with the wrong arguments stands where it is, not in our header"
     assert any(note.line == 4 for note in said["b.h", 2].notes), "where a template is used from is a note"
     write(tree, {"a.cu": "int missing(int);\nint main() { return missing(1); }\n", "b.h": ""})
     with pytest.raises(NotCompiled, match="nothing here defines missing"):
-        program([tree], "cuda", Options(env=env))
+        program([tree], "cuda", CompileOptions(env=env))
     write(tree, {"a.cu": "int main() {}\n", "c.cu": "int main() {}\n"})
     with pytest.raises(NotCompiled, match="several programs"):
-        program([tree], "cuda", Options(env=env))
+        program([tree], "cuda", CompileOptions(env=env))
 
 
 def test_sanitizers_say_what_they_found(tmp_path: Path, env: dict[str, str]) -> None:
@@ -336,7 +336,7 @@ def test_sanitizers_say_what_they_found(tmp_path: Path, env: dict[str, str]) -> 
         "int main() { k<<<1, 1>>>(4); cudaDeviceSynchronize(); }\n"
     }
     tree = write(tmp_path / "tree", files)
-    done = ran(program([tree], "cuda", Options(env=env, sanitize=("bounds",), precompile=False)).path)
+    done = ran(program([tree], "cuda", CompileOptions(env=env, sanitize=("bounds",), precompile=False)).path)
     assert done.returncode != 0
     assert "a.cu:3" in done.stderr and "out of bounds" in done.stderr
     # Stacks of fibers are known to the address sanitizer: it finds what is wrong on one, and nothing else.
@@ -346,18 +346,20 @@ def test_sanitizers_say_what_they_found(tmp_path: Path, env: dict[str, str]) -> 
         "int main(int argc, char**) { k<<<2, 4>>>(argc - 1); cudaDeviceSynchronize(); }\n"
     )
     built = program(
-        [write(tmp_path / "b", {"b.cu": text})], "cuda", Options(env=env, sanitize=("address",), precompile=False)
+        [write(tmp_path / "b", {"b.cu": text})],
+        "cuda",
+        CompileOptions(env=env, sanitize=("address",), precompile=False),
     )
     assert ran(built.path).returncode == 0
     done = ran(built.path, "one too far")
     assert done.returncode != 0 and "stack-buffer-overflow" in done.stderr and "b.cu:5" in done.stderr
     with pytest.raises(ValueError, match="nonsense"):
-        Options(env=env, sanitize=("nonsense",))
+        CompileOptions(env=env, sanitize=("nonsense",))
 
 
 @pytest.mark.parametrize("defined", ["MINE", "NDEBUG"])
 def test_a_macro_that_headers_ask_for_has_them_read_anew(defined: str, tmp_path: Path, env: dict[str, str]) -> None:
-    builder = compiling.Builder(compiling.Options(env, optimize="-O0"), "cuda")
+    builder = compiling.Builder(compiling.CompileOptions(env, optimize="-O0"), "cuda")
     if builder.compiler.family != "g++":
         pytest.skip("what g++ compares of macros was NOT checked: there is no g++")
     (tmp_path / "a.cu").write_text("void f(int n) { assert(n); }\n")
@@ -382,7 +384,7 @@ def test_a_header_that_was_installed_anew_is_precompiled_anew(
     (tmp_path / "second.h").write_text("constexpr int VALUE = 1;\n")
 
     def result(*, newly: bool) -> int:
-        builder = Builder(Options(env=env, optimize="-O0"), "cuda")
+        builder = Builder(CompileOptions(env=env, optimize="-O0"), "cuda")
         flags = (f"-I{tmp_path}",)
         made = builder.precompiled("first.h", flags) / "first.h.gch"
         before = made.stat().st_mtime_ns
@@ -418,7 +420,7 @@ def test_without_a_compiler_it_is_said_what_is_needed(tmp_path: Path, env: dict[
         find_compiler({**env, "PATH": ""})
     compiler = find_compiler(env)
     assert compiler.version[0] >= 11
-    assert Builder(Options(env=env, compiler=compiler), "hip").compiler is compiler
+    assert Builder(CompileOptions(env=env, compiler=compiler), "hip").compiler is compiler
 
 
 def test_inline_ptx_runs_as_functions(tmp_path: Path, env: dict[str, str]) -> None:
@@ -450,7 +452,7 @@ int main() {
 }
 """
     tree = write(tmp_path / "tree", {"a.cu": text})
-    built = program([tree], "cuda", Options(env=env, passes=(inline_ptx.PASS,)))
+    built = program([tree], "cuda", CompileOptions(env=env, passes=(inline_ptx.PASS,)))
     assert ran(built.path).stdout == "3 7 12 77 0\n"
     assert built.prepared.made(tree / "a.cu").read_text().count("asm") == 0
 
@@ -478,7 +480,7 @@ def test_loops_of_the_host_are_rewritten_and_need_no_headers(tmp_path: Path, env
     int main() { k<<<1, 32>>>(); std::printf("%d\\n", count(5)); }
     """
     tree = write(tmp_path / "tree", {"main.cu": main, "host.cpp": host, "count.h": "int count(int n);\n"})
-    built = program([tree], "cuda", Options(env=env))
+    built = program([tree], "cuda", CompileOptions(env=env))
     prepared = next(path for path in built.prepared.sources if path.name == "host.cpp")
     assert b"SIMT_LOCKSTEP_TURN" in prepared.read_bytes()
     done = subprocess.run([built.path], capture_output=True, text=True, check=True, timeout=60)
@@ -529,7 +531,7 @@ def test_asm_statements_do_what_the_manual_says(tmp_path: Path, env: dict[str, s
     tree = write(tmp_path / "tree", {"asm_statements.cu": source.read_text()})
     ported = hipport.rewrite([tree])
     assert not any(b"asm(" in source.text for source in ported.project.sources)
-    built = program(ported, "hip", Options(env=env, precompile=False))
+    built = program(ported, "hip", CompileOptions(env=env, precompile=False))
     for wave in ("32", "64"):
         given = {**env, "SIMT_WAVE": wave}
         done = subprocess.run([str(built.path)], capture_output=True, text=True, env=given, timeout=60)

@@ -39,13 +39,13 @@ def differences(lines: Sequence[str]) -> list[str]:
 
 @pytest.fixture(scope="module")
 def original() -> compiling.Executable:
-    options = compiling.Options(os.environ, passes=(inline_ptx.PASS,))
+    options = compiling.CompileOptions(os.environ, passes=(inline_ptx.PASS,))
     return compiling.program([PROGRAM], "cuda", options)
 
 
 @pytest.fixture(scope="module")
 def port() -> compiling.Executable:
-    return compiling.program(api.rewrite([PROGRAM]).project, "hip", compiling.Options(os.environ))
+    return compiling.program(api.rewrite([PROGRAM]).project, "hip", compiling.CompileOptions(os.environ))
 
 
 @pytest.mark.parametrize("order", ["forward", "reverse", "random:7"])

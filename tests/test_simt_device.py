@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hipport.executor.compile import INCLUDE, Options, dialect_defines, program
+from hipport.executor.compile import INCLUDE, CompileOptions, dialect_defines, program
 from hipport.executor.compilers import NoCompiler, find_compiler
 from hipport.executor.messages import NotCompiled
 from hipport.executor.prepare import Dialect
@@ -45,7 +45,7 @@ def compiler() -> str:
 
 @cache
 def built(name: str, dialect: Dialect, *flags: str) -> Path:
-    options = Options(os.environ, optimize="-O0", jobs=1, flags=flags)
+    options = CompileOptions(os.environ, optimize="-O0", jobs=1, flags=flags)
     made = program([PROGRAMS / name], dialect, options)
     assert made.reported == ()
     return made.path
@@ -265,7 +265,7 @@ def test_what_hip_has_not_does_not_compile(text: str, says: str, tmp_path: Path)
     source = tmp_path / "refused.cu"
     source.write_text(f"#include <hip/hip_runtime.h>\n__global__ void k(long* out) {{ *out = (long){text}; }}\n")
     with pytest.raises(NotCompiled) as refused:
-        program([source], "hip", Options(os.environ, optimize="-O0", jobs=1))
+        program([source], "hip", CompileOptions(os.environ, optimize="-O0", jobs=1))
     assert says in refused.value.said
 
 
@@ -534,7 +534,7 @@ def warps(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     text = text.replace("@context_count@", str(len(CONTEXTS))).replace("@call_count@", str(len(_reference(kind))))
     source = tmp_path_factory.mktemp("warps") / "warps.cu"
     source.write_text(text, encoding="utf-8")
-    made = program([source], "cuda" if kind == "CUDA" else "hip", Options(os.environ, optimize="-O0", jobs=1))
+    made = program([source], "cuda" if kind == "CUDA" else "hip", CompileOptions(os.environ, optimize="-O0", jobs=1))
     return kind, made.path
 
 
@@ -606,7 +606,7 @@ int main() {{
 }}
 """
     )
-    made = program([source], "hip", Options(os.environ, optimize="-O0", jobs=1))
+    made = program([source], "hip", CompileOptions(os.environ, optimize="-O0", jobs=1))
     got = run(made.path).stdout.split()
     wrong = [(code, hex(int(a)), hex(b)) for a, (code, b) in zip(got, listed, strict=True) if int(a) != b]
     assert wrong == []

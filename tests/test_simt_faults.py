@@ -8,7 +8,7 @@ import pytest
 
 from hipport.executor import compile as compiling
 from hipport.verifying.execution import Limits
-from hipport.verifying.program_runs import Run
+from hipport.verifying.program_runs import ProgramRun
 from hipport.verifying.results import Configuration
 from verifying import run
 
@@ -28,15 +28,17 @@ def marked(file: Path, name: str) -> int:
 @pytest.fixture(scope="module")
 def cuda() -> Path:
     # As `hipport verify` compiles originals.
-    return compiling.program([CUDA], "cuda", compiling.Options(ENV, indices=True)).path
+    return compiling.program([CUDA], "cuda", compiling.CompileOptions(ENV, indices=True)).path
 
 
 @pytest.fixture(scope="module")
 def hip() -> Path:
-    return compiling.program([HIP], "hip", compiling.Options(ENV)).path
+    return compiling.program([HIP], "hip", compiling.CompileOptions(ENV)).path
 
 
-def ran(program: Path, what: str, side: str = "original", lanes: int = 32, order: str = "forward", **env: str) -> Run:
+def ran(
+    program: Path, what: str, side: str = "original", lanes: int = 32, order: str = "forward", **env: str
+) -> ProgramRun:
     # SIMT_* of the environment do not reach a program that is verified: a wrapper sets what a test needs.
     wrapped = ["env", *(f"{name}={value}" for name, value in env.items()), str(program), what]
     return run(Path("/usr/bin/env"), wrapped[1:], Configuration(side, lanes, order), ENV, HERE, Limits(60), HERE)
@@ -152,7 +154,7 @@ def test_the_order_of_threads_and_blocks_does_not_depend_on_how_long_they_comput
 
 
 def test_threads_begin_where_others_look_in_turn_for_what_they_do() -> None:
-    program = compiling.program([HERE / "chain_in_turns.cu"], "cuda", compiling.Options(ENV)).path
+    program = compiling.program([HERE / "chain_in_turns.cu"], "cuda", compiling.CompileOptions(ENV)).path
     result = run(program, [], Configuration("original", 32, "reverse"), ENV, HERE, Limits(30), HERE)
     assert (result.status, result.lines) == (0, ("512",)), result.errors
     # Lanes that meet at each look come to nothing all the same.
@@ -170,7 +172,7 @@ def test_threads_begin_where_others_look_in_turn_for_what_they_do() -> None:
 
 
 def test_looking_in_vain_costs_no_time_slice() -> None:
-    program = compiling.program([HERE / "chain.cu"], "cuda", compiling.Options(ENV)).path
+    program = compiling.program([HERE / "chain.cu"], "cuda", compiling.CompileOptions(ENV)).path
     result = run(program, [], Configuration("original", 32, "reverse"), ENV, HERE, Limits(30), HERE)
     assert (result.status, result.lines) == (0, ("512",)), result.errors
 
@@ -277,7 +279,7 @@ def test_amd(hip: Path, lanes: int) -> None:
 
 @pytest.fixture(scope="module")
 def waits() -> Path:
-    return compiling.program([WAITS], "hip", compiling.Options(ENV)).path
+    return compiling.program([WAITS], "hip", compiling.CompileOptions(ENV)).path
 
 
 @pytest.mark.parametrize("order", ["forward", "reverse", "random:3"])
@@ -312,7 +314,7 @@ def test_lanes_that_wait_for_others_end(waits: Path, lanes: int, order: str) -> 
 
 @pytest.fixture(scope="module")
 def ballots() -> Path:
-    return compiling.program([BALLOTS], "hip", compiling.Options(ENV)).path
+    return compiling.program([BALLOTS], "hip", compiling.CompileOptions(ENV)).path
 
 
 LOST = {
@@ -357,7 +359,7 @@ def test_a_half_of_a_ballot_that_is_taken_on_purpose_is_none(ballots: Path, lane
 
 @pytest.fixture(scope="module")
 def libraries() -> Path:
-    return compiling.program([LIBRARIES], "cuda", compiling.Options(ENV)).path
+    return compiling.program([LIBRARIES], "cuda", compiling.CompileOptions(ENV)).path
 
 
 WRONG_SIDE = [
@@ -383,7 +385,7 @@ def test_memory_of_the_wrong_side_is_a_fault_of_a_library(libraries: Path, what:
 
 
 def test_looking_for_races_without_memory_for_it_is_a_fault() -> None:
-    program = compiling.program([MEMORY], "cuda", compiling.Options(ENV, sanitize=("thread",))).path
+    program = compiling.program([MEMORY], "cuda", compiling.CompileOptions(ENV, sanitize=("thread",))).path
     result = run(program, [], Configuration("original", 32), ENV, HERE, Limits(60, memory=8 << 30), HERE)
     assert (result.status, result.lines, result.faults) == (0, ("done",), ()), result.errors
     result = run(program, [], Configuration("original", 32), ENV, HERE, Limits(60, memory=1 << 30), HERE)
@@ -401,7 +403,7 @@ def test_more_threads_that_wait_than_there_is_memory_for_is_a_fault(tmp_path: Pa
         "}\n"
         "int main() { waits<<<200, 64>>>(); return cudaDeviceSynchronize(); }\n"
     )
-    program = compiling.program([source], "cuda", compiling.Options(ENV)).path
+    program = compiling.program([source], "cuda", compiling.CompileOptions(ENV)).path
     result = run(program, [], Configuration("original", 32), ENV, HERE, Limits(60, memory=16 << 30), HERE)
     assert (result.status, result.faults) == (0, ()), result.errors
     result = run(program, [], Configuration("original", 32), ENV, HERE, Limits(60, memory=1 << 30), HERE)
@@ -412,6 +414,6 @@ def test_more_threads_that_wait_than_there_is_memory_for_is_a_fault(tmp_path: Pa
 
 @pytest.mark.parametrize("order", ["forward", "reverse", "random:3"])
 def test_lanes_in_different_branches_are_apart_in_a_function_that_both_call(order: str) -> None:
-    program = compiling.program([BRANCHES], "cuda", compiling.Options(ENV)).path
+    program = compiling.program([BRANCHES], "cuda", compiling.CompileOptions(ENV)).path
     result = run(program, [], Configuration("original", 32, order), ENV, HERE, Limits(30), HERE)
     assert (result.status, result.lines) == (0, ("55555555 aaaaaaaa 3 3 33333330 33333330",)), result.errors

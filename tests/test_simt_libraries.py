@@ -13,7 +13,7 @@ import pytest
 
 from hipport.executor import compile as compiling
 from hipport.executor import compilers, run_time_compiler, thrust
-from hipport.executor.compile import Builder, Options, program
+from hipport.executor.compile import Builder, CompileOptions, program
 from hipport.executor.messages import NotCompiled
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="needs a C++ compiler")
@@ -25,7 +25,7 @@ CONFIGURATIONS = (("cuda", 32), ("hip", 32), ("hip", 64))
 SELF_CHECKING = (
     "async blocks groups device numbered textures thrust blas fft graphs solver sparse sobol run_time cubemap".split()
 )
-OPTIONS = Options(env=dict(os.environ), optimize="-O0")
+OPTIONS = CompileOptions(env=dict(os.environ), optimize="-O0")
 
 
 @cache

@@ -20,7 +20,7 @@ ENV = {**os.environ}
 
 @pytest.fixture(scope="module")
 def program() -> Path:
-    return compiling.program([PROGRAM], "cuda", compiling.Options(ENV, sanitize=("thread",))).path
+    return compiling.program([PROGRAM], "cuda", compiling.CompileOptions(ENV, sanitize=("thread",))).path
 
 
 @pytest.mark.parametrize("order", ["forward", "reverse", "random:9"])

@@ -15,8 +15,8 @@ import pytest
 import verifying
 from hipport import api
 from hipport.executor import run_time_compiler
-from hipport.executor.compile import Options, program
-from hipport.executor.run_time_compiler import Refused, Request, flags_of
+from hipport.executor.compile import CompileOptions, program
+from hipport.executor.run_time_compiler import RefusedRequest, Request, flags_of
 from hipport.toolchain.toolchains import cache as cache_of
 from hipport_passes.device import inline_ptx
 
@@ -28,7 +28,7 @@ CONFIGURATIONS = (("cuda", 32), ("hip", 32), ("hip", 64))
 
 @cache
 def built(dialect: str, *sanitize: str) -> Path:
-    options = Options(env=dict(os.environ), optimize="-O0", sanitize=sanitize)
+    options = CompileOptions(env=dict(os.environ), optimize="-O0", sanitize=sanitize)
     return program([SOURCE], dialect, options).path  # type: ignore[arg-type]
 
 
@@ -93,7 +93,7 @@ def test_what_is_compiled_is_kept_for_one_tree(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["../up.h", "/etc/up.h", "a/../../up.h", ""])
 def test_headers_stay_in_their_folder(name: str, tmp_path: Path) -> None:
     request = Request("cuda", (), tmp_path, "x.cu", b"", headers=((name, b"int x;"),))
-    with pytest.raises(Refused, match="outside of its folder") as why:
+    with pytest.raises(RefusedRequest, match="outside of its folder") as why:
         run_time_compiler.compiled(request, tmp_path / "kept", os.environ)
     assert why.value.kind == "input" and not list(tmp_path.rglob("up.h"))
 
@@ -134,7 +134,7 @@ def test_options(dialect: str, options: list[str], kept: list[str]) -> None:
     ],
 )
 def test_options_that_the_dialects_compiler_does_not_know(dialect: str, option: str, kind: str) -> None:
-    with pytest.raises(Refused) as why:
+    with pytest.raises(RefusedRequest) as why:
         flags_of([option], dialect)  # type: ignore[arg-type]
     assert why.value.kind == kind and option in str(why.value)
 

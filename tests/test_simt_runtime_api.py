@@ -13,7 +13,7 @@ from types import ModuleType
 
 import pytest
 
-from hipport.executor.compile import INCLUDE, Options, dialect_defines, include_folders, program
+from hipport.executor.compile import INCLUDE, CompileOptions, dialect_defines, include_folders, program
 from hipport.executor.compilers import NoCompiler, find_compiler
 from hipport.executor.prepare import Dialect
 
@@ -52,7 +52,7 @@ def executable(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
     dialect: Dialect = request.param
     source = tmp_path_factory.mktemp(dialect) / "runtime_api.cu"
     source.write_text(TEXT if dialect == "cuda" else as_hip(TEXT), encoding="utf-8")
-    made = program([source], dialect, Options(os.environ, optimize="-O0", jobs=1))
+    made = program([source], dialect, CompileOptions(os.environ, optimize="-O0", jobs=1))
     assert made.reported == ()
     return dialect, made.path
 
@@ -101,7 +101,7 @@ def test_shared_memory_that_a_kernel_has_of_its_own(dialect: Dialect, optimize: 
     text = (HERE / "simt_programs" / "shared_sizes.cu").read_text(encoding="utf-8")
     source = tmp_path / "shared_sizes.cu"
     source.write_text(text if dialect == "cuda" else as_hip(text), encoding="utf-8")
-    made = program([source], dialect, Options(os.environ, optimize=optimize, jobs=1)).path
+    made = program([source], dialect, CompileOptions(os.environ, optimize=optimize, jobs=1)).path
     done = run(made)
     assert (done.returncode, done.stdout) == (0, "0 failed\n"), done.stdout + done.stderr
     # No number where it cannot be known.

@@ -17,7 +17,7 @@ TOTAL = str(sum(range(0, 100000, 1000)))
 
 @pytest.fixture(scope="module")
 def program() -> Path:
-    return compiling.program([PROGRAM], "cuda", compiling.Options(os.environ)).path
+    return compiling.program([PROGRAM], "cuda", compiling.CompileOptions(os.environ)).path
 
 
 def ran(program: Path, **env: str) -> subprocess.CompletedProcess[str]:
@@ -45,7 +45,7 @@ def test_lanes_that_meet_by_chance_go_on_in_parts(program: Path, order: str) -> 
 
 
 def test_what_counts_on_lanes_that_meet_behind_a_break_is_seen() -> None:
-    parts = compiling.program([PROGRAM.with_name("parts.cu")], "cuda", compiling.Options(os.environ)).path
+    parts = compiling.program([PROGRAM.with_name("parts.cu")], "cuda", compiling.CompileOptions(os.environ)).path
     for order in ("forward", "reverse", "random:5"):
         assert ran(parts, SIMT_ORDER=order).stdout.split() == ["right", "right"]
         assert ran(parts, SIMT_CONVERGENCE="minimal", SIMT_ORDER=order).stdout.split() == ["wrong", "right"]

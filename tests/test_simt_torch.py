@@ -18,7 +18,7 @@ from typing import Any, cast
 import pytest
 
 import verifying
-from hipport.building.compiler_messages import Places
+from hipport.building.compiler_messages import SourcePlaces
 from hipport.building.digests import Digests
 from hipport.engine.pipeline import run
 from hipport.executor import torch_devices, torch_extension
@@ -347,7 +347,7 @@ def test_a_unit_that_needs_more_of_pytorch_gets_all_its_headers(
         session=SimpleNamespace(digests=Digests()),
         options=torch_extension.ExtensionOptions({}, tmp_path, Path(sys.executable), timeout=1),
         torch=SimpleNamespace(include=Path("/torch")),
-        places=Places(tmp_path),
+        places=SourcePlaces(tmp_path),
     )
     unit = torch_extension._Unit(tmp_path / "x.cpp", device, (), tmp_path, "x")
     made = torch_extension._Compiler.compile(cast(torch_extension._Compiler, compiler), unit)
@@ -452,7 +452,7 @@ def test_code_of_the_host_is_compiled_by_a_clang_that_can(tmp_path: Path) -> Non
     shared = include / "pybind11/conduit/pybind11_platform_abi_id.h"
     shared.parent.mkdir(parents=True)
     shared.touch()
-    torch = torch_extension.Torch(Path(sys.executable), "2.13", include, tmp_path, tmp_path, True)
+    torch = torch_extension.PyTorch(Path(sys.executable), "2.13", include, tmp_path, tmp_path, True)
 
     def chosen(version: str, *, library: bool = True, **more: str) -> str:
         clang = programs / "clang++"

@@ -17,15 +17,15 @@ from hipport.reporting import verify_report
 from hipport.verifying import extension_verifier, traces
 from hipport.verifying.mutants import mutations
 from hipport.verifying.results import (
+    CaseOutcome,
     Configuration,
     Difference,
     Fault,
     FirstDifference,
     Mutant,
-    Outcome,
+    MutationScore,
     Output,
     Ran,
-    Teeth,
     Verified,
 )
 
@@ -97,9 +97,9 @@ def difference(against: str = "original", why: str = "") -> Difference:
     return Difference(against, why, 0.5, 0.25, (1, 2), int(bool(why)), 6, "1.5", "2.0")
 
 
-def outcome(case: str, *differences: Difference, status: str = "ok", faults: tuple[Fault, ...] = ()) -> Outcome:
+def outcome(case: str, *differences: Difference, status: str = "ok", faults: tuple[Fault, ...] = ()) -> CaseOutcome:
     outputs = (Output("y", "float32", (2, 3), differences),) if differences else ()
-    return Outcome(case, status, "", 0.1, faults, outputs)
+    return CaseOutcome(case, status, "", 0.1, faults, outputs)
 
 
 FAULT = Fault(
@@ -260,18 +260,18 @@ def test_cases_that_launch_nothing_are_said_to_be() -> None:
 
 
 def test_weak_cases() -> None:
-    teeth = Teeth(
+    score = MutationScore(
         (
             Mutant("barrier", PurePath("a.cu"), 3, noticed=("one",), passed=("two",)),
             Mutant("width", PurePath("a.cu"), 4, passed=("one", "two")),
             Mutant("mask", PurePath("a.cu"), 5, why_not="does not compile"),
         )
     )
-    assert teeth.weak == ("two",)
-    assert [mutant.what for mutant in teeth.unnoticed] == ["width"]
-    text = verify_report.teeth_as_text(teeth)
+    assert score.weak == ("two",)
+    assert [mutant.what for mutant in score.unnoticed] == ["width"]
+    text = verify_report.mutation_score_as_text(score)
     assert "a.cu:3: barrier: noticed by 1 of 2 cases" in text and "a.cu:4: width: not noticed" in text
-    assert json.loads(verify_report.teeth_as_json(teeth))["weak"] == ["two"]
+    assert json.loads(verify_report.mutation_score_as_json(score))["weak"] == ["two"]
 
 
 def test_cases_that_cannot_be_used(tmp_path: Path) -> None:
@@ -348,7 +348,7 @@ def test_an_output_that_is_no_array_is_named() -> None:
 
 
 def test_a_port_with_nothing_to_compare_with_is_not_verified() -> None:
-    hangs = Outcome("one", "timeout", "did not end")
+    hangs = CaseOutcome("one", "timeout", "did not end")
     against_original, against_reference = (
         Ran(Configuration("ported", 64), (outcome("one", difference(against)),))
         for against in ("original", "reference")

@@ -15,7 +15,7 @@ import pytest
 import hipport
 import verifying
 from hipport import api
-from hipport.executor.torch_extension import Built
+from hipport.executor.torch_extension import BuiltExtension
 from hipport.reporting import verify_report
 from hipport.verifying import execution, extension_verifier
 from hipport.verifying.results import Configuration, Ran, Verified
@@ -46,7 +46,7 @@ def driver(example: str) -> extension_verifier.Driver:
 
 
 def run(
-    given: extension_verifier.Driver, side: str, built: Built, configurations: Sequence[Configuration]
+    given: extension_verifier.Driver, side: str, built: BuiltExtension, configurations: Sequence[Configuration]
 ) -> tuple[tuple[Ran, ...], tuple[str, ...]]:
     """Run one side, which is compared with itself, with NumPy, and with what the original gave on a GPU."""
     recorded = EXAMPLES / given.root.name / "recorded.npz"

@@ -115,7 +115,7 @@ def gather(tree: Path, package: str, libraries: tuple[str, ...], *, gpu: bool) -
     (tree / "setup.py").write_text(SETUP.format(package=package))
 
 
-def show_as(built: torch_extension.Built, libraries: tuple[str, ...]) -> None:
+def show_as(built: torch_extension.BuiltExtension, libraries: tuple[str, ...]) -> None:
     """Have a package find all its libraries where there is one."""
     for module in built.modules:
         for name in libraries:

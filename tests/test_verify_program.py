@@ -388,11 +388,11 @@ def test_a_fault_of_the_port_is_named_at_the_line_of_the_user() -> None:
 
 
 def test_teeth() -> None:
-    teeth = verifying.program_teeth([SUMS], ["775"], env=ENV, port=lambda paths: api.rewrite(paths), most=2)
-    first, *others = teeth.mutants
+    score = verifying.program_mutation_score([SUMS], ["775"], env=ENV, port=lambda paths: api.rewrite(paths), most=2)
+    first, *others = score.mutants
     assert (first.what, len(first.noticed)) == ("the original, with 64 lanes", 1)
     assert others
-    assert not teeth.weak
+    assert not score.weak
 
 
 def test_the_command() -> None:
@@ -439,8 +439,8 @@ def test_what_cannot_be_run_is_an_error(tmp_path: Path, text: str | None, said: 
     assert said in done.output
 
 
-def ran(text: str, status: int | None = 0) -> program_runs.Run:
-    return program_runs.Run(status, tuple(text.splitlines()), "", 0.1, ())
+def ran(text: str, status: int | None = 0) -> program_runs.ProgramRun:
+    return program_runs.ProgramRun(status, tuple(text.splitlines()), "", 0.1, ())
 
 
 @pytest.mark.parametrize(
@@ -505,7 +505,7 @@ def test_an_original_that_fails_its_own_check_is_no_reference() -> None:
 
 
 def test_what_a_failing_original_said_last_is_shown_once() -> None:
-    first = program_runs.Run(1, ("1",), "sizes\n\nexpected 3\ngot 4\n", 0.1, ())
+    first = program_runs.ProgramRun(1, ("1",), "sizes\n\nexpected 3\ngot 4\n", 0.1, ())
     outcome = printed_output.outcome("x", first, first, printed_output.Varying(), 3)
     sides = (results.Configuration("original", 32, "forward"), results.Configuration("ported", 64, "forward"))
     verified = results.Verified(Path(), "x", tuple(results.Ran(side, (outcome,)) for side in sides), ())
@@ -519,7 +519,7 @@ def test_what_a_failing_original_said_last_is_shown_once() -> None:
 
 
 def test_an_original_that_fails_its_check_verifies_no_port() -> None:
-    first = program_runs.Run(1, ("FAIL",), "", 0.1, ())
+    first = program_runs.ProgramRun(1, ("FAIL",), "", 0.1, ())
     sides = (results.Configuration("original", 32, "forward"), results.Configuration("ported", 64, "forward"))
     outcomes = [
         printed_output.outcome("x", each, first, printed_output.Varying(), n)

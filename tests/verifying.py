@@ -11,8 +11,8 @@ from hipport.engine.knowledge import Knowledge
 from hipport.engine.outcomes import Ported
 from hipport.verifying import extension_verifier, program_verifier
 from hipport.verifying.execution import Execution, Limits, Matrix
-from hipport.verifying.program_runs import Run, Runner
-from hipport.verifying.results import Configuration, Teeth, Verified
+from hipport.verifying.program_runs import ProgramRun, Runner
+from hipport.verifying.results import Configuration, MutationScore, Verified
 
 _OF_MATRIX = ("waves", "orders", "gpu", "gpu_python")
 _OF_KNOWLEDGE = {"passes": "before_executor", "vendored": "vendored", "translate": "translate"}
@@ -29,9 +29,11 @@ def _matrix(words: Mapping[str, Any]) -> Matrix:
     return Matrix(**{word: words[word] for word in _OF_MATRIX if word in words})
 
 
-def _program(paths: Sequence[Path], arguments: Sequence[str], words: Mapping[str, Any]) -> program_verifier.Program:
+def _program(
+    paths: Sequence[Path], arguments: Sequence[str], words: Mapping[str, Any]
+) -> program_verifier.ProgramToRun:
     own = {word: words[word] for word in _OF_PROGRAM if word in words}
-    return program_verifier.Program(paths, arguments, **own)
+    return program_verifier.ProgramToRun(paths, arguments, **own)
 
 
 def _all_known(words: Mapping[str, Any], *groups: Any) -> None:
@@ -52,11 +54,13 @@ def program(
     return program_verifier.program(what, execution(env, **words), port=port, matrix=_matrix(words))
 
 
-def program_teeth(
+def program_mutation_score(
     paths: Sequence[Path], arguments: Sequence[str] = (), *, env: Mapping[str, str], port: Any, most: int, **words: Any
-) -> Teeth:
+) -> MutationScore:
     _all_known(words, _OF_KNOWLEDGE, _OF_EXECUTION, _OF_PROGRAM)
-    return program_verifier.teeth(_program(paths, arguments, words), execution(env, **words), port=port, most=most)
+    return program_verifier.mutation_score(
+        _program(paths, arguments, words), execution(env, **words), port=port, most=most
+    )
 
 
 def extension(path: Path, *, env: Mapping[str, str], python: Path, **words: Any) -> Verified:
@@ -65,10 +69,10 @@ def extension(path: Path, *, env: Mapping[str, str], python: Path, **words: Any)
     return extension_verifier.extension(path, execution(env, python, **words), matrix=_matrix(words), **own)
 
 
-def extension_teeth(path: Path, *, env: Mapping[str, str], python: Path, **words: Any) -> Teeth:
+def extension_mutation_score(path: Path, *, env: Mapping[str, str], python: Path, **words: Any) -> MutationScore:
     own = {word: words[word] for word in ("port", "cases", "names", "only", "most") if word in words}
     _all_known(words, own, _OF_KNOWLEDGE, _OF_EXECUTION)
-    return extension_verifier.teeth(path, execution(env, python, **words), **own)
+    return extension_verifier.mutation_score(path, execution(env, python, **words), **own)
 
 
 def replay(path: Path, recording: Path, *, env: Mapping[str, str], python: Path, **words: Any) -> tuple[Verified, ...]:
@@ -91,5 +95,5 @@ def run(
     folder: Path,
     limits: Limits,
     root: Path,
-) -> Run:
+) -> ProgramRun:
     return Runner(env, folder, root, arguments, limits).run(path, configuration)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         deps,
         doctor,
         explain,
+        mutation_score,
         port,
         record,
         replay,
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
         undo,
         verify,
         verify_program,
-        verify_teeth,
     )
     from hipport.building.builder import Built
     from hipport.core.edits import Edit, Span
@@ -79,7 +79,7 @@ _WHERE = {
     "save": "api",
     "verify": "api",
     "verify_program": "api",
-    "verify_teeth": "api",
+    "mutation_score": "api",
 }
 
 __all__ = [
@@ -106,6 +106,7 @@ __all__ = [
     "deps",
     "doctor",
     "explain",
+    "mutation_score",
     "port",
     "record",
     "replay",
@@ -116,7 +117,6 @@ __all__ = [
     "undo",
     "verify",
     "verify_program",
-    "verify_teeth",
 ]
 
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from hipport.toolchain.install_plan import Plan
     from hipport.verifying.execution import Execution, Matrix
     from hipport.verifying.restored import Sides
-    from hipport.verifying.results import Teeth, Verified
+    from hipport.verifying.results import MutationScore, Verified
 
 #: One path, or several: a string is one, not as many as it has characters.
 Paths: TypeAlias = str | Path | Iterable[str | Path]
@@ -433,7 +433,7 @@ def verify_program(
     verifying.refuse_extension(places)
     sides = _sides(places, env, lambda places: rewrite(places, target=target, exclude=exclude))
     how = _execution(env, sys.executable, seconds, jobs, on_progress)
-    what = running.Program(sides.original, arguments, folder, exclude, flags, sanitize)
+    what = running.ProgramToRun(sides.original, arguments, folder, exclude, flags, sanitize)
     matrix = _matrix(env, waves, orders, gpu)
     return sides.run(lambda: running.program(what, how, port=sides.port if port else None, matrix=matrix))
 
@@ -577,7 +577,7 @@ def record(
     return verifying.record(command, Path(out), env=env, folder=Path(folder), modules=modules, calls=calls)
 
 
-def verify_teeth(
+def mutation_score(
     paths: Paths,
     arguments: Sequence[str] = (),
     *,
@@ -592,10 +592,10 @@ def verify_teeth(
     jobs: int | None = None,
     on_progress: Callable[[Progress], None] | None = None,
     **_: Any,
-) -> Teeth:
+) -> MutationScore:
     """Say which cases notice the unported source with 64 lanes, and ports with one thing wrong.
 
-    `paths` is an extension, or the sources of a program that is run with `arguments`. See verifier.teeth.
+    `paths` is an extension, or the sources of a program that is run with `arguments`. See verifier.score.
     """
     env = allowed(env, pass_on)
     from hipport.verifying import extension_verifier as verifying
@@ -606,10 +606,10 @@ def verify_teeth(
     if arguments or not has_cases(places, cases):
         verifying.refuse_extension(places)
         sides = _sides(places, env, lambda places: rewrite(places, target=target, exclude=exclude))
-        what = running.Program(sides.original, arguments, exclude=exclude)
-        return sides.run(lambda: running.teeth(what, how, port=sides.port))
+        what = running.ProgramToRun(sides.original, arguments, exclude=exclude)
+        return sides.run(lambda: running.mutation_score(what, how, port=sides.port))
     own = _sides(places, env, lambda places: rewrite(_own(places), target=target, exclude=exclude))
-    return own.run(lambda: verifying.teeth(own.original[0], how, port=own.port, cases=cases, names=names))
+    return own.run(lambda: verifying.mutation_score(own.original[0], how, port=own.port, cases=cases, names=names))
 
 
 def _rewritten(paths: Sequence[Path]) -> dict[Path, Source]:

@@ -182,7 +182,7 @@ class Porting:
     ) -> Verification:
         from hipport.verifying import program_verifier
 
-        what = program_verifier.Program(paths, arguments, exclude=self.options["exclude"])
+        what = program_verifier.ProgramToRun(paths, arguments, exclude=self.options["exclude"])
         try:
             verified = program_verifier.program(what, self.how, port=lambda _: ported, matrix=matrix)
             return replace(about, verified=verified)

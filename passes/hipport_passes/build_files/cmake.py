@@ -21,8 +21,8 @@ from hipport.core.finding import Certainty, Finding
 from hipport.core.tables import load
 from hipport.engine.pipeline import Pass
 from hipport.program.project import Project
-from hipport.syntax.cmake_script import Argument, CMake, Command
-from hipport_passes.build_files.build_scripts.cmake_branches import Said, findings
+from hipport.syntax.cmake_script import Argument, CMake, CMakeCommand
+from hipport_passes.build_files.build_scripts.cmake_branches import BranchSaid, findings
 from hipport_passes.build_files.build_scripts.cmake_flags import tells
 from hipport_passes.build_files.build_scripts.cmake_libraries import TARGET, row_of
 from hipport_passes.build_files.build_scripts.cmake_probes import CMakeProbes
@@ -106,7 +106,7 @@ def find(source: CMake, project: Project) -> Iterator[Finding]:
     yield from script.lacking()
 
 
-def _asked_for(source: CMake, command: Command) -> Sequence[Argument]:
+def _asked_for(source: CMake, command: CMakeCommand) -> Sequence[Argument]:
     """Return what of the arguments of project(), enable_language() and check_language() may be languages."""
     if command.name != "project":
         return command.arguments
@@ -213,7 +213,7 @@ def _option(source: CMake, tree: Tree, project: Project) -> Iterator[Finding]:
     )
 
 
-def _whole_line(source: CMake, command: Command) -> Span:
+def _whole_line(source: CMake, command: CMakeCommand) -> Span:
     """Return the lines that the command stands on, if nothing else does; else what it is itself."""
     start, end = source.line_start(command.span.start), source.text.find(b"\n", command.span.end) + 1
     alone = end and not (source.text[start : command.span.start] + source.text[command.span.end : end]).strip()
@@ -227,7 +227,7 @@ class _Script(CMakeProbes):
     """What is to be said of a script's commands."""
 
     @cached_property
-    def commands(self) -> Mapping[str, Callable[[Command, Command | None], Iterator[Said]]]:
+    def commands(self) -> Mapping[str, Callable[[CMakeCommand, CMakeCommand | None], Iterator[BranchSaid]]]:
         """What says something of commands, by their names."""
         return {
             "project": self._language,
@@ -262,11 +262,11 @@ class _Script(CMakeProbes):
             "target_link_directories": self._folders,
         }
 
-    def about(self, command: Command, following: Command | None) -> Iterator[Said]:
+    def about(self, command: CMakeCommand, following: CMakeCommand | None) -> Iterator[BranchSaid]:
         """Yield what is to be said of one command."""
         source, table = self.source, load(_TABLE)
         if command.name in table["command"]:
-            yield Said(
+            yield BranchSaid(
                 command.written, "find_cuda", f"{command.name}: {table['command'][command.name]}", Certainty.MANUAL
             )
             return
@@ -275,7 +275,7 @@ class _Script(CMakeProbes):
             message = (
                 f"{command.name} looks for CUDA: put if(NOT USE_HIP) around it, and find_package of {packages} beside"
             )
-            yield Said(command.written, "find_package", message, Certainty.MANUAL)
+            yield BranchSaid(command.written, "find_package", message, Certainty.MANUAL)
             return
         if command.name in self.commands:
             yield from self.commands[command.name](command, following)
@@ -286,13 +286,13 @@ class _Script(CMakeProbes):
         yield from self._there(command)
         yield from self.options.about(command)
 
-    def _there(self, command: Command) -> Iterator[Said]:
+    def _there(self, command: CMakeCommand) -> Iterator[BranchSaid]:
         """$<BOOL:${CMAKE_CUDA_COMPILER}>: whether there is a compiler for the language."""
         for match in _HAS_COMPILER.finditer(self.source.text, command.inner.start, command.inner.end):
             edit = Edit(Span(*match.span("language")), b"${HIP_OR_CUDA}")
-            yield Said(Span(*match.span()), "condition", "HIP's compiler where USE_HIP is ON", edits=(edit,))
+            yield BranchSaid(Span(*match.span()), "condition", "HIP's compiler where USE_HIP is ON", edits=(edit,))
 
-    def _abi(self, command: Command) -> Iterator[Said]:
+    def _abi(self, command: CMakeCommand) -> Iterator[BranchSaid]:
         """-D_GLIBCXX_USE_CXX11_ABI=0 in a tree that does not ask CMake for PyTorch, which says what its ABI is.
 
         In a tree that does, flags without it are written for HIP, but for what a generator expression decides.
@@ -307,7 +307,7 @@ class _Script(CMakeProbes):
                 "the old ABI of the C++ library: what this is linked with on ROCm (PyTorch, ROCm's own libraries) has "
                 "the new one; put if(NOT USE_HIP) around it"
             )
-            yield Said(Span(*old.span()), "abi", message, Certainty.MANUAL)
+            yield BranchSaid(Span(*old.span()), "abi", message, Certainty.MANUAL)
         for match in ABI_BY_VARIABLE.finditer(self.source.text, command.inner.start, command.inner.end):
             for setting in self.source.commands:
                 words = [self.source[each.content] for each in setting.arguments]
@@ -318,12 +318,12 @@ class _Script(CMakeProbes):
                         "the old ABI of the C++ library, for _GLIBCXX_USE_CXX11_ABI: PyTorch for ROCm, and ROCm's own "
                         "libraries, have the new one, which is 1; put if(NOT USE_HIP) around what sets it"
                     )
-                    yield Said(Span(*match.span()), "abi", message, Certainty.MANUAL)
+                    yield BranchSaid(Span(*match.span()), "abi", message, Certainty.MANUAL)
                     break
 
     # Languages and packages
 
-    def _language(self, command: Command, following: Command | None) -> Iterator[Said]:
+    def _language(self, command: CMakeCommand, following: CMakeCommand | None) -> Iterator[BranchSaid]:
         """project(… CUDA), enable_language(CUDA), check_language(CUDA)."""
         source = self.source
         named = ""
@@ -361,9 +361,9 @@ class _Script(CMakeProbes):
         after = tuple(line.encode() for line in (condition, *lines, "endif()")) if lines else ()
         behind = source[Span(command.span.end, following.span.start)] if following else b""
         if edits or (after and not (following and source[following.span] == condition.encode() and not behind.strip())):
-            yield Said(argument.span, "language", message, certainty, edits, None, after)
+            yield BranchSaid(argument.span, "language", message, certainty, edits, None, after)
 
-    def _languages_in_turn(self, command: Command, following: Command | None) -> Iterator[Said]:
+    def _languages_in_turn(self, command: CMakeCommand, following: CMakeCommand | None) -> Iterator[BranchSaid]:
         """foreach(language CXX CUDA): variables of each, by CMAKE_${language}_FLAGS and the like."""
         source, variable = self.source, text(self.source, command, 0)
         items = [each for each in command.arguments[1:] if source[each.content] == b"CUDA"]
@@ -376,9 +376,9 @@ class _Script(CMakeProbes):
         if any(tells(source, each.arguments[1:], False) for each in inside):
             message += "; with the flags in the loop, which are nvcc's without what is said of them"
             certainty = Certainty.REVIEW
-        yield Said(items[0].span, "language", message, certainty, edits)
+        yield BranchSaid(items[0].span, "language", message, certainty, edits)
 
-    def _find_package(self, command: Command, following: Command | None) -> Iterator[Said]:
+    def _find_package(self, command: CMakeCommand, following: CMakeCommand | None) -> Iterator[BranchSaid]:
         source = self.source
         name = text(source, command, 0)
         words = {source[argument.span] for argument in command.arguments}
@@ -393,7 +393,7 @@ class _Script(CMakeProbes):
                 in_function = any(block[0].name == "function" for block in source.around(command))
                 if in_function and not self.tree.find_cuda and not self.tree.language:
                     message = "HIP can be made a language at the top of a script, not in a function"
-                    yield Said(command.written, "find_package", message, Certainty.MANUAL)
+                    yield BranchSaid(command.written, "find_package", message, Certainty.MANUAL)
                     return
                 instead.append(f'include("${{HIPPORT_FOLDER}}/{FIND_CUDA}")')
                 message += f"; what else scripts have of FindCUDA is in hipport/{FIND_CUDA}"
@@ -413,12 +413,14 @@ class _Script(CMakeProbes):
                 instead.append(f"set({name}_FOUND ${{{packages[0]}_FOUND}})")
             message = f"of ROCm: {', '.join(packages)}"
         elif name in load(_TABLE)["no_package"]:
-            yield Said(command.written, "find_package", f"{name}: {load(_TABLE)['no_package'][name]}", Certainty.MANUAL)
+            yield BranchSaid(
+                command.written, "find_package", f"{name}: {load(_TABLE)['no_package'][name]}", Certainty.MANUAL
+            )
             return
         else:
             return
         lines = tuple(line.encode() for line in instead)
-        yield Said(command.written, "find_package", message, certainty, (), lines)
+        yield BranchSaid(command.written, "find_package", message, certainty, (), lines)
 
     def lacking(self) -> Iterator[Finding]:
         """Packages that upstream has come to need since, beside those that an earlier run looks for in CUDA's place."""
@@ -436,7 +438,7 @@ class _Script(CMakeProbes):
         if other and other[0].name in ("find_path", "find_library"):
             return
         how = source.text[first.inner.start : first.inner.end].partition(b"hip")[2]
-        lines: dict[Command, bytes] = {}
+        lines: dict[CMakeCommand, bytes] = {}
         lacking = []
         for before, package in pairwise(packages):
             behind = looked.setdefault(package, looked[before])
@@ -450,7 +452,7 @@ class _Script(CMakeProbes):
             edits = tuple(Edit(Span(each.span.end, each.span.end), new) for each, new in lines.items())
             yield Finding(first.written, "find_package", message, edits)
 
-    def _converted(self, command: Command) -> Iterator[Said]:
+    def _converted(self, command: CMakeCommand) -> Iterator[BranchSaid]:
         """PyTorch's names for CUDA in sources that CMake builds: its own converter is run when CMake configures."""
         files = self.tree.torch_names
         if files and "Torch" not in self.told and f"/{TORCH}".encode() not in self.source.text:
@@ -462,14 +464,14 @@ class _Script(CMakeProbes):
                 "there, and that files may be put beside the sources"
             )
             after = (b"if(USE_HIP)", f'  include("${{HIPPORT_FOLDER}}/{TORCH}")'.encode(), b"endif()")
-            yield Said(command.written, "torch_names", message, Certainty.REVIEW, after=after)
+            yield BranchSaid(command.written, "torch_names", message, Certainty.REVIEW, after=after)
 
-    def _include(self, command: Command, following: Command | None) -> Iterator[Said]:
+    def _include(self, command: CMakeCommand, following: CMakeCommand | None) -> Iterator[BranchSaid]:
         name = text(self.source, command, 0)
         if name.startswith("FindCUDA"):
-            yield Said(command.written, "find_cuda", f"{name} looks for nvcc: not with HIP", instead=())
+            yield BranchSaid(command.written, "find_cuda", f"{name} looks for nvcc: not with HIP", instead=())
 
-    def _archs(self, command: Command, following: Command | None) -> Iterator[Said]:
+    def _archs(self, command: CMakeCommand, following: CMakeCommand | None) -> Iterator[BranchSaid]:
         """What FindCUDA/select_compute_arch asks nvcc and the machine's GPUs for: CMAKE_HIP_ARCHITECTURES says it."""
         # hipport's find_cuda.cmake has the one that makes flags.
         if command.name == "cuda_select_nvcc_arch_flags" and self.tree.find_cuda:
@@ -486,11 +488,11 @@ class _Script(CMakeProbes):
             f"{variable} is empty with HIP, where CMAKE_HIP_ARCHITECTURES says what to build for; assumes that it is "
             "for nvcc"
         )
-        yield Said(command.written, "archs", message, Certainty.REVIEW, instead=(f'set({variable} "")'.encode(),))
+        yield BranchSaid(command.written, "archs", message, Certainty.REVIEW, instead=(f'set({variable} "")'.encode(),))
 
     # Conditions
 
-    def _condition(self, command: Command, following: Command | None) -> Iterator[Said]:
+    def _condition(self, command: CMakeCommand, following: CMakeCommand | None) -> Iterator[BranchSaid]:
         source, arguments = self.source, command.arguments
         for i, argument in enumerate(arguments):
             said = source[argument.content]
@@ -500,10 +502,12 @@ class _Script(CMakeProbes):
                     at = argument.content.start + said.index(b"CUDA_")
                     edit = Edit(Span(at, at + 4), b"${HIP_OR_CUDA}")
                     if argument.kind != "bracket":
-                        yield Said(argument.span, "condition", "HIP's compiler where USE_HIP is ON", edits=(edit,))
+                        yield BranchSaid(
+                            argument.span, "condition", "HIP's compiler where USE_HIP is ON", edits=(edit,)
+                        )
             elif said == b"CUDA" and after == b"IN_LIST":
                 edit = Edit(argument.content, b"${HIP_OR_CUDA}")
-                yield Said(argument.span, "condition", "HIP where USE_HIP is ON", edits=(edit,))
+                yield BranchSaid(argument.span, "condition", "HIP where USE_HIP is ON", edits=(edit,))
             elif i and source[arguments[i - 1].span] == b"TARGET" and TARGET.fullmatch(said):
                 row = row_of(said.decode(errors="replace"))
                 asked = re.search(rb"\bTARGET (?:hip|roc|hiprtc)::", source[command.inner])
@@ -513,7 +517,7 @@ class _Script(CMakeProbes):
                     start, end = arguments[i - 1].span.start, argument.span.end
                     # Around them: there may be a comment between the two.
                     edits = (Edit(Span(start, start), b"("), Edit(Span(end, end), f" OR {either})".encode()))
-                    yield Said(argument.span, "condition", f"{' and '.join(others)} with HIP", edits=edits)
+                    yield BranchSaid(argument.span, "condition", f"{' and '.join(others)} with HIP", edits=edits)
             elif (match := _VERSION.fullmatch(said.decode("utf-8", "replace"))) and after.startswith(
                 (b"VERSION_", b"LESS", b"GREATER", b"EQUAL", b"MATCHES")
             ):
@@ -523,7 +527,7 @@ class _Script(CMakeProbes):
                 message = (
                     f"{match[1]} has no value with HIP, less than any version: say what HIP is to do, here and below"
                 )
-                yield Said(argument.span, "version", message, Certainty.MANUAL)
+                yield BranchSaid(argument.span, "version", message, Certainty.MANUAL)
 
     def _given(self, variable: str) -> bool:
         if variable.startswith("CUDAToolkit"):

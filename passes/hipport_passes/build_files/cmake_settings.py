@@ -22,8 +22,8 @@ from hipport.syntax.cmake_script import CMake
 from hipport.syntax.json import CMakePresets
 from hipport.syntax.python import Misplaced, Python
 from hipport.syntax.shell import Definition, Dockerfile, Shell
-from hipport.syntax.toml import Entry, Toml
-from hipport_passes.build_files.nvcc_flags import HOLE, Change, translate, worded
+from hipport.syntax.toml import Toml, TomlEntry
+from hipport_passes.build_files.nvcc_flags import HOLE, FlagChange, translate, worded
 
 _MENTIONS = re.compile(rb"CMAKE_CUDA_(?:FLAGS|ARCHITECTURES|STANDARD)")
 # CMake's variables for the language CUDA that have one for HIP ("CMAKE_<LANG>_…", CMake 3.21).
@@ -99,7 +99,7 @@ def _beside(around: str, name: str, value: str, project: Project) -> _Beside | N
     return _Beside(ours, kept, f"{message}: {ours}={kept} beside it{said}", _worst(changes))
 
 
-def _worst(changes: tuple[Change, ...]) -> Certainty:
+def _worst(changes: tuple[FlagChange, ...]) -> Certainty:
     return max((change.certainty for change in changes), default=Certainty.SAFE)
 
 
@@ -135,7 +135,7 @@ def _in_toml(source: Toml, project: Project) -> Iterator[Finding]:
             yield _finding(entry.span, beside, None, entry.span.end)
 
 
-def _key(source: Toml, entry: Entry, beside: _Beside) -> tuple[bytes | None, int]:
+def _key(source: Toml, entry: TomlEntry, beside: _Beside) -> tuple[bytes | None, int]:
     """Return the same key for HIP, and where: on a line of its own, or in the same inline table."""
     value = f'"{beside.value}"'.encode()
     before = source.text[entry.key : entry.span.start]

@@ -61,14 +61,14 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
     from hipport_passes.build_files.build_scripts.script_edits import resolved
     from hipport_passes.build_files.build_scripts.unset import unset
     from hipport_passes.python.runtime import versions
-    from hipport_passes.python.runtime.program import Program
+    from hipport_passes.python.runtime.program import PythonProgram
 
     script = source.fact(Script)
     script.modules = project.fact(_modules)
     torch = shared or b"torch" in _COMMENT.sub(b"", source.text)
     # What `python_gates` opens, which comes later: what stands behind it is then for both.
     if _RELEASE.search(source.text):
-        script.opened.update(dict.fromkeys(versions.gates(source.fact(Program)), False))
+        script.opened.update(dict.fromkeys(versions.gates(source.fact(PythonProgram)), False))
     try:
         # First, as what stands behind them is then for ROCm, too.
         opened = list(openings(script))

@@ -18,12 +18,12 @@ from hipport.core.finding import Certainty, Finding
 from hipport.engine.pipeline import Pass
 from hipport.program.project import Project
 from hipport.syntax.enclosing import Block, answered
-from hipport.syntax.make import Line, Makefile
+from hipport.syntax.make import Makefile, MakeLine
 from hipport.syntax.shell import commands_in
 from hipport_passes.build_files import nvidia_tools, shell_builds
 from hipport_passes.build_files.build_scripts.makefile_commands import NVCC, NVCPP, WHICH
 from hipport_passes.build_files.build_scripts.makefile_flags import ARCHS, MakefileFlags, prefixed
-from hipport_passes.build_files.nvcc_flags import Change, library, worded
+from hipport_passes.build_files.nvcc_flags import FlagChange, library, worded
 from hipport_passes.packages.asking import Asking
 from hipport_passes.packages.commands import in_commands
 from hipport_passes.packages.recipes import for_rocm
@@ -64,7 +64,7 @@ _SET_TO_NVCC = re.compile(r"\w+=[\"']?(?:\S*/)?nvcc[\"']?")
 class _Said:
     """What becomes of a line for hipcc: `hip` is its text there, None where there is none."""
 
-    line: Line
+    line: MakeLine
     span: Span
     kind: str
     hip: bytes | None
@@ -87,7 +87,7 @@ def find(source: Makefile, project: Project) -> Iterator[Finding]:
     script = _Script(source, project)
     run: list[_Said] = []
     chosen: list[list[_Said]] = []
-    inside: list[Line] = []
+    inside: list[MakeLine] = []
     for line in source.lines:
         if line.kind in ("define", "endef") and not _decided(source, line):
             inside.append(line)
@@ -153,23 +153,23 @@ def _begin(source: Makefile, command: Span) -> int:
     return command.start + len(text) - len(text.lstrip(b"@-+ \t"))
 
 
-def _for_hip(source: Makefile, line: Line) -> bool:
+def _for_hip(source: Makefile, line: MakeLine) -> bool:
     """Say whether a line is there with HIP alone, perhaps from an earlier run, and so has what is left to a person."""
 
-    def of(block: Block[Line]) -> bool | None:
+    def of(block: Block[MakeLine]) -> bool | None:
         first, alone = block.first, block.before is None
         return True if (first.kind == "ifeq") == alone and _USES_HIP.search(source[first.span]) else None
 
     return bool(answered(source.block(line), source.fact(_answers).for_hip, of))
 
 
-def _decided(source: Makefile, line: Line) -> bool:
+def _decided(source: Makefile, line: MakeLine) -> bool:
     """Say whether a line stands where it is known that CUDA is not what is built with, or HIP not what is meant."""
 
-    def asks(block: Block[Line]) -> bool | None:
+    def asks(block: Block[MakeLine]) -> bool | None:
         return True if b"USE_HIP" in source[block.part.span] else None
 
-    def on_windows(block: Block[Line]) -> bool | None:
+    def on_windows(block: Block[MakeLine]) -> bool | None:
         first, alone = block.first, block.before is None
         return True if (first.kind == "ifneq") == (not alone) and b"Windows_NT" in source[first.span] else None
 
@@ -180,9 +180,9 @@ def _decided(source: Makefile, line: Line) -> bool:
 class _Answers(NamedTuple):
     """What has been found of conditionals of a makefile."""
 
-    for_hip: dict[Block[Line], bool | None]
-    asks: dict[Block[Line], bool | None]
-    on_windows: dict[Block[Line], bool | None]
+    for_hip: dict[Block[MakeLine], bool | None]
+    asks: dict[Block[MakeLine], bool | None]
+    on_windows: dict[Block[MakeLine], bool | None]
 
 
 def _answers(source: Makefile) -> _Answers:
@@ -238,7 +238,7 @@ def _goes_on(text: bytes) -> bool:
 class _Script(MakefileFlags):
     """A makefile: which of its variables are compilers, and which are for nvcc."""
 
-    def about(self, line: Line) -> _Said | None:
+    def about(self, line: MakeLine) -> _Said | None:
         """Return what becomes of one line, None if it is right for hipcc; what a person must do is put aside."""
         if line.kind == "recipe":
             self._given(line)
@@ -260,7 +260,7 @@ class _Script(MakefileFlags):
             self._report(line.span, "nvcc", "nvcc is called here in a way that hipport does not rewrite")
         return None
 
-    def _read_by_nvcc(self, line: Line) -> Span | None:
+    def _read_by_nvcc(self, line: MakeLine) -> Span | None:
         """Return the name of what nvcc reads from the environment, where a line sets or exports it."""
         source = self.source
         match = _NVCC_READS.match(source.text, line.span.start, line.span.end)
@@ -272,7 +272,7 @@ class _Script(MakefileFlags):
         exported = re.search(rb"(?m)^[ \t]*export\b[ \t]*(?:[^\n=]*\b" + name + rb"\b|(?:#|\r?$))", source.text)
         return Span(*match.span("name")) if exported and not used else None
 
-    def _renamed(self, line: Line, name: Span) -> _Said | None:
+    def _renamed(self, line: MakeLine, name: Span) -> _Said | None:
         """Give hipcc what nvcc reads from the environment ("HIPCC environment variables", ROCm 6.4)."""
         source = self.source
         said = source[name].decode(errors="replace")
@@ -292,7 +292,7 @@ class _Script(MakefileFlags):
         put = self._put(line, {name: _HIPCC_READS.encode(), **puts}, changes, [message])
         return None if put is None else replace(put, span=name, kind="environment", certainty=Certainty.REVIEW)
 
-    def _given(self, line: Line) -> None:
+    def _given(self, line: MakeLine) -> None:
         """Report what a recipe gives nvcc by its environment."""
         match = _NVCC_GIVEN.search(self.source.text, line.value.start, line.value.end)
         if match is not None and not _ECHO.match(self.source[line.span]):
@@ -300,7 +300,7 @@ class _Script(MakefileFlags):
             message = f"nvcc alone reads {name}; hipcc reads {_HIPCC_READS}, with its own flags"
             self._report(Span(*match.span(1)), "environment", message)
 
-    def _stops(self, line: Line) -> bool:
+    def _stops(self, line: MakeLine) -> bool:
         """Say whether make ends with an error by what a line asks: in it, or in the branches behind it."""
         text, depth = self.source[line.span], 0
         for other in self.source.lines:
@@ -312,7 +312,7 @@ class _Script(MakefileFlags):
             text += self.source[other.span]
         return b"$(error" in text or b"${error" in text
 
-    def defined(self, lines: Sequence[Line]) -> _Said | None:
+    def defined(self, lines: Sequence[MakeLine]) -> _Said | None:
         """Return what becomes of `define … endef`: what commands, or flags, in it are, in a definition of their own.
 
         Where it is used as a recipe, make takes no conditional in it for one.
@@ -332,7 +332,9 @@ class _Script(MakefileFlags):
             kind = "assignment" if as_flags else "recipe"
             name = _DEFINED.match(source[first.span])
             value = Span(line.span.start + tabs, line.span.end)
-            part = Line(kind, line.span, value, name[1].decode() if name and as_flags else "", "=" if as_flags else "")
+            part = MakeLine(
+                kind, line.span, value, name[1].decode() if name and as_flags else "", "=" if as_flags else ""
+            )
             before = len(self.reported)
             said = None if _ASSIGNS.match(text) or _ECHO.match(text) else self.about(part)
             if said is None and before == len(self.reported):
@@ -343,12 +345,12 @@ class _Script(MakefileFlags):
                 texts.append(text if said is None or said.hip is None else said.hip)
         if not found:
             return None
-        whole = Line("definition", Span(first.span.start, last.span.end), Span(first.span.start, last.span.end))
+        whole = MakeLine("definition", Span(first.span.start, last.span.end), Span(first.span.start, last.span.end))
         hip = source.newline.join([*texts, source[last.span]])
         messages = [message for said in found for message in said.messages]
         return _Said(whole, found[0].span, found[0].kind, hip, messages, max(said.certainty for said in found))
 
-    def _commanded(self, line: Line) -> _Said | None:
+    def _commanded(self, line: MakeLine) -> _Said | None:
         source = self.source
         text = source[line.value]
         puts: dict[Span, bytes] = {}
@@ -379,7 +381,7 @@ class _Script(MakefileFlags):
         if len(commands) < 2:
             return self._command(line, commands[0] if commands else [])
         # Of several, those that are the compiler's.
-        changes: list[Change] = []
+        changes: list[FlagChange] = []
         for words in commands:
             if self._called(line, words):
                 told = self._ported(line, words)
@@ -392,7 +394,7 @@ class _Script(MakefileFlags):
                 self._report(line.value, "nvcc", "another command asks for nvcc: let it ask for hipcc")
         return self._put(line, puts, changes, messages)
 
-    def _command(self, line: Line, words: Sequence[tuple[str, Span]]) -> _Said | None:
+    def _command(self, line: MakeLine, words: Sequence[tuple[str, Span]]) -> _Said | None:
         """Return what becomes of a line with one command, or of an assignment."""
         if not self.cuda and words and NVCPP.fullmatch(words[0][0]):
             message = (
@@ -414,16 +416,16 @@ class _Script(MakefileFlags):
         told = self._ported(line, words)
         return None if told is None else self._put(line, *told)
 
-    def _named(self, line: Line, words: Sequence[tuple[str, Span]]) -> _Said | None:
+    def _named(self, line: MakeLine, words: Sequence[tuple[str, Span]]) -> _Said | None:
         """Put ROCm's libraries for CUDA's where they are named without -l, which another line puts before each."""
         if "LIB" not in line.name.upper() or not _NAMED.search(self.source.text):
             return None
         puts: dict[Span, bytes] = {}
-        changes: list[Change] = []
+        changes: list[FlagChange] = []
         for word, span in words:
             if (hip := prefixed(word)) is not None:
                 puts[span] = hip.encode()
-                changes.append(Change(0, 0, "library", (word,), (hip,), "the libraries of ROCm", Certainty.SAFE))
+                changes.append(FlagChange(0, 0, "library", (word,), (hip,), "the libraries of ROCm", Certainty.SAFE))
                 continue
             found = library(word)
             if found is None or not word.startswith(("cu", "nv", "nccl", "c10_", "torch_")):
@@ -433,10 +435,10 @@ class _Script(MakefileFlags):
                 self._report(span, "library", f"{word}: {why}")
                 continue
             puts[span] = hip.encode()
-            changes.append(Change(0, 0, "library", (word,), (hip,), "the library of ROCm", Certainty.SAFE))
+            changes.append(FlagChange(0, 0, "library", (word,), (hip,), "the library of ROCm", Certainty.SAFE))
         return self._put(line, puts, changes, [])
 
-    def _handed_on(self, line: Line) -> dict[Span, bytes]:
+    def _handed_on(self, line: MakeLine) -> dict[Span, bytes]:
         """Return quotes for compilers that a recipe hands on as `CC=$(CC)`, which end at a blank without."""
         return {
             Span(*match.span(1)): b'"' + match[1] + b'"'
@@ -444,7 +446,9 @@ class _Script(MakefileFlags):
             if match[2].decode("utf-8", "replace") in self.compilers
         }
 
-    def _put(self, line: Line, puts: dict[Span, bytes], changes: Sequence[Change], messages: list[str]) -> _Said | None:
+    def _put(
+        self, line: MakeLine, puts: dict[Span, bytes], changes: Sequence[FlagChange], messages: list[str]
+    ) -> _Said | None:
         if not puts:
             return None
         source = self.source

@@ -27,7 +27,7 @@ _AFTER_PREFIX = re.compile(r"[-/0-9=]|$")
 
 
 @dataclass(frozen=True)
-class Change:
+class FlagChange:
     """What becomes of `flags`, the arguments from `start` up to `stop`: `hip`, because of `why`.
 
     MANUAL exactly when nothing can be put for them; then `hip` is what they were. `once` says that it need not be
@@ -51,7 +51,7 @@ class Change:
         return f"{flags} → {' '.join(self.hip).replace(HOLE, '…') or 'dropped'}: {self.why}"
 
 
-def worded(changes: Iterable[Change | str]) -> str:
+def worded(changes: Iterable[FlagChange | str]) -> str:
     """Return what is said of changes: of flags that become the same for the same reason once."""
     flags: dict[str, list[str]] = {}
     for each in map(str, changes):
@@ -66,7 +66,7 @@ class Translated:
     """The flags for hipcc, in the order they were in, and every difference from nvcc's."""
 
     kept: tuple[str, ...]
-    changes: tuple[Change, ...]
+    changes: tuple[FlagChange, ...]
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ def _either(names: Iterable[str]) -> str:
     return "|".join(sorted(map(re.escape, names), reverse=True))
 
 
-def _changes(flags: Sequence[str], torch: bool, of: str, rocm: tuple[int, int], shell: bool) -> Iterator[Change]:
+def _changes(flags: Sequence[str], torch: bool, of: str, rocm: tuple[int, int], shell: bool) -> Iterator[FlagChange]:
     given = set(flags)
     i = 0
     while i < len(flags):
@@ -173,7 +173,7 @@ def _changes(flags: Sequence[str], torch: bool, of: str, rocm: tuple[int, int], 
         i = change.stop
 
 
-def _flag(flags: Sequence[str], i: int, torch: bool, of: str, rocm: tuple[int, int], shell: bool) -> Change | None:
+def _flag(flags: Sequence[str], i: int, torch: bool, of: str, rocm: tuple[int, int], shell: bool) -> FlagChange | None:
     for row in _rows(torch, of):
         name = row.named(flags[i])
         if name is None:
@@ -188,11 +188,11 @@ def _flag(flags: Sequence[str], i: int, torch: bool, of: str, rocm: tuple[int, i
         given = tuple(flags[i:stop])
         if row.hip == ("{values}",) and value.startswith("/"):
             # Microsoft's compiler gets it, which is not used where hipcc is.
-            return Change(i, stop, row.kind, given, given, row.why, Certainty.SAFE, row.once)
+            return FlagChange(i, stop, row.kind, given, given, row.why, Certainty.SAFE, row.once)
         certainty = Certainty.MANUAL if hip is None else row.certainty
         if hip is not None and row.hip == ("{values}",) and HOLE in value[1:-1]:
             certainty, why = Certainty.REVIEW, f"{why}; assumes that clang knows what is put together there"
-        return Change(i, stop, row.kind, given, given if hip is None else hip, why, certainty, row.once, row.unless)
+        return FlagChange(i, stop, row.kind, given, given if hip is None else hip, why, certainty, row.once, row.unless)
     return None
 
 
@@ -260,7 +260,7 @@ def _rows(torch: bool, of: str) -> tuple[_Row, ...]:
     return tuple(rows)
 
 
-def _library(flags: Sequence[str], i: int) -> Change | None:
+def _library(flags: Sequence[str], i: int) -> FlagChange | None:
     flag = flags[i]
     if flag.startswith("-cudalib="):
         return _libraries(flag, i)
@@ -276,17 +276,17 @@ def _library(flags: Sequence[str], i: int) -> Change | None:
     hip, why = found
     given = tuple(flags[i:stop])
     if why:
-        return Change(i, stop, "library", given, given, why, Certainty.MANUAL)
+        return FlagChange(i, stop, "library", given, given, why, Certainty.MANUAL)
     given_hip = (f"-l{hip}",) if hip else ()
-    return Change(i, stop, "library", given, given_hip, "the library of ROCm", Certainty.SAFE, once=True)
+    return FlagChange(i, stop, "library", given, given_hip, "the library of ROCm", Certainty.SAFE, once=True)
 
 
-def _libraries(flag: str, i: int) -> Change:
+def _libraries(flag: str, i: int) -> FlagChange:
     """Translate nvc++'s list of CUDA's libraries."""
     names = flag.removeprefix("-cudalib=").split(",")
     found = [library(name) or ("", f"{name} is not known") for name in names]
     why = next((why for _, why in found if why), "")
     if why:
-        return Change(i, i + 1, "library", (flag,), (flag,), why, Certainty.MANUAL)
+        return FlagChange(i, i + 1, "library", (flag,), (flag,), why, Certainty.MANUAL)
     hip = tuple(f"-l{name}" for name, _ in found if name)
-    return Change(i, i + 1, "library", (flag,), hip, "the libraries of ROCm", Certainty.SAFE)
+    return FlagChange(i, i + 1, "library", (flag,), hip, "the libraries of ROCm", Certainty.SAFE)

@@ -25,7 +25,7 @@ from hipport.program.project import Project
 from hipport.syntax.notebook import Notebook
 from hipport.syntax.packaging import ToxIni
 from hipport.syntax.python import Python
-from hipport.syntax.shell import Command, Definition, Dockerfile, Instruction, Markdown, Shell, Word, settings
+from hipport.syntax.shell import Command, Definition, Dockerfile, DockerInstruction, Markdown, Shell, Word, settings
 from hipport.syntax.tasks import tasks
 from hipport.syntax.toml import Toml
 from hipport.syntax.yaml import Workflow
@@ -456,7 +456,7 @@ def _abi(source: Source, span: Span) -> Iterator[Finding]:
         yield Finding(Span(*match.span()), "abi", message, (edit,), Certainty.REVIEW)
 
 
-def _on_rocm(source: Dockerfile) -> Iterator[Instruction]:
+def _on_rocm(source: Dockerfile) -> Iterator[DockerInstruction]:
     """Yield the instructions of stages that start from an image for ROCm."""
     arguments: dict[str, str] = {}
     rocm = False

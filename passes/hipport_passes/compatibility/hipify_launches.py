@@ -28,7 +28,7 @@ from hipport.engine.pipeline import Pass
 from hipport.program.extensions import extensions
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp, word_before
-from hipport.syntax.kernel_launches import Written, written
+from hipport.syntax.kernel_launches import WrittenLaunch, written
 from hipport_passes.names.pytorch_headers import includes_pytorch
 
 #: What hipify converts the files of.
@@ -70,7 +70,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
 
 def _converted(source: Cpp, project: Project) -> bool:
     """Say whether hipify converts the file when the extension is built."""
-    return bool(project.together(source, includes_pytorch)) or source.path in project.fact(_paths)
+    return bool(project.union_over(source, includes_pytorch)) or source.path in project.fact(_paths)
 
 
 def _paths(project: Project) -> frozenset[PurePath]:
@@ -83,7 +83,7 @@ def _paths(project: Project) -> frozenset[PurePath]:
     return frozenset(found)
 
 
-def _launch(source: Cpp, project: Project, launch: Written) -> Iterator[Finding]:
+def _launch(source: Cpp, project: Project, launch: WrittenLaunch) -> Iterator[Finding]:
     kernel = launch.kernel
     if len(launch.opening) > 3 or len(launch.closing) > 3:
         return  # `launch_syntax` has not joined them; hipify does not see them
@@ -163,7 +163,7 @@ def _found(text: bytes, part: bytes) -> Iterator[int]:
         at = text.find(part, at + 1)
 
 
-def _is_operand(source: Cpp, launch: Written) -> bool:
+def _is_operand(source: Cpp, launch: WrittenLaunch) -> bool:
     """Say whether the launch is a part of a greater expression, or an argument of a macro, which may make it one."""
     code = source.code
     assert launch.kernel is not None and launch.arguments is not None
@@ -208,7 +208,7 @@ def _opening_of(text: bytes) -> int | None:
     return None
 
 
-def _shape(source: Cpp, launch: Written, delimiter: bytes) -> str:
+def _shape(source: Cpp, launch: WrittenLaunch, delimiter: bytes) -> str:
     """Return why hipify would not read the launch with `delimiter` in front of it; "" if it would."""
     text = source.text
     assert launch.kernel is not None and launch.arguments is not None
@@ -317,7 +317,7 @@ def _counted(macros: Mapping[bytes, tuple[Macro, ...]], text: bytes) -> int | No
     return counts.pop() if len(counts) == 1 else None
 
 
-def _called(source: Cpp, launch: Written, more: int) -> list[Edit]:
+def _called(source: Cpp, launch: WrittenLaunch, more: int) -> list[Edit]:
     """Return the edits that make arguments of a macro of what is in the brackets of a launch.
 
     `more` is how many values there are besides one for each part.

@@ -36,10 +36,10 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per constructor without arguments that is for the device alone and that hipCUB calls."""
     if b"__device__" not in source.words:
         return
-    summed = project.together(source, _summed)
+    summed = project.union_over(source, _summed)
     if summed.isdisjoint(source.words):
         return
-    worked_out = project.together(source, _worked_out)
+    worked_out = project.union_over(source, _worked_out)
     for name, match, device in _constructors(source):
         if name not in summed or source.ported(device):
             continue

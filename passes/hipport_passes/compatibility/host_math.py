@@ -18,7 +18,7 @@ import re
 from collections.abc import Iterator
 
 from hipport.analysis.functions import DEVICE, HOST
-from hipport.analysis.library_names import Names
+from hipport.analysis.library_names import LibraryNames
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Finding
 from hipport.engine.pipeline import Pass
@@ -32,9 +32,9 @@ from hipport_passes.names.pytorch_headers import includes_pytorch
 # torch/utils/hipify/cuda_to_hip_mappings.py of PyTorch 2.13, MATH_TRANSPILATIONS; only what a bracket follows directly.
 _CALL = re.compile(rb"(?<![\w:])(?:::)?std::(?:max|min|ceil|floor|exp|log|pow|fabs|fmod|remainder|frexp)(?=\()")
 _BEHIND = re.compile(rb"\s*\(")
-_MIN_MAX = Names(frozenset((b"min", b"max")), _BEHIND)
+_MIN_MAX = LibraryNames(frozenset((b"min", b"max")), _BEHIND)
 # Of crt/math_functions.h of CUDA 13.0: what the host may call and neither HIP nor C's library, before C23, has.
-_FUNCTIONS = Names(
+_FUNCTIONS = LibraryNames(
     frozenset(
         name + single
         for name in b"rsqrt rcbrt sinpi cospi sincospi normcdf normcdfinv erfinv erfcinv erfcx".split()
@@ -43,7 +43,7 @@ _FUNCTIONS = Names(
     _BEHIND,
 )
 # Macros of C, which <cmath> takes away, and functions that math.h puts into the global namespace again.
-_CLASSES = Names(
+_CLASSES = LibraryNames(
     frozenset(b"isnan isinf isfinite isnormal signbit fpclassify isgreater isless islessgreater isunordered".split()),
     _BEHIND,
 )
@@ -60,7 +60,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
 def _std(source: Cpp, project: Project) -> Iterator[Finding]:
     if source.path.suffix not in (".cu", ".cuh") or b"std::" not in source.code:
         return
-    if not project.together(source, includes_pytorch):
+    if not project.union_over(source, includes_pytorch):
         return
     for match in _CALL.finditer(source.code):
         start, end = match.span()
@@ -73,7 +73,7 @@ def _std(source: Cpp, project: Project) -> Iterator[Finding]:
 
 def _global(source: Cpp, project: Project) -> Iterator[Finding]:
     """Find the first call of each kind in host code, in files that are compiled as CUDA."""
-    if source.for_host or project.together(source, _compiled_as) != {"cuda"}:
+    if source.for_host or project.union_over(source, _compiled_as) != {"cuda"}:
         return
     for wanted, kind, message in (
         (_MIN_MAX, "min_max", "{} of the host is for int only in HIP: the other overloads are in hipport/host_math.h"),
@@ -86,7 +86,7 @@ def _global(source: Cpp, project: Project) -> Iterator[Finding]:
             if need is not None:
                 yield Finding(span, kind, message.format(name.decode()), (need,), creates=together(header))
             return  # That header includes math.h.
-    if project.together(source, _has_classes):
+    if project.union_over(source, _has_classes):
         return
     for span, name in _CLASSES.uses(source, project):
         if not _only_device(source, span.start):

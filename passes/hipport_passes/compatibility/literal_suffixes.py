@@ -31,7 +31,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     found = [match for match in _STRING.finditer(source.code) if match["name"]]
     if not found:
         return
-    macros = project.together(source, _macros)
+    macros = project.union_over(source, _macros)
     for match in found:
         span = Span(*match.span("name"))
         if source.ported(span.start):

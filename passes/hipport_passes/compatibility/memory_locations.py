@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from hipport.analysis.library_names import Names
+from hipport.analysis.library_names import LibraryNames
 from hipport.core.edits import Edit
 from hipport.core.finding import Finding
 from hipport.engine.pipeline import Pass
@@ -21,7 +21,7 @@ from hipport.program.own_headers import include, together
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp
 
-_NAMES = Names(frozenset((b"cudaMemPrefetchAsync", b"cudaMemAdvise", b"cudaMemLocationTypeHost")))
+_NAMES = LibraryNames(frozenset((b"cudaMemPrefetchAsync", b"cudaMemAdvise", b"cudaMemLocationTypeHost")))
 # Where the place stands among the arguments, and what passes it on.
 _CALLS = {b"cudaMemPrefetchAsync": (2, b"hipport::prefetch"), b"cudaMemAdvise": (3, b"hipport::advise")}
 _CALL = re.compile(rb"\s*\(")
@@ -46,7 +46,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             place = source.code[arguments[number].start : arguments[number].end]
             if not (len(arguments) == 5 or _PLACE.match(place) or _declared(source, place)):
                 continue
-        elif project.together(source, _otherwise):
+        elif project.union_over(source, _otherwise):
             continue
         else:
             new = b"hipport::memory_of_host"

@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from hipport.analysis.library_names import Names
+from hipport.analysis.library_names import LibraryNames
 from hipport.core.finding import Finding
 from hipport.engine.pipeline import Pass
 from hipport.program.own_headers import include, together
@@ -24,7 +24,7 @@ from hipport.syntax.cuda import Cuda
 from hipport.syntax.declarations import heads
 from hipport.syntax.declarators import begins, declarators
 
-_MIN_MAX = Names(frozenset((b"min", b"max")), re.compile(rb"\s*\("))
+_MIN_MAX = LibraryNames(frozenset((b"min", b"max")), re.compile(rb"\s*\("))
 _ON_DEVICE = re.compile(rb"__(?:device|global)__")
 _TYPE = (
     rb"(?:bool|unsigned(?:\s+(?:int|long\s+long|long)(?:\s+int)?)?|(?:(?:un)?signed\s+)?(?:char|short)(?:\s+int)?|"
@@ -63,7 +63,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         if any(_FLOATING.search(text) for text in texts):
             continue
         if unsigned is None:
-            unsigned = project.together(source, _unsigned)
+            unsigned = project.union_over(source, _unsigned)
             given_types = dict(source.fact(_of_templates))
         if not any(_UNSIGNED.search(text) or not unsigned.isdisjoint(_WORD.findall(text)) for text in texts):
             # A template's type beside another one may be any.

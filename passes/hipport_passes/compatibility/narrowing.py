@@ -130,7 +130,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             targets = (_UNSIGNED,) * 3
         elif name is not None:
             if structures is None:
-                structures = _structures(project.together(source, _structs))
+                structures = _structures(project.union_over(source, _structs))
             if name not in structures:
                 continue
             targets = structures[name]

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from hipport.analysis.library_names import Names
+from hipport.analysis.library_names import LibraryNames
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Finding
 from hipport.engine.pipeline import Pass
@@ -22,7 +22,7 @@ from hipport.syntax.declarators import types_behind
 
 #: Which arguments are lists of texts.
 _LISTS = {b"nvrtcCompileProgram": (2,), b"nvrtcCreateProgram": (4, 5)}
-_NAMES = Names(frozenset(_LISTS))
+_NAMES = LibraryNames(frozenset(_LISTS))
 _CALL = re.compile(rb"\s*\(")
 # `options`, `options.data()`, `&options[0]`
 _LIST = re.compile(rb"(?P<first>&\s*)?(?P<name>[A-Za-z_]\w*)(?(first)\s*\[\s*0\s*\]|(?P<data>\s*\.\s*data\s*\(\s*\))?)")

@@ -30,7 +30,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     if source.path.suffix != ".cuh" or b"std" not in source.words or source.is_hipport_header:
         return
     calls = [Span(*match.span()) for match in _CALL.finditer(source.code)]
-    if not calls or not project.together(source, includes_pytorch) or source.path not in project.fact(_on_host):
+    if not calls or not project.union_over(source, includes_pytorch) or source.path not in project.fact(_on_host):
         return
     for span in calls:
         if source.ported(span.start):

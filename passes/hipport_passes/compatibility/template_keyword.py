@@ -48,7 +48,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             continue
         words = set(re.findall(rb"[A-Za-z_]\w*", match[1]))
         if members is None:
-            members = project.together(source, _members)
+            members = project.union_over(source, _members)
         if match["name"] in members and words & _parameters(source, start):
             name = match["name"].decode()
             message = f"{name} is a template in a type that is not known yet: C++ demands the word template"

@@ -51,9 +51,9 @@ _NO_FUNCTION = frozenset((b"struct", b"class", b"union", b"enum", b"using", b"ty
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per use that device code may look at, and per function of the host that is named there."""
-    if source.is_hipport_header or source.for_host or not project.together(source, _device_code):
+    if source.is_hipport_header or source.for_host or not project.union_over(source, _device_code):
         return
-    macros = dict(project.together(source, _macros))
+    macros = dict(project.union_over(source, _macros))
     yield from _of_host(source, project, macros)
     if not source.matched(_NAMES):
         return

@@ -131,7 +131,7 @@ def _operators(source: Cpp, project: Project) -> Iterator[Finding]:
         if each in kept and not within(whole.start, tuple(since)):
             continue
         if not (each.same and each.alone):
-            if each.key in project.together(source, _prototypes):
+            if each.key in project.union_over(source, _prototypes):
                 message = (
                     f"HIP has an {named}, by parts, and calls become ambiguous: make this one a function with a name"
                 )
@@ -214,7 +214,7 @@ def _for_both(source: Cpp, project: Project, head: bytes) -> bool:
         word = (waiting - words).pop()
         words.add(word)
         if word.isupper() and not word.startswith(b"_"):
-            texts = [text for name, text in project.together(source, _macros) if name == word]
+            texts = [text for name, text in project.union_over(source, _macros) if name == word]
             if not texts:
                 return True  # By its looks `HD` or the like.
             waiting |= {each for text in texts for each in re.findall(rb"\w+", text)}

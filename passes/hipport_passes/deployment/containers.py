@@ -18,7 +18,7 @@ from hipport.core.finding import Certainty, Finding
 from hipport.engine.pipeline import Pass
 from hipport.program.project import Project
 from hipport.syntax.shell import Word
-from hipport.syntax.yaml import Compose, Entry
+from hipport.syntax.yaml import Compose, YamlEntry
 from hipport_passes.packages.asking import Asking, knows_rocm, unless_both
 from hipport_passes.packages.image_environment import image
 
@@ -58,7 +58,7 @@ def _cog(source: Compose) -> Iterator[Finding]:
 
 def _gpus(source: Compose) -> Iterator[Finding]:
     """What gives a service NVIDIA's GPUs, once for each service."""
-    services: dict[tuple[str, ...], list[Entry]] = {}
+    services: dict[tuple[str, ...], list[YamlEntry]] = {}
     for each in source.entries:
         services.setdefault(each.keys, []).append(each)
     gone: list[Span] = []
@@ -71,7 +71,7 @@ def _gpus(source: Compose) -> Iterator[Finding]:
             yield said
 
 
-def _asks(source: Compose, each: Entry, services: dict[tuple[str, ...], list[Entry]]) -> bool:
+def _asks(source: Compose, each: YamlEntry, services: dict[tuple[str, ...], list[YamlEntry]]) -> bool:
     value = source[each.value]
     if value and each.key in ("runtime", "gpus") and _inside(source, each):
         return False  # no YAML
@@ -82,11 +82,11 @@ def _asks(source: Compose, each: Entry, services: dict[tuple[str, ...], list[Ent
     return each.key == "deploy" and _reservation(source, each) is not None
 
 
-def _inside(source: Compose, outer: Entry) -> list[Entry]:
+def _inside(source: Compose, outer: YamlEntry) -> list[YamlEntry]:
     return [each for each in source.entries if outer.span.start < each.span.start < outer.span.end]
 
 
-def _reservation(source: Compose, deploy: Entry) -> Entry | None:
+def _reservation(source: Compose, deploy: YamlEntry) -> YamlEntry | None:
     """Return the list of devices of NVIDIA's driver that a service reserves."""
     below = (*deploy.keys, "deploy", "resources", "reservations")
     for each in _inside(source, deploy):
@@ -98,9 +98,9 @@ def _reservation(source: Compose, deploy: Entry) -> Entry | None:
 def _service(
     source: Compose,
     keys: tuple[str, ...],
-    entries: Sequence[Entry],
-    asked: Sequence[Entry],
-    services: dict[tuple[str, ...], list[Entry]],
+    entries: Sequence[YamlEntry],
+    asked: Sequence[YamlEntry],
+    services: dict[tuple[str, ...], list[YamlEntry]],
 ) -> Finding:
     first = asked[0]
     name = keys[-1] if keys else source.path.name
@@ -112,7 +112,7 @@ def _service(
     indent = source.text[first.line : first.span.start]
     edits = [Edit(Span(first.line, first.line), b"".join(indent + line + source.newline for line in _DEVICES))]
     for each in asked:
-        gone: Entry | None = each
+        gone: YamlEntry | None = each
         if each.key == "deploy":
             gone = _reservation(source, each)
             # With it, what has nothing else in it goes.

@@ -18,7 +18,7 @@ from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
 from hipport.engine.pipeline import Pass
 from hipport.program.project import Project
-from hipport.syntax.json import Devcontainer, Entry
+from hipport.syntax.json import Devcontainer, JsonEntry
 from hipport.syntax.shell import Word, commands_in
 from hipport_passes.packages.asking import Asking, knows_rocm, unless_both
 from hipport_passes.packages.commands import in_commands
@@ -58,7 +58,7 @@ def _find(source: Devcontainer, project: Project) -> Iterator[Finding]:
             yield from in_commands(source, commands, asking)
 
 
-def _arguments(source: Devcontainer, given: Sequence[Entry]) -> Iterator[Finding]:
+def _arguments(source: Devcontainer, given: Sequence[JsonEntry]) -> Iterator[Finding]:
     """The arguments of `docker run` that give NVIDIA's GPUs: a pair, or one with its value."""
     asked: list[Span] = []
     for at, each in enumerate(given):
@@ -86,7 +86,7 @@ def _arguments(source: Devcontainer, given: Sequence[Entry]) -> Iterator[Finding
     yield Finding(asked[0], "gpus", message, tuple(edits), Certainty.REVIEW)
 
 
-def _image(source: Devcontainer, each: Entry, asking: Asking) -> Iterator[Finding]:
+def _image(source: Devcontainer, each: JsonEntry, asking: Asking) -> Iterator[Finding]:
     if each.value and source.is_plain(each):
         word = Word(each.value, each.span, '"')
         yield from image(word, each.value, word.start, asking)

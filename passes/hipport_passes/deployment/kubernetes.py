@@ -18,7 +18,7 @@ from hipport.core.finding import Certainty, Finding
 from hipport.engine.pipeline import Pass
 from hipport.program.project import Project
 from hipport.syntax.shell import Word
-from hipport.syntax.yaml import Entry, Manifest
+from hipport.syntax.yaml import Manifest, YamlEntry
 from hipport_passes.packages.asking import Asking, knows_rocm, unless_both
 from hipport_passes.packages.image_environment import image
 
@@ -58,7 +58,7 @@ def _find(source: Manifest, project: Project) -> Iterator[Finding]:
             yield from _named(source, each, key, value)
 
 
-def _named(source: Manifest, each: Entry, key: Span, value: Span) -> Iterator[Finding]:
+def _named(source: Manifest, each: YamlEntry, key: Span, value: Span) -> Iterator[Finding]:
     labelled = bool(_LABELLED & {*each.keys, each.key})
     for place in (key, value):
         if sliced := _SLICE.search(source.text, place.start, place.end):

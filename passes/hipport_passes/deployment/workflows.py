@@ -21,7 +21,7 @@ from hipport.core.tables import load
 from hipport.engine.pipeline import Pass
 from hipport.program.project import Project
 from hipport.syntax.toml import Toml
-from hipport.syntax.yaml import Entry, Workflow
+from hipport.syntax.yaml import Workflow, YamlEntry
 from hipport_passes.build_files import shell_builds
 from hipport_passes.packages.asking import Asking
 from hipport_passes.packages.commands import in_commands
@@ -116,7 +116,7 @@ def _all(source: Workflow, project: Project) -> Iterator[tuple[str, Span]]:
             yield table[finding.kind], finding.span
 
 
-def _of_entry(source: Workflow, each: Entry) -> str:
+def _of_entry(source: Workflow, each: YamlEntry) -> str:
     value = source[each.value].decode("utf-8", "replace")
     if each.key == "uses":
         said = load(_TABLE)["action"].get(value.partition("@")[0])

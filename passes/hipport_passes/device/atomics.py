@@ -18,7 +18,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from hipport.analysis.library_names import Names
+from hipport.analysis.library_names import LibraryNames
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
 from hipport.core.tables import load
@@ -67,10 +67,10 @@ _NUMBER_OF_NVCC = re.compile(rb"\b(?:__CUDA_ARCH__|__CUDACC__|__NVCC__)\b")
 
 
 @cache
-def _names() -> tuple[Names, Names]:
+def _names() -> tuple[LibraryNames, LibraryNames]:
     """The functions that HIP has not by any type, and all atomic functions that it has by some."""
     helpers = frozenset(load(_TABLE)["helper"]["names"].encode().split())
-    return Names(helpers), Names(re.compile(rb"atomic[A-Z][A-Za-z]+(?:_system)?"), overloaded=True)
+    return LibraryNames(helpers), LibraryNames(re.compile(rb"atomic[A-Z][A-Za-z]+(?:_system)?"), overloaded=True)
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
@@ -181,7 +181,7 @@ def _by_member(
     Where members of one name have several types it may be another. Then the header is there and not needed.
     """
     code = source.code
-    aliases = dict(project.together(source, _aliases))
+    aliases = dict(project.union_over(source, _aliases))
     if kind:
         return aliases.get(kind, "")
     text = code[arguments[0].start : arguments[0].end]
@@ -192,7 +192,7 @@ def _by_member(
         text = given[-1][1] if given else b""
     member = _MEMBER.fullmatch(text)
     if member is not None:
-        declared = {of for each, of in project.together(source, _members) if each == member[1]}
+        declared = {of for each, of in project.union_over(source, _members) if each == member[1]}
         found = sorted({aliases.get(of, of) for of in declared} & set(types))
         return found[0] if found else ""
     value = code[arguments[1].start : arguments[1].end] if len(arguments) > 1 else b""
@@ -241,7 +241,7 @@ def _function(source: Cpp, offset: int) -> tuple[int, frozenset[bytes]]:
 def _has_halves(source: Cpp, project: Project) -> bool:
     """Say whether a template in `source` may be used for halves: by the file itself, or by those that include it."""
     if source.path in project.included_paths:
-        return True in project.together(source, _halves)
+        return True in project.union_over(source, _halves)
     return True in source.fact(_halves)
 
 

@@ -131,7 +131,7 @@ def _named(component: Component) -> frozenset[bytes]:
 
 def _read(source: Cpp, project: Project) -> Iterator[tuple[Span, int]]:
     """Yield where the number is read of the properties of a device, and where that ends."""
-    names = project.together(source, _properties) if b"major" in source.words else frozenset()
+    names = project.union_over(source, _properties) if b"major" in source.words else frozenset()
     for match in _MAJOR.finditer(source.code) if b"major" in source.words else ():
         if (match["name"] in names or b"DeviceProperties" in match["name"]) and not source.ported(match.start()):
             yield Span(*match.span()), match.end()

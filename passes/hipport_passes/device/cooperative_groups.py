@@ -74,10 +74,10 @@ def _beyond() -> _Beyond:
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per include and per use of the namespace, and per use of what AMD lacks."""
-    facts = project.together(source, _facts)
+    facts = project.union_over(source, _facts)
     # Where a first run has put hipport's groups, a merge may bring the namespace of CUDA's back, without the header.
-    again = (b"", b"hipport") in facts and (b"", b"hip") not in facts and project.together(source, _spelt)
-    if not project.together(source, _includes) and not again:
+    again = (b"", b"hipport") in facts and (b"", b"hip") not in facts and project.union_over(source, _spelt)
+    if not project.union_over(source, _includes) and not again:
         # Ported already, by whom ever: what AMD lacks is still to be done.
         if facts & {(b"", b"hip"), (b"", b"hipport")}:
             yield from _absent(source)

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path, PurePath
 
-from hipport.analysis.library_names import Names
+from hipport.analysis.library_names import LibraryNames
 from hipport.core.edits import Edit, NewFile, Span
 from hipport.core.finding import Certainty, Finding
 from hipport.core.tables import load
@@ -34,7 +34,7 @@ _LONG_LONG = re.compile(rb"(?:\(\s*|static_cast\s*<\s*)(?:unsigned\s+)?long\s+lo
 
 
 @cache
-def _helpers() -> tuple[Names, dict[bytes, str], frozenset[bytes]]:
+def _helpers() -> tuple[LibraryNames, dict[bytes, str], frozenset[bytes]]:
     """What to look for, what stands for each name, and for which of them it does so in `async.h`."""
     rows = load(Path(__file__).with_suffix(".own.toml"))
     helpers = {name: f"hipport::ptx::{helper}" for name, helper in rows["ptx"].items()}
@@ -46,7 +46,7 @@ def _helpers() -> tuple[Names, dict[bytes, str], frozenset[bytes]]:
     helpers |= {name: f"hipport::{helper}" for name, helper in (rows["device"] | rows["async"]).items()}
     helpers |= rows["builtin"]
     rows_by_name = {name.encode(): helper for name, helper in helpers.items()}
-    return Names(frozenset(rows_by_name)), rows_by_name, frozenset(name.encode() for name in rows["async"])
+    return LibraryNames(frozenset(rows_by_name)), rows_by_name, frozenset(name.encode() for name in rows["async"])
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
@@ -80,7 +80,7 @@ def _of_float(source: Cpp, project: Project) -> Iterator[Finding]:
     words = load(Path(__file__).with_suffix(".own.toml"))["of_float"]["names"].encode().split()
     if source.words.isdisjoint(words):
         return
-    for span, name in Names(frozenset(words), overloaded=True).uses(source, project):
+    for span, name in LibraryNames(frozenset(words), overloaded=True).uses(source, project):
         opening = _CALL.match(source.code, span.end)
         arguments = source.arguments(opening.end() - 1) if opening else None
         if not arguments or len(arguments) != 3:

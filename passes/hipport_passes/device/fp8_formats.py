@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hipport.analysis.functions import function_at
-from hipport.analysis.library_names import Names
+from hipport.analysis.library_names import LibraryNames
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
 from hipport.core.tables import load
@@ -97,8 +97,8 @@ def formats(archs: Iterable[str]) -> Formats:
 
 
 @cache
-def _cuda() -> Names:
-    return Names(frozenset(name.encode() for name in TABLE["names"]))
+def _cuda() -> LibraryNames:
+    return LibraryNames(frozenset(name.encode() for name in TABLE["names"]))
 
 
 @cache
@@ -115,7 +115,7 @@ def _hip(of: str) -> frozenset[bytes]:
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding for the names of a file, and one for each number that goes with them."""
     about = source.fact(_about)
-    if not about and not (project.together(source, _about) and _MAYBE.search(source.code)):
+    if not about and not (project.union_over(source, _about) and _MAYBE.search(source.code)):
         return
     has = formats(project.target.archs)
     yield from _ported_for_others(source, has)
@@ -202,7 +202,7 @@ def _statement(code: bytes, offset: int) -> tuple[int, int]:
 
 def _typed(source: Cpp, project: Project) -> bool:
     """Say whether the program has types of 8-bit numbers, in C++ or in Python, and not bytes of its own alone."""
-    return bool(project.together(source, _type_words)) or any(
+    return bool(project.union_over(source, _type_words)) or any(
         b"float8_" in other.text for other in project.sources if isinstance(other, Python)
     )
 

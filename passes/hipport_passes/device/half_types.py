@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from hipport.analysis.library_names import Names
+from hipport.analysis.library_names import LibraryNames
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
 from hipport.core.tables import load
@@ -50,15 +50,15 @@ _NO_TYPE = frozenset((b"return", b"else", b"case", b"goto", b"throw"))
 
 
 @cache
-def _bfloat16() -> tuple[Names, frozenset[bytes], frozenset[bytes], frozenset[bytes]]:
+def _bfloat16() -> tuple[LibraryNames, frozenset[bytes], frozenset[bytes], frozenset[bytes]]:
     """Functions that HIP has for half alone; the types for which, of any function and of __ldg, and those it has."""
     row = {name: frozenset(words.encode().split()) for name, words in load(_TABLE)["bfloat16"].items()}
-    return Names(row["names"]), row["types"], row["types"] | row["ldg"], row["has"]
+    return LibraryNames(row["names"]), row["types"], row["types"] | row["ldg"], row["has"]
 
 
 @cache
-def _names() -> Names:
-    return Names(
+def _names() -> LibraryNames:
+    return LibraryNames(
         frozenset(name.encode() for group in ("helper", "review") for name in load(_TABLE)[group]["names"].split())
     )
 
@@ -90,7 +90,7 @@ def _for_half_alone(source: Cpp, project: Project) -> Iterator[Finding]:
     for span, name in names.uses(source, project):
         opening = _CALL.match(source.code, span.end)
         arguments = source.arguments(opening.end() - 1) if opening else None
-        if not arguments or project.together(source, _mentioned).isdisjoint(of_ldg if name == b"__ldg" else types):
+        if not arguments or project.union_over(source, _mentioned).isdisjoint(of_ldg if name == b"__ldg" else types):
             continue
         place = _PLACE.match(source.code, arguments[0].start) if name == b"__ldg" else None
         if place is not None and (declared := _declared_as(source, place["name"])) and declared <= has:

@@ -132,7 +132,7 @@ def _removed(source: Cpp) -> Iterator[Finding]:
 
 def _no_constant(source: Cpp, project: Project) -> Iterator[Finding]:
     """Find constants of the host that are PyTorch's size of a warp; one finding for a file."""
-    names = project.together(source, _standing_for_it)
+    names = project.union_over(source, _standing_for_it)
     files = [each for each in project.component(source) if isinstance(each, Cpp)]
     if names.isdisjoint(source.words) or b"C10_WARP_SIZE" in own_names(files):
         return

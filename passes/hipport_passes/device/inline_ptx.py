@@ -47,7 +47,7 @@ from hipport_passes.device.ptx.operations import TABLE, Untranslated, expanded
 from hipport_passes.device.ptx.ptx_assembly import Unparsed, opcodes, parse
 from hipport_passes.device.ptx.statements import Statement, Unreadable, statements
 from hipport_passes.device.ptx.translate import Place, Translation, translate
-from hipport_passes.device.ptx.written_out import TOGETHER, Written, WrittenOut, written_out
+from hipport_passes.device.ptx.written_out import TOGETHER, WrittenAsm, WrittenOut, written_out
 from hipport_passes.device.written_out_macros import mark
 
 _TYPED = re.compile(rb"\.(?:pred|[busf](?:8|16|32|64)|b?f16(?:x2)?|b128)\b")
@@ -142,7 +142,7 @@ def _with_headers(source: Cpp, project: Project, findings: list[Finding]) -> lis
 
 def _find(source: Cpp, project: Project) -> Iterator[Finding]:
     out = _written_out(source, project)
-    passes = bool(project.together(source, carry.reads_first)) and _passes_flag(source, project, out)
+    passes = bool(project.union_over(source, carry.reads_first)) and _passes_flag(source, project, out)
     yield from _variables(source, project, carry.flags(source, project) or () if passes else ())
     given = families(source, project)
     for edit in given.arguments.get(source.path, ()):
@@ -218,7 +218,7 @@ def _gone(source: Cpp, span: Span, directive: Span) -> Finding:
 
 def _written_out(source: Cpp, project: Project) -> WrittenOut:
     """What macros come to that make the text of statements, and that nothing else can be done with."""
-    if not project.together(source, has_families):
+    if not project.union_over(source, has_families):
         return WrittenOut()
     given = families(source, project)
 
@@ -271,7 +271,7 @@ def _is_plain(statement: Statement, source: Cpp) -> bool:
     return known and _refused(statement, words) is None
 
 
-def _at_use(source: Cpp, project: Project, use: Written) -> Finding:
+def _at_use(source: Cpp, project: Project, use: WrittenAsm) -> Finding:
     """Put the C++ of an asm statement where a macro is used that made it."""
     if use.text:
         return _whole_at_use(source, project, use)
@@ -299,7 +299,7 @@ def _at_use(source: Cpp, project: Project, use: Written) -> Finding:
     return Finding(use.span, "instruction", message, edits, certainty, _headers(header))
 
 
-def _whole_at_use(source: Cpp, project: Project, use: Written) -> Finding:
+def _whole_at_use(source: Cpp, project: Project, use: WrittenAsm) -> Finding:
     """Put what a macro comes to where it is used."""
     message = "what the macro makes here is written out, with C++ for its asm statements"
     certainty = Certainty.SAFE
@@ -378,7 +378,7 @@ def _translated(source: Cpp, project: Project, statement: Statement) -> Finding:
             statement.parameters,
             in_macro=statement.macro is not None,
             is_pointer=lambda text: _is_pointer_at(source, statement.span.start, text),
-            carry_escapes=bool(project.together(source, carry.reads_first)),
+            carry_escapes=bool(project.union_over(source, carry.reads_first)),
             flag=_flag(source, project, template.text),
         )
         translation = translate(program, outputs, inputs, template.holes, place)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hipport.analysis import constant_values
 from hipport.analysis.functions import Function, arguments, called_name, function_at, functions, nodes
-from hipport.analysis.library_names import Names
+from hipport.analysis.library_names import LibraryNames
 from hipport.analysis.value_propagation import Flow, Kind, result_of
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
@@ -35,7 +35,7 @@ from hipport_passes.device.waves.sizes import MASKED, OF_WARPS, of_hip
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-_MASKED_NAMES = Names(MASKED)
+_MASKED_NAMES = LibraryNames(MASKED)
 #: What has 64 bits with HIP and 32 with CUDA: HIP's functions, and a macro of PyTorch's for both.
 _WIDE = re.compile(
     rb"__ballot|__ballot_sync|__activemask|__match_any_sync|__lanemask_[lg][te]|__lanemask_eq|WARP_BALLOT"
@@ -97,7 +97,7 @@ class _Cut(NamedTuple):
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield findings of full masks, warp sizes, and 64-bit masks that are cut."""
-    if source.is_hipport_header or not project.together(source, _concerned):
+    if source.is_hipport_header or not project.union_over(source, _concerned):
         return
     if source.matched(MASKED) or source.fact(_full_masks):
         yield from _full(source, project)
@@ -126,15 +126,15 @@ def _full(source: Cpp, project: Project) -> Iterator[Finding]:
     """Find full masks of 64 bits that are given to CUDA's intrinsics, and what defines them."""
     if source.begun_as_hip and hip_throughout(source, project):
         return  # There they are of the whole wavefront.
-    defined = project.together(source, _full_masks)
-    only_masks = {name for name in defined if not project.together(source, _other_uses) & {name}}
+    defined = project.union_over(source, _full_masks)
+    only_masks = {name for name in defined if not project.union_over(source, _other_uses) & {name}}
     for span, _ in _MASKED_NAMES.uses(source, project):
         given = source.given(span.end)
         if given and (_FULL_64.fullmatch(source[given[0]]) or source[given[0]] in defined - only_masks):
             yield _full_mask(given[0], source[given[0]])
     for match in _FULL_DEFINED.finditer(source.code) if only_masks else ():
         name = match["macro"] or match["constant"]
-        if name in only_masks and name in project.together(source, _mask_arguments):
+        if name in only_masks and name in project.union_over(source, _mask_arguments):
             yield _full_mask(Span(*match.span("value")), match["value"])
 
 
@@ -182,7 +182,7 @@ def _other_uses(source: Cpp) -> frozenset[bytes]:
 def _warp_sizes(source: Cpp, project: Project) -> Iterator[Finding]:
     """Find warp sizes of PyTorch's in functions with intrinsics of 32 lanes."""
     need, header = include(source, project, "warp.h")
-    if not project.together(source, _of_wavefronts) and any(
+    if not project.union_over(source, _of_wavefronts) and any(
         _OF_32_LANES.search(other.code) or (other.matched(MASKED) and next(_MASKED_NAMES.uses(other, project), None))
         for other in project.component(source)
         if isinstance(other, Cpp)
@@ -288,7 +288,7 @@ def _own_shuffles(source: Cpp) -> frozenset[bytes]:
 
 def _cut(source: Cpp, project: Project) -> Iterator[Finding]:
     """Find 64-bit masks of HIP's that come into 32 bits."""
-    made = _made(source, project.together(source, _own))
+    made = _made(source, project.union_over(source, _own))
     if not made:
         return
     flow = Flow(project, source, Kind(_WIDE, _HANDED, 64))

@@ -230,9 +230,9 @@ def _followed(source: Python) -> Iterator[tuple[tuple[int, int], int]]:
         return
     # Only now: the parser takes longer to load than most trees take to port.
     from hipport_passes.python.runtime.capability_reader import Elsewhere, Reader
-    from hipport_passes.python.runtime.program import Program
+    from hipport_passes.python.runtime.program import PythonProgram
 
-    program = source.fact(Program)
+    program = source.fact(PythonProgram)
     reader = Reader(program, Elsewhere({}, {}))
     with contextlib.suppress(Misplaced):
         for node in program.nodes:

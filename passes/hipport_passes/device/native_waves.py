@@ -100,7 +100,7 @@ def _asked(source: Cpp, project: Project) -> bool:
     target = project.target
     return (
         target.warp == "native"
-        or bool(project.together(source, _asking))
+        or bool(project.union_over(source, _asking))
         or (target.native != () and any(o.path.match(p) for o in project.component(source) for p in target.native))
     )
 
@@ -186,7 +186,7 @@ def _planned(source: Cpp, project: Project) -> _Plan:
     roots = {f: native for f, native in asked.items() if f.kernel or (not native and not kernels.callers(f))}
     reached = {root: _reached(root, by_name) for root in roots}
     # Without an intrinsic or a size of warps, 32 is only a number.
-    macros = project.together(source, macros_of_warps)
+    macros = project.union_over(source, macros_of_warps)
     roots = {root: native and any(_has_warps(f, macros) for f in reached[root]) for root, native in roots.items()}
     wide = {function for root, native in roots.items() if native for function in reached[root]}
     flow = Masks(project, source, wide)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from hipport.analysis.library_names import Names
+from hipport.analysis.library_names import LibraryNames
 from hipport.core.edits import Edit
 from hipport.core.finding import Finding
 from hipport.core.tables import load
@@ -29,8 +29,8 @@ def names() -> frozenset[str]:
 
 
 @cache
-def _uses() -> Names:
-    return Names(frozenset(name.encode() for name in names()))
+def _uses() -> LibraryNames:
+    return LibraryNames(frozenset(name.encode() for name in names()))
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:

@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from hipport.analysis.library_names import Names
+from hipport.analysis.library_names import LibraryNames
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
 from hipport.core.tables import load
@@ -33,14 +33,14 @@ def _rows() -> dict[str, Any]:
 
 
 @cache
-def _table() -> tuple[Names, dict[bytes, str], frozenset[str]]:
+def _table() -> tuple[LibraryNames, dict[bytes, str], frozenset[str]]:
     rows = _rows()
     advice = {
         name.encode(): rows[group]["instead"]
         for group in ("functions", "linear", "surfaces")
         for name in rows[group]["names"].split()
     }
-    return Names(frozenset(advice), _CALL), advice, frozenset(rows["lacking"].split())
+    return LibraryNames(frozenset(advice), _CALL), advice, frozenset(rows["lacking"].split())
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
@@ -86,18 +86,18 @@ def _surfaces(source: Cpp, project: Project) -> Iterator[Finding]:
 
 
 @cache
-def _surface_names() -> Names:
-    return Names(frozenset(_rows()["surfaces"]["names"].encode().split()), _CALL)
+def _surface_names() -> LibraryNames:
+    return LibraryNames(frozenset(_rows()["surfaces"]["names"].encode().split()), _CALL)
 
 
 @cache
-def _filter_names() -> Names:
-    return Names(frozenset(_rows()["filters"]["names"].encode().split()))
+def _filter_names() -> LibraryNames:
+    return LibraryNames(frozenset(_rows()["filters"]["names"].encode().split()))
 
 
 def _filters(source: Cpp, project: Project, without_units: list[str]) -> Iterator[Finding]:
     archs = [arch for arch in project.target.archs if arch.partition(":")[0] in _rows()["unfiltered"].split()]
-    if without_units and not project.together(source, _fetches):
+    if without_units and not project.union_over(source, _fetches):
         archs += without_units
     lines: set[int] = set()
     for span, name in _filter_names().uses(source, project) if archs else ():

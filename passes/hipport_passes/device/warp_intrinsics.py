@@ -139,7 +139,7 @@ def _pasted(source: Cpp, project: Project, helpers: Mapping[bytes, bytes]) -> It
             continue
         span = Span(*match.span())
         said = source[span].decode("utf-8", "replace")
-        others = [name for name in project.together(source, _others) if name.startswith(start) and name.endswith(end)]
+        others = [name for name in project.union_over(source, _others) if name.startswith(start) and name.endswith(end)]
         if others:
             message = f"{said} may make names of intrinsics, and {min(others).decode()}: write the intrinsics out"
             yield Finding(span, "pasted", message, certainty=Certainty.MANUAL)
@@ -159,7 +159,7 @@ def _parts(source: Cpp, project: Project) -> Iterator[Finding]:
     """Find parts of the names of intrinsics that macros paste together in other ways, `CAT(__##op, _sync)`."""
     if not source.matched(_PART):
         return
-    macros = project.together(source, _macros_with_arguments)
+    macros = project.union_over(source, _macros_with_arguments)
     whole = [Span(*match.span()) for match in _PASTED.finditer(source.code)]
     lines = set()
     for match in _PART.finditer(source.code) if b"##" in macros else ():
@@ -217,7 +217,7 @@ def _macros(source: Cpp, project: Project, helpers: Mapping[bytes, bytes]) -> It
     code = source.code
     if b"_sync" not in code or not source.hip_only:
         return
-    if project.together(source, sizes_of_wavefronts):
+    if project.union_over(source, sizes_of_wavefronts):
         return  # A program that has the wavefront's size for AMD means its shuffles, too.
     for_cuda = {match[1]: match[2] for match in _FOR_CUDA.finditer(code) if within(match.start(), source.cuda_only)}
     for match in _FOR_HIP.finditer(code):

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from typing import TypeAlias
 
 from hipport.analysis.functions import function_at
-from hipport.analysis.library_names import Names
+from hipport.analysis.library_names import LibraryNames
 from hipport.core.edits import Edit, NewFile, Span
 from hipport.core.finding import Certainty, Finding
 from hipport.core.source import Source
@@ -30,7 +30,7 @@ from hipport_passes.device.waves.kinds import Wavefronts
 from hipport_passes.device.waves.marks import asked
 from hipport_passes.names.helper_includes import USE, declaring
 
-_WARP_SIZE = Names(frozenset((b"warpSize",)))
+_WARP_SIZE = LibraryNames(frozenset((b"warpSize",)))
 _WORD = re.compile(rb"\w")
 # In front of the name of a member.
 _MEMBER = re.compile(rb"(?:\.|->)\s*\Z")
@@ -139,7 +139,7 @@ def _found(source: Cpp, project: Project) -> Iterator[Finding]:
 def _in_device_code(source: Cpp, project: Project, wavefronts: Wavefronts, helper: _Helper) -> Iterator[Finding]:
     """Replace the variable of device code, but for functions of the whole wavefront."""
     code, makes, header = source.code, *helper
-    owners = project.together(source, _owners)
+    owners = project.union_over(source, _owners)
     for span, _ in _WARP_SIZE.uses(source, project):
         directive = source.directive(span.start)
         if directive is not None and not _DEFINE.match(code, directive.start):
@@ -213,7 +213,7 @@ def _property(source: Cpp, project: Project, name: Span, both: bool, helper: _He
     printed = _PRINTS.search(statement) and _ALONE_BEFORE.search(statement) and _ALONE_AFTER.match(code, span.end)
     if printed or _ASSIGNED.match(code, span.end):
         return
-    if project.together(source, _members) and (of is None or not _is_of_device(source, project, of)):
+    if project.union_over(source, _members) and (of is None or not _is_of_device(source, project, of)):
         return
     said = source[span].decode("utf-8", "replace")
     if both:
@@ -246,7 +246,7 @@ def _is_of_device(source: Cpp, project: Project, of: Span) -> bool:
     while source.code.startswith(b"(", of.start) and source.closing(of.start) == of.end - 1:
         of = source.trimmed(Span(of.start + 1, of.end - 1))
     last = _LAST_NAME.search(source.code, of.start, of.end)
-    if last is None or last[1] not in project.together(source, _properties):
+    if last is None or last[1] not in project.union_over(source, _properties):
         return False
     # What is declared last by that name, if it is seen.
     before = re.compile(rb"\b(\w+)\s*>?[&*\s]+" + last[1] + rb"\s*[;,)={\[]")

@@ -158,7 +158,7 @@ def _of_shift(
     left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
     if left is None or right is None or sign.type not in ("<<", ">>", "<<=", ">>="):
         return
-    values = _Values(function, kernels, project.together(source, _constants))
+    values = _Values(function, kernels, project.union_over(source, _constants))
     amount = values.range(right)
     if amount is None or not 32 <= amount.most <= 64:
         return

@@ -62,7 +62,7 @@ _CONVENTION = re.compile(rb"\s*(?:(?:__stdcall|__cdecl|_stdcall|_cdecl|__fastcal
 _InNamespace = tuple[tuple[bytes, ...], bytes]
 
 
-class Row(NamedTuple):
+class NameRow(NamedTuple):
     """What is known of a CUDA name.
 
     `hip` is None where HIP has no equal. `since` and `until` are the ROCm releases that it came with and went with.
@@ -94,11 +94,11 @@ class Row(NamedTuple):
 
 
 @cache
-def table() -> Mapping[bytes, Row]:
+def table() -> Mapping[bytes, NameRow]:
     """Return what is known of each CUDA name: the generated table, and over it the rows made by hand."""
     path = Path(__file__)
     generated, own = load(path.with_suffix(".toml")), load(path.with_suffix(".own.toml"))
-    rows: dict[bytes, Row] = {}
+    rows: dict[bytes, NameRow] = {}
     areas: dict[str, dict[str, str]] = own["areas"]
     for area, names in generated["unsupported"].items():
         row = _row(area, areas.get(area, {}))
@@ -113,19 +113,19 @@ def table() -> Mapping[bytes, Row]:
     return rows
 
 
-def _rows(area: str, names: Mapping[str, Any], since: tuple[int, int]) -> Iterator[tuple[bytes, Row]]:
+def _rows(area: str, names: Mapping[str, Any], since: tuple[int, int]) -> Iterator[tuple[bytes, NameRow]]:
     for name, value in names.items():
         if isinstance(value, str):
-            yield name.encode(), Row(area, value, since)
+            yield name.encode(), NameRow(area, value, since)
         elif "hip" in value:
             yield name.encode(), _row(area, value)._replace(since=since)
         else:
             yield from _rows(area, value, _release(name))
 
 
-def _row(area: str, value: Mapping[str, Any]) -> Row:
+def _row(area: str, value: Mapping[str, Any]) -> NameRow:
     until = value.get("until")
-    return Row(
+    return NameRow(
         area,
         value.get("hip"),
         _release(value.get("since", "0.0")),
@@ -229,7 +229,7 @@ def _ambiguous(source: Cpp, span: Span, name: bytes, meant: tuple[bytes, ...]) -
 
 
 def _without_equal(
-    source: Cpp, project: Project, span: Span, name: bytes, row: Row, reported: set[tuple[bytes, int]]
+    source: Cpp, project: Project, span: Span, name: bytes, row: NameRow, reported: set[tuple[bytes, int]]
 ) -> Finding | None:
     """Return what is said of a name that HIP has no other for; of one that a line has twice, once."""
     directive = source.directive(span.start)
@@ -274,7 +274,7 @@ def _pasted(source: Cpp, project: Project) -> Iterator[Finding]:
         # A whole name is renamed, and what is added to it is the same in HIP.
         if match["prefix"] in table() or source.ported(match.start()):
             continue
-        if define[1] in project.together(source, _for_hip):
+        if define[1] in project.union_over(source, _for_hip):
             continue
         told.add(define[1])
         message = (
@@ -284,7 +284,7 @@ def _pasted(source: Cpp, project: Project) -> Iterator[Finding]:
         yield Finding(Span(*match.span("prefix")), "pasted", message, certainty=Certainty.MANUAL)
 
 
-def _made(source: Cpp, project: Project, span: Span, name: bytes, row: Row) -> bytes:
+def _made(source: Cpp, project: Project, span: Span, name: bytes, row: NameRow) -> bytes:
     """Return what a macro that is given `name` makes of it by `##`, if the program has that by its own name.
 
     Or if it is a name of CUDA's that does not become what the macro then makes.
@@ -336,7 +336,7 @@ def _for_hip(source: Cpp) -> frozenset[bytes]:
     return frozenset(found)
 
 
-def _manual(span: Span, name: bytes, row: Row) -> Finding:
+def _manual(span: Span, name: bytes, row: NameRow) -> Finding:
     if row.hip is None:
         return Finding(span, "unsupported", f"{name.decode()}: {row.advice}", certainty=Certainty.MANUAL)
     release = f"{row.since[0]}.{row.since[1]}"
@@ -348,12 +348,12 @@ def _manual(span: Span, name: bytes, row: Row) -> Finding:
     )
 
 
-def _renamed(source: Cpp, project: Project, span: Span, name: bytes, row: Row) -> Iterator[Finding]:
+def _renamed(source: Cpp, project: Project, span: Span, name: bytes, row: NameRow) -> Iterator[Finding]:
     form = row.hip or ""
     if row.tag and _TAGGED.search(source.code, max(0, span.start - 40), span.start):
         form = row.tag
     edits: list[Edit] = []
-    calls = row.in_c if row.in_c and project.together(source, _in_c) else row.calls
+    calls = row.in_c if row.in_c and project.union_over(source, _in_c) else row.calls
     opening = _CALL.match(source.code, span.end) if calls else None
     if opening is not None and _declared(source, span.start, opening.end() - 1):
         # A function of the program's that stands in for CUDA's takes what CUDA's takes.

@@ -57,7 +57,7 @@ def _of_cuda(project: Project) -> frozenset[PurePath]:
 
 
 def _names(source: Cpp, project: Project) -> Iterator[Finding]:
-    known = project.together(source, mapped) | project.together(source, _declared)
+    known = project.union_over(source, mapped) | project.union_over(source, _declared)
     said: set[bytes] = set()
     for span, name in source.names(CUDA_NAME):
         if name in known or name in said or source.ported(span.start) or member_or_qualified(source.code, span.start):
@@ -78,7 +78,7 @@ def _names(source: Cpp, project: Project) -> Iterator[Finding]:
 
 
 def _masks(source: Cpp, project: Project) -> Iterator[Finding]:
-    own = project.together(source, _own_intrinsics)
+    own = project.union_over(source, _own_intrinsics)
     for span, name in source.names(MASKED):
         ported = name in own or source.ported(span.start) or source.directive(span.start)
         if not ported and narrow_mask(source, span):

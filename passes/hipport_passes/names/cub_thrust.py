@@ -26,7 +26,7 @@ from hipport.analysis.constant_values import value
 from hipport.analysis.convergence import meetings
 from hipport.analysis.functions import Function, function_at
 from hipport.analysis.implicit_calls import aliases
-from hipport.analysis.library_names import Names
+from hipport.analysis.library_names import LibraryNames
 from hipport.analysis.uniformity import WARP
 from hipport.analysis.word_index import leading_to
 from hipport.core.edits import Edit, Span
@@ -89,7 +89,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     yield from _versions(source, project)
     if not source.words.isdisjoint((b"DeviceReduce", b"DeviceScan")):
         yield from _sums(source, project, _roots(source, project))
-    if not source.words.isdisjoint(_methods()) and project.together(source, _classes):
+    if not source.words.isdisjoint(_methods()) and project.union_over(source, _classes):
         yield from _apart(source, project)
     if b"Lane" not in code and b"W" not in code and b"Shuffle" not in code:
         return
@@ -121,8 +121,8 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
 
 
 @cache
-def _version_names() -> Names:
-    return Names(frozenset(name.encode() for name in load(_TABLE)["versions"]))
+def _version_names() -> LibraryNames:
+    return LibraryNames(frozenset(name.encode() for name in load(_TABLE)["versions"]))
 
 
 def _versions(source: Cpp, project: Project) -> Iterator[Finding]:
@@ -189,9 +189,9 @@ def _sums(source: Cpp, project: Project, roots: frozenset[bytes]) -> Iterator[Fi
         if given is None or len(given) < 5 or (match["device"] == b"DeviceReduce") != (match["name"] == b"Sum"):
             continue
         items = _items(source, given[2]) or _items(source, given[3])
-        if items is None or items not in project.together(source, _structures):
+        if items is None or items not in project.union_over(source, _structures):
             continue
-        if items in project.together(source, _made_of_one):
+        if items in project.union_over(source, _made_of_one):
             continue
         space, what = source.code[slice(*match.span("space"))], items.decode(errors="replace")
         start = space + b"Sum(), " + items + b"{}"
@@ -318,10 +318,10 @@ def _lanes(source: Cpp, project: Project, roots: frozenset[bytes], opened: bool)
 
 
 @cache
-def _lane_names() -> Names:
+def _lane_names() -> LibraryNames:
     table = load(_TABLE)
     words = (*table["lanes"], *table["votes"], *table["by_hand"])
-    return Names(frozenset(word.encode() for word in words), re.compile(rb"\s*[(<]"))
+    return LibraryNames(frozenset(word.encode() for word in words), re.compile(rb"\s*[(<]"))
 
 
 def _not_qualified(span: Span, name: str) -> Finding:

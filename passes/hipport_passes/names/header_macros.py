@@ -43,9 +43,9 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per declaration that names macros of HIP's first in a file that has them for something else."""
     if source.path.suffix == ".c" or _NAMES.isdisjoint(source.words):
         return
-    if not project.together(source, _hip):
+    if not project.union_over(source, _hip):
         return
-    defined = project.together(source, _defined)
+    defined = project.union_over(source, _defined)
     done: set[bytes] = set()
     found: dict[int, list[tuple[Span, bytes]]] = {}
     for span, name in source.names(_NAMES):

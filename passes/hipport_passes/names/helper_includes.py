@@ -46,7 +46,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     yield from _moved(source, project)
     behind = list(_late(source))
     late = dict(reversed(behind))  # the first of each
-    there = project.together(source, _included, but={source.path}) | _with_brought(_names(source) - late.keys())
+    there = project.union_over(source, _included, but={source.path}) | _with_brought(_names(source) - late.keys())
     lost: dict[str, Span] = {}
     for match in USE.finditer(source.code):
         header = _of(b"".join(match.group().split()))

@@ -48,7 +48,7 @@ def _libraries() -> Mapping[bytes, _Library]:
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding for each library's name, and for each function's that a loader is asked for."""
-    knows = bool(source.fact(_named)) and bool(project.together(source, _of_rocm))
+    knows = bool(source.fact(_named)) and bool(project.union_over(source, _of_rocm))
     for span, name in () if knows else _files(source):
         library = _libraries()[name]
         message = (

@@ -39,7 +39,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per scalar `lerp` of the global namespace in what is built as C++20."""
     if _NAME not in source.words or not project.fact(_is_cxx20):
         return
-    if not _MATH & project.together(source, _included):
+    if not _MATH & project.union_over(source, _included):
         return
     for function in functions(source):
         if function.name == _NAME and _is_global(function) and not source.ported(function.node.start_byte):

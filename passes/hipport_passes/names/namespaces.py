@@ -154,7 +154,7 @@ def _of_rocthrust(source: Cpp, project: Project) -> Iterator[Finding]:
         and not member_or_qualified(source.code, span.start)
         and not source.ported(span.start)
     ]
-    if not uses or project.together(source, _own_thrust):
+    if not uses or project.union_over(source, _own_thrust):
         return
     for _, match in uses:
         yield _manual(
@@ -177,7 +177,7 @@ def _unknown(source: Cpp, project: Project, matches: list[re.Match[bytes]]) -> I
             continue
         if source.ported(match.start()) or not any(_of_cccl(each) for each in _files(source, project)):
             continue
-        if project.together(source, includes_pytorch):
+        if project.union_over(source, includes_pytorch):
             return  # `using namespace at; cuda::getCurrentCUDAStream()`
         told.add((line, name))
         message = f"cuda::{name.decode()}: {load(_TABLE)['libcupp']['unknown']}"

@@ -94,7 +94,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     if source.path.suffix == ".c":
         yield from _in_c(source)
         return
-    if not project.together(source, includes_pytorch):
+    if not project.union_over(source, includes_pytorch):
         return
     yield from _dispatched(source, project)
     if not source.words.isdisjoint((b"type", b"CPU", b"CUDA", b"toType", b"is_variable")):
@@ -124,7 +124,7 @@ def _in_c(source: Cpp) -> Iterator[Finding]:
 def _dispatched(source: Cpp, project: Project) -> Iterator[Finding]:
     if b"type" not in source.words:
         return
-    macros = dict(project.together(source, _macros))
+    macros = dict(project.union_over(source, _macros))
     wanted = source.matched(_DISPATCH) | (source.words & macros.keys())
     if not wanted:
         return
@@ -308,7 +308,7 @@ def _lost(source: Cpp, project: Project, put: AbstractSet[str]) -> Iterator[Find
     """Include again what declares names that this pass writes, where a merge has taken it; but for what is `put`."""
     rows = {row.becomes: row.header for row in table().names.values() if row.header and row.header not in put}
     rows = {name: header for name, header in rows.items() if _LAST.findall(name.encode())[-1] in source.words}
-    included = project.together(source, _included) if rows else frozenset()
+    included = project.union_over(source, _included) if rows else frozenset()
     at = line_of(source, PYTORCH)
     told: set[str] = set()
     for name, header in rows.items():

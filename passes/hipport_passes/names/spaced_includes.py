@@ -28,7 +28,7 @@ _FOR_CUDA = re.compile(r"(?:ATen|c10|torch|caffe2|THC)/.*")
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per include that hipify would not see."""
     missed = [each for each in source.includes if not _SPELLED.match(source.code, each.directive.start)]
-    if not missed or source.is_hipport_header or not project.together(source, includes_pytorch):
+    if not missed or source.is_hipport_header or not project.union_over(source, includes_pytorch):
         return
     for each in missed:
         if _converted(source, each, project):

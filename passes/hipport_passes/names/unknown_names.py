@@ -110,7 +110,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     used = source.fact(_used)
     if not used:
         return
-    declared = project.together(source, _declared)
+    declared = project.union_over(source, _declared)
     first = project.component(source).fact(_first)
     told: set[bytes] = set()
     for span, name, of in used:
@@ -120,7 +120,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             told.add(name)
             if of.headers:
                 library = of.of.encode()
-                if library in told or first[library] != source.path or of.of in project.together(source, _included):
+                if library in told or first[library] != source.path or of.of in project.union_over(source, _included):
                     continue
                 told.add(library)
                 message = f"{name.decode()}, and what else is of {of.of}: ROCm has no such library; {of.instead}"

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from hipport.core.edits import Span
 from hipport.core.finding import Certainty, Finding
 from hipport.core.source import Source
-from hipport.syntax.shell import Command, Definition, Dockerfile, Instruction, Markdown, Shell, Word, settings
+from hipport.syntax.shell import Command, Definition, Dockerfile, DockerInstruction, Markdown, Shell, Word, settings
 from hipport_passes.build_files.nvcc_flags import HOLE
 from hipport_passes.packages.asking import Asking, says_cuda_index, unless_both
 from hipport_passes.packages.image_environment import built_for, for_cuda_image, image, indexes
@@ -95,7 +95,7 @@ def _in_definition(source: Definition, images: Sequence[Word], asking: Asking) -
     yield from in_commands(source, source.commands, asking)
 
 
-def _variables(each: Instruction) -> Iterator[str]:
+def _variables(each: DockerInstruction) -> Iterator[str]:
     for word in each.words:
         match = re.fullmatch(r"\$\{?(\w+)\}?", word.text)
         if match:

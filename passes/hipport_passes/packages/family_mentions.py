@@ -14,7 +14,7 @@ from hipport.syntax.packaging import CondaEnvironment, Requirements, SetupCfg
 from hipport.syntax.python import Python
 from hipport.syntax.shell import Command, Dockerfile, Markdown, Shell
 from hipport.syntax.toml import Toml
-from hipport.toolchain.install_plan import Mention
+from hipport.toolchain.install_plan import PackageMention
 from hipport_passes.packages.asking import decoded
 from hipport_passes.packages.install_commands import conda_install, pip_install
 from hipport_passes.packages.judge import asked, family_of
@@ -24,12 +24,12 @@ from hipport_passes.packages.toml_lists import LISTS, POETRY, joined
 _IMPORT = re.compile(rb"^([ \t]*)(?:import|from)[ \t]+(\w+)", re.MULTILINE)
 
 
-def found_families(project: Project, rules: Recipes) -> dict[str, list[Mention]]:
+def found_families(project: Project, rules: Recipes) -> dict[str, list[PackageMention]]:
     """Return the families that are asked for or imported, in the order of the table, and where."""
-    found: dict[str, list[Mention]] = {}
+    found: dict[str, list[PackageMention]] = {}
     for source in project.sources:
         for offset, text, family in _mentions(source, rules):
-            mention = Mention(source.path, source.position(offset)[0], text)
+            mention = PackageMention(source.path, source.position(offset)[0], text)
             if mention not in found.setdefault(family.name, []):
                 found[family.name].append(mention)
     modules = {family.imports: family for family in rules.families if family.imports and family.action != "keep"}
@@ -39,7 +39,7 @@ def found_families(project: Project, rules: Recipes) -> dict[str, list[Mention]]
                 imported = modules.get(match[2].decode(errors="replace"))
                 if imported is not None and not _is_own(project, imported.imports):
                     line = source.position(match.start(2))[0]
-                    mention = Mention(
+                    mention = PackageMention(
                         source.path, line, match.group().decode(errors="replace").strip(), True, not match[1]
                     )
                     found.setdefault(imported.name, []).append(mention)

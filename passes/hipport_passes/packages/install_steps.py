@@ -19,7 +19,7 @@ from hipport.syntax.packaging import CondaEnvironment, Requirements, SetupCfg
 from hipport.syntax.python import Python
 from hipport.syntax.shell import Shell
 from hipport.syntax.toml import Toml
-from hipport.toolchain.install_plan import Mention, Step, in_work
+from hipport.toolchain.install_plan import PackageMention, Step, in_work
 from hipport_passes.packages import recipes as table
 from hipport_passes.packages.asking import Asking, decoded
 from hipport_passes.packages.family_mentions import of_setup
@@ -46,7 +46,7 @@ _ENVIRONMENT = "environment.yml"
 _CLONED = re.compile(r"git\+((?:https?|ssh|git|file)://\S+?)(?:@((?!-)[\w./-]+))?(?:#(\S*))?", re.ASCII)
 
 
-def conflict(found: Mapping[str, list[Mention]]) -> bool:
+def conflict(found: Mapping[str, list[PackageMention]]) -> bool:
     """Say whether other wheels tie PyTorch to a version that the one with the newest xformers is not."""
     return bool({"gsplat", "pytorch3d"} & found.keys())
 
@@ -85,7 +85,9 @@ def _bare(text: str, why: str) -> str:
 class Steps:
     """The steps for one repository; what they leave to a person is noted in `by_hand`."""
 
-    def __init__(self, project: Project, ported: Ported, found: Mapping[str, list[Mention]], by_hand: ByHand) -> None:
+    def __init__(
+        self, project: Project, ported: Ported, found: Mapping[str, list[PackageMention]], by_hand: ByHand
+    ) -> None:
         self.project, self.ported, self.found, self.by_hand = project, ported, found, by_hand
         self.rules = table.of(project)
         self.lists = list(_lists_to_install(project))
@@ -201,7 +203,7 @@ def _has_package(project: Project, folder: str) -> bool:
     return any(each.path.parent.as_posix() == folder and each.path.name in _BUILT_BY for each in project.sources)
 
 
-def _is_required(mentions: Sequence[Mention]) -> bool:
+def _is_required(mentions: Sequence[PackageMention]) -> bool:
     """Say whether the program cannot do without a package: its root asks for it, or it is imported at once."""
     return any(
         mention.path.suffix != ".md"
@@ -299,7 +301,7 @@ def _of_scripts(project: Project, rules: Recipes, by_hand: ByHand) -> Iterator[S
             yield Step(f"what {source.path.as_posix()} installs that is right on ROCm", (command_line,))
 
 
-def _distributions(family: Family, mentions: Sequence[Mention]) -> list[str]:
+def _distributions(family: Family, mentions: Sequence[PackageMention]) -> list[str]:
     """Return the distributions of a family that are asked for, or the one that is imported."""
     names: list[str] = []
     for mention in mentions:

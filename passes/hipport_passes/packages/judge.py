@@ -45,7 +45,7 @@ class Verdict:
 
 
 @dataclass(frozen=True)
-class Asked:
+class AskedPackage:
     """A requirement in its parts; positions are in its text."""
 
     name: str
@@ -63,14 +63,14 @@ class Asked:
         return ",".join(operator + version for operator, version in self.clauses)
 
 
-def asked(text: str) -> Asked | None:
+def asked(text: str) -> AskedPackage | None:
     """Read a requirement as pip does; None for a path, and for what is no requirement."""
     address = _ADDRESS.match(text)
     if address is not None:
         url = address[1]
         egg, wheel = _EGG.search(url), _WHEEL.search(unquote(url))
         name = egg[1] if egg else wheel[1] if wheel else ""
-        return Asked(name, "", (), 0, len(text), "", url)
+        return AskedPackage(name, "", (), 0, len(text), "", url)
     match = _NAMED.match(text)
     if match is None or text.startswith((".", "/")) or text[match.end() :].startswith(("/", "\\", ":")):
         return None
@@ -78,7 +78,7 @@ def asked(text: str) -> Asked | None:
     address = _ADDRESS.match(rest)
     if address is not None:
         marker = rest[address.end() :].lstrip()
-        return Asked(match[1], match[2] or "", (), match.end(), len(text), marker.lstrip("; "), address[1])
+        return AskedPackage(match[1], match[2] or "", (), match.end(), len(text), marker.lstrip("; "), address[1])
     clauses = _CLAUSES.match(rest)
     assert clauses is not None
     marker = rest[clauses.end() :]
@@ -87,10 +87,10 @@ def asked(text: str) -> Asked | None:
     start = match.end(2) if match[2] else match.end(1)
     end = match.end() + len(rest[: clauses.end()].rstrip())
     found = tuple((each[1], each[2]) for each in _CLAUSE.finditer(clauses[1]))
-    return Asked(match[1], match[2] or "", found, start, max(start, end), marker[1:].strip(), "")
+    return AskedPackage(match[1], match[2] or "", found, start, max(start, end), marker[1:].strip(), "")
 
 
-def family_of(each: Asked, recipes: Recipes) -> Family | None:
+def family_of(each: AskedPackage, recipes: Recipes) -> Family | None:
     """Return the family that a requirement is of."""
     found = recipes.distribution(each.name) if each.name else None
     if found is None and each.address:
@@ -158,7 +158,7 @@ def judge(
     return None
 
 
-def _imported(each: Asked, module: str, imported: Mapping[str, str]) -> str | None:
+def _imported(each: AskedPackage, module: str, imported: Mapping[str, str]) -> str | None:
     """Return what imports a package: a build script by whatever name, which builds nothing without it, or a program."""
     found = imported.get(module)
     if found is None or not found.endswith("setup.py"):
@@ -168,7 +168,7 @@ def _imported(each: Asked, module: str, imported: Mapping[str, str]) -> str | No
     return found
 
 
-def _own(each: Asked) -> Verdict | None:
+def _own(each: AskedPackage) -> Verdict | None:
     """Judge what the tree itself is: a build of it for CUDA is none of what is ported."""
     if not (for_cuda(each.version) or for_cuda(unquote(each.address)) or _NAME_CUDA.fullmatch(each.name.lower())):
         return None
@@ -185,7 +185,7 @@ def _assumed(family: Family) -> str:
     return "" if family.name == "nvidia-libraries" else "; assumes that nothing needs it"
 
 
-def _unknown(each: Asked) -> Verdict | None:
+def _unknown(each: AskedPackage) -> Verdict | None:
     """Judge what no recipe knows by what it is called."""
     said = each.name + each.extras
     if for_cuda(each.version) or (each.address and for_cuda(unquote(each.address.rpartition("/")[2]))):
@@ -201,7 +201,7 @@ def _unknown(each: Asked) -> Verdict | None:
     return Verdict("manual", "no_rocm", message, Certainty.MANUAL)
 
 
-def _kept(each: Asked, family: Family, text: str, hashed: bool) -> Verdict | None:
+def _kept(each: AskedPackage, family: Family, text: str, hashed: bool) -> Verdict | None:
     """Take away what only other versions than the one that is there can satisfy."""
     if each.address:
         wheel = unquote(each.address)
@@ -236,7 +236,7 @@ def _anyone() -> str:
     return "; assumes that the program runs with the one that is installed"
 
 
-def _least(each: Asked, family: Family) -> Verdict | None:
+def _least(each: AskedPackage, family: Family) -> Verdict | None:
     from packaging.specifiers import InvalidSpecifier, SpecifierSet
     from packaging.version import InvalidVersion, Version
 
@@ -260,7 +260,7 @@ def _least(each: Asked, family: Family) -> Verdict | None:
     return Verdict("edit", "pin", message, Certainty.REVIEW, family, each.start, each.end, f">={family.least}")
 
 
-def _relaxed(each: Asked, family: Family) -> Verdict | None:
+def _relaxed(each: AskedPackage, family: Family) -> Verdict | None:
     from packaging.version import InvalidVersion, Version
 
     if each.address or len(each.clauses) != 1 or each.clauses[0][0] not in ("==", "~=", "==="):

@@ -10,7 +10,7 @@ from dataclasses import replace
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
 from hipport.core.source import Source
-from hipport.syntax.packaging import CondaEnvironment, Line, Requirements, SetupCfg, ToxIni
+from hipport.syntax.packaging import CondaEnvironment, PackageLine, Requirements, SetupCfg, ToxIni
 from hipport.syntax.shell import Word
 from hipport_passes.packages.asking import Asking, decoded, finding, note, part, says_cuda_index
 from hipport_passes.packages.commands import in_commands
@@ -40,7 +40,7 @@ def in_requirements(source: Requirements, asking: Asking) -> Iterator[Finding]:
             yield from _option(source, line, options, asking)
 
 
-def _on_line(source: Source, line: Line, verdict: Verdict, text: str) -> Finding:
+def _on_line(source: Source, line: PackageLine, verdict: Verdict, text: str) -> Finding:
     edits: tuple[Edit, ...] = ()
     if verdict.what == "edit":
         edits = (part(verdict, text, line.requirement.start),)
@@ -64,7 +64,7 @@ def _commented(source: Source, span: Span, why: str) -> tuple[Edit, ...]:
     return tuple(edits)
 
 
-def _option(source: Source, line: Line, options: str, asking: Asking) -> Iterator[Finding]:
+def _option(source: Source, line: PackageLine, options: str, asking: Asking) -> Iterator[Finding]:
     match = _OPTION.match(options)
     if match is None:
         return
@@ -74,7 +74,7 @@ def _option(source: Source, line: Line, options: str, asking: Asking) -> Iterato
         if verdict is not None and verdict.what == "edit":
             return
         if verdict is not None:
-            yield _on_line(source, Line(line.span, line.options, line.options), verdict, value)
+            yield _on_line(source, PackageLine(line.span, line.options, line.options), verdict, value)
         return
     if not says_cuda_index(value):
         return

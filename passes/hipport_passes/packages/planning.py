@@ -10,7 +10,7 @@ from dataclasses import replace
 from hipport.core.finding import Certainty
 from hipport.engine.pipeline import run
 from hipport.program.project import Project
-from hipport.toolchain.install_plan import Change, Check, LeftOut, Mention, Package, Plan
+from hipport.toolchain.install_plan import InstallCheck, LeftOut, Package, PackageMention, Plan, PlannedChange
 from hipport_passes.packages import recipes as table
 from hipport_passes.packages import requirements
 from hipport_passes.packages.asking import Asking
@@ -52,12 +52,12 @@ def plan(project: Project, rocm: tuple[int, int] | None = None) -> Plan:
             "packages of conda's may want conda's own PyTorch: the script keeps it out, and ends where one insists"
         )
     changes = tuple(
-        Change(each.path, each.line, each.message, each.certainty is Certainty.MANUAL)
+        PlannedChange(each.path, each.line, each.message, each.certainty is Certainty.MANUAL)
         for each in ported.reported
         if not each.rule.endswith(("/archs", "/told"))
     )
     changes += tuple(
-        Change(each.path, 1, f"not read, so what it asks for is not in this plan: {each.why}", True)
+        PlannedChange(each.path, 1, f"not read, so what it asks for is not in this plan: {each.why}", True)
         for each in project.skipped
         if each.kind == "refused" and _LISTS.search(each.path.name)
     )
@@ -76,7 +76,7 @@ def plan(project: Project, rocm: tuple[int, int] | None = None) -> Plan:
         steps=steps,
         environment=environment,
         checks=tuple(
-            Check(f.name, f.check.strip(), f.imports, f.optional)
+            InstallCheck(f.name, f.check.strip(), f.imports, f.optional)
             for f in (named["torch"], *(f for f in families if f.name != "torch"))
             if f.check and f.is_for(name)
         ),
@@ -85,7 +85,7 @@ def plan(project: Project, rocm: tuple[int, int] | None = None) -> Plan:
     )
 
 
-def _release(found: dict[str, list[Mention]], project: Project) -> tuple[tuple[int, int], str]:
+def _release(found: dict[str, list[PackageMention]], project: Project) -> tuple[tuple[int, int], str]:
     """Return the release that suits the packages found, and why."""
     recipes = table.of(project)
     rules = {family.name: family for family in recipes.families}
@@ -105,7 +105,7 @@ def _release(found: dict[str, list[Mention]], project: Project) -> tuple[tuple[i
     return project.target.rocm, "plain PyTorch: keep the PyTorch for ROCm that is there"
 
 
-def _notes(family: Family, rocm: str, found: dict[str, list[Mention]]) -> Iterator[str]:
+def _notes(family: Family, rocm: str, found: dict[str, list[PackageMention]]) -> Iterator[str]:
     if family.action == "leave":
         yield f"{family.name}: {family.why}"
     if family.releases and not family.is_for(rocm):

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
 from hipport.syntax.tasks import tasks
-from hipport.syntax.toml import Entry, Path, Toml
+from hipport.syntax.toml import Path, Toml, TomlEntry
 from hipport_passes.packages.asking import Asking, finding, note, part, says_cuda_index, unless_both
 from hipport_passes.packages.commands import BRINGS, in_commands
 from hipport_passes.packages.judge import Verdict, asked, on_linux
@@ -58,7 +58,7 @@ def in_toml(source: Toml, asking: Asking) -> Iterator[Finding]:
 def _in_toml(source: Toml, asking: Asking) -> Iterator[Finding]:
     assert source.document is not None
     is_pixi = source.path.name == "pixi.toml" or "pixi" in source.document.get("tool", {})
-    lists: dict[Path, list[Entry]] = defaultdict(list)
+    lists: dict[Path, list[TomlEntry]] = defaultdict(list)
     lines: dict[tuple[int, Path], Finding] = {}
     for entry in source.entries:
         where = joined(entry.path)
@@ -91,7 +91,7 @@ def _in_toml(source: Toml, asking: Asking) -> Iterator[Finding]:
             yield from _list(source, path, entries, asking)
 
 
-def _on_linux(source: Toml, entry: Entry) -> bool:
+def _on_linux(source: Toml, entry: TomlEntry) -> bool:
     """Say whether an entry of Poetry's is, by what stands beside it, for Linux too."""
     beside: object = source.document
     for key in entry.path[:-1]:
@@ -106,7 +106,7 @@ def joined(path: Path) -> str:
     return "/".join(str(key).replace("/", "%") for key in path)
 
 
-def _list(source: Toml, path: Path, entries: list[Entry], asking: Asking) -> Iterator[Finding]:
+def _list(source: Toml, path: Path, entries: list[TomlEntry], asking: Asking) -> Iterator[Finding]:
     going: dict[int, Verdict] = {}
     for number, entry in enumerate(entries):
         verdict = asking.judge(entry.value)
@@ -135,7 +135,7 @@ def _list(source: Toml, path: Path, entries: list[Entry], asking: Asking) -> Ite
             yield finding(entries[number].span, verdict, edits[number])
 
 
-def _isolated(entry: Entry, asking: Asking) -> Finding | None:
+def _isolated(entry: TomlEntry, asking: Asking) -> Finding | None:
     each = asked(entry.value)
     family = asking.recipes.distribution(each.name) if each is not None else None
     if each is None or family is None or family.action != "keep" or not on_linux(each.marker):
@@ -147,12 +147,12 @@ def _isolated(entry: Entry, asking: Asking) -> Finding | None:
     return Finding(entry.span, "build_requires", message, (), Certainty.MANUAL)
 
 
-def _by_hand(entry: Entry, verdict: Verdict) -> Finding:
+def _by_hand(entry: TomlEntry, verdict: Verdict) -> Finding:
     again = "" if verdict.what == "manual" else "; as it is written here, change it by hand"
     return Finding(entry.span, verdict.kind, verdict.message + again, (), Certainty.MANUAL)
 
 
-def _url(source: Toml, entry: Entry, asking: Asking) -> Iterator[Finding]:
+def _url(source: Toml, entry: TomlEntry, asking: Asking) -> Iterator[Finding]:
     if not says_cuda_index(entry.value):
         return
     ours = asking.index_for_rocm(entry.value)
@@ -169,7 +169,7 @@ def _url(source: Toml, entry: Entry, asking: Asking) -> Iterator[Finding]:
     )
 
 
-def _poetry(source: Toml, entry: Entry, match: re.Match[str], asking: Asking) -> Iterator[Finding]:
+def _poetry(source: Toml, entry: TomlEntry, match: re.Match[str], asking: Asking) -> Iterator[Finding]:
     family = asking.recipes.distribution(match["name"])
     if match["what"] in ("url", "git", "file"):
         family = family or asking.recipes.repository(entry.value)
@@ -209,7 +209,7 @@ def as_pip(version: str) -> str:
     return re.sub(r"^\^", ">=", version) if version != "*" else ""
 
 
-def _key_out(source: Toml, entry: Entry, family: Family, message: str) -> Finding:
+def _key_out(source: Toml, entry: TomlEntry, family: Family, message: str) -> Finding:
     """Take out `name = …` when that is all its line says."""
     start = source.line_start(entry.key)
     end = _LINE_END.match(source.text, entry.span.end)
@@ -224,7 +224,7 @@ def _key_out(source: Toml, entry: Entry, family: Family, message: str) -> Findin
     return Finding(entry.span, "separate", f"{message}; as it is written here, change it by hand", (), Certainty.MANUAL)
 
 
-def _pixi(source: Toml, entry: Entry, match: re.Match[str], asking: Asking) -> Iterator[Finding]:
+def _pixi(source: Toml, entry: TomlEntry, match: re.Match[str], asking: Asking) -> Iterator[Finding]:
     if match["pypi"]:
         if match["what"] in (None, "version"):
             verdict = asking.judge(match["name"] + as_pip(entry.value))

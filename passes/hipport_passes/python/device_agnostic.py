@@ -31,7 +31,7 @@ from hipport.syntax.python import Misplaced, Python
 from hipport_passes.python.devices.chooser import CALLED, Chooser
 from hipport_passes.python.devices.decisions import Decisions
 from hipport_passes.python.devices.files import forks, has_own_cuda, hides, imports_torch
-from hipport_passes.python.devices.places import Places
+from hipport_passes.python.devices.places import DevicePlaces
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -113,7 +113,7 @@ class _File:
         self.chooser = Chooser(script)
         self.helper = self.chooser.name
         self.decisions = Decisions(script, self.helper)
-        self.places = Places(script, others)
+        self.places = DevicePlaces(script, others)
         self.said: dict[str, int] = {}
 
     def findings(self) -> Iterator[Finding]:

@@ -23,7 +23,7 @@ from hipport_passes.device.fp8_formats import ABOUT, CHOOSES, GREATEST, TABLE, F
 if TYPE_CHECKING:
     import libcst as cst
 
-    from hipport_passes.python.runtime.program import Program
+    from hipport_passes.python.runtime.program import PythonProgram
 
 _NAMES = re.compile(rb"\b(?:float8_e4m3fn|float8_e5m2|float8e4nv|float8e5)\b")
 _GREATEST = re.compile(rb"(?<![\w.])(?:448(?:\.0*)?|4\.48e\+?0*2|0?\.00223\d*|2\.23\d*e-0*3)(?![\w.])")
@@ -45,9 +45,9 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
     has = formats(project.target.archs)
     if has.shared == "ocp" or CHOOSES.search(text) or source.module is None:
         return
-    from hipport_passes.python.runtime.program import Program
+    from hipport_passes.python.runtime.program import PythonProgram
 
-    program = source.fact(Program)
+    program = source.fact(PythonProgram)
     try:
         findings = [*_found(program, has)]
     except Misplaced:
@@ -56,7 +56,7 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
     yield from findings if has.shared else findings[:1]
 
 
-def _found(program: Program, has: Formats) -> Iterator[Finding]:
+def _found(program: PythonProgram, has: Formats) -> Iterator[Finding]:
     import libcst as cst
 
     for node in program.nodes:
@@ -81,7 +81,7 @@ def _found(program: Program, has: Formats) -> Iterator[Finding]:
                 yield from _number(program, node, has)
 
 
-def _type(program: Program, node: cst.Attribute, of: str, name: str, has: Formats) -> Iterator[Finding]:
+def _type(program: PythonProgram, node: cst.Attribute, of: str, name: str, has: Formats) -> Iterator[Finding]:
     import libcst as cst
 
     if not program.runs(node).both or _names_both(program, node):
@@ -97,7 +97,7 @@ def _type(program: Program, node: cst.Attribute, of: str, name: str, has: Format
     yield from _chosen(program, node, f"{of}.{other}", of, "type", message, has)
 
 
-def _number(program: Program, node: cst.Float | cst.Integer, has: Formats) -> Iterator[Finding]:
+def _number(program: PythonProgram, node: cst.Float | cst.Integer, has: Formats) -> Iterator[Finding]:
     new = replaced(node.value)
     if new is None or "0x" in node.value or not program.runs(node).both:
         return
@@ -119,7 +119,7 @@ def _number(program: Program, node: cst.Float | cst.Integer, has: Formats) -> It
 
 
 def _chosen(
-    program: Program, node: cst.CSTNode, new: str, torch: str | None, kind: str, message: str, has: Formats
+    program: PythonProgram, node: cst.CSTNode, new: str, torch: str | None, kind: str, message: str, has: Formats
 ) -> Iterator[Finding]:
     """A rewrite that holds on ROCm alone where PyTorch can be asked for it."""
     import libcst as cst
@@ -137,7 +137,7 @@ def _chosen(
     yield Finding(span, kind, message, (Edit(span, text.encode()),), Certainty.REVIEW)
 
 
-def _by_hand(program: Program, node: cst.CSTNode, message: str, has: Formats) -> Iterator[Finding]:
+def _by_hand(program: PythonProgram, node: cst.CSTNode, message: str, has: Formats) -> Iterator[Finding]:
     if program.runs(node).both and not _names_both(program, node):
         said = f"{message}, for {' and '.join(has.fnuz)}" if has.shared else _at_run_time(has)
         yield Finding(program.source.span(node), "by_hand", said, certainty=Certainty.MANUAL)
@@ -150,16 +150,16 @@ def _at_run_time(has: Formats) -> str:
     )
 
 
-def _names_both(program: Program, node: cst.CSTNode) -> bool:
+def _names_both(program: PythonProgram, node: cst.CSTNode) -> bool:
     """Say whether the statement names FNUZ's type as well, by itself: it is a table of both, or a choice."""
     return "fnuz" in _OURS.sub("", program.code(program.statement(node) or node))
 
 
-def _is_triton(program: Program, node: cst.Attribute) -> bool:
+def _is_triton(program: PythonProgram, node: cst.Attribute) -> bool:
     return re.fullmatch(r"(?:triton\.language|tl)", program.code(node.value)) is not None
 
 
-def _in_kernel(program: Program, node: cst.CSTNode) -> bool:
+def _in_kernel(program: PythonProgram, node: cst.CSTNode) -> bool:
     """Say whether it is in a function of Triton's or Numba's, which is compiled and cannot ask PyTorch."""
     function = program.function(node)
     return function is not None and any(

@@ -135,9 +135,9 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
         triton,
         versions,
     )
-    from hipport_passes.python.runtime.program import Program
+    from hipport_passes.python.runtime.program import PythonProgram
 
-    program = source.fact(Program)
+    program = source.fact(PythonProgram)
     known = {name: said for name, said in _TABLE["modules"].items() if name.partition(".")[0] in modules}
     answers: dict[str, Callable[[], Iterator[Finding]]] = {
         "versions": lambda: versions.versions(program),
@@ -183,10 +183,10 @@ def _capability_functions(project: Project) -> dict[tuple[str, str], str]:
         if _QUESTIONS["capabilities"].search(source.text) and source.module is not None:
             from hipport_passes.python.runtime import capability
             from hipport_passes.python.runtime.elsewhere import module
-            from hipport_passes.python.runtime.program import Program
+            from hipport_passes.python.runtime.program import PythonProgram
 
             try:
-                of_file = capability.functions(source.fact(Program))
+                of_file = capability.functions(source.fact(PythonProgram))
             except Misplaced:
                 continue
             found |= {(owner or module(source.path), name): kind for (owner, name), kind in of_file.items()}

@@ -40,7 +40,7 @@ _LESSER = frozenset((b"min", b"max"))
 _STATEMENT_END = (b";", b"{", b"}")
 
 
-class Block(NamedTuple):
+class BlockShape(NamedTuple):
     """How many threads a block has along each dimension; None where that is not known."""
 
     x: int | None = 1
@@ -48,13 +48,13 @@ class Block(NamedTuple):
     z: int | None = 1
 
 
-def shapes(kernel: Function, project: Project) -> tuple[Block, ...] | None:
+def shapes(kernel: Function, project: Project) -> tuple[BlockShape, ...] | None:
     """Return the shapes of the kernel's blocks; None where a launch, or what its blocks are, is not seen.
 
     Launches are looked for in the files that the kernel's is connected to. A kernel whose name stands elsewhere, as an
     argument say, may be launched by whoever is given it.
     """
-    found: dict[Block, None] = {}
+    found: dict[BlockShape, None] = {}
     for source in project.component(kernel.source):
         if not isinstance(source, Cpp) or kernel.name not in source.words:
             continue
@@ -94,32 +94,32 @@ def _launched_with(source: Cpp, span: Span) -> Span | None:
     return None
 
 
-def _shape(source: Cpp, project: Project, text: bytes, at: int, depth: int = 4) -> Block | None:
+def _shape(source: Cpp, project: Project, text: bytes, at: int, depth: int = 4) -> BlockShape | None:
     """Return what blocks the expression `text` at `at` stands for."""
     text = text.strip()
     if not depth or not text:
         return None
     number = constant_values.value(source, project, text)
     if number is not None:
-        return Block(number)
+        return BlockShape(number)
     whole = _LIST.fullmatch(text)
     if whole is not None and _closes(text):
         parts = _divided(whole[1])
         if len(parts) == 1:
-            return _shape(source, project, parts[0], at, depth - 1) if parts[0] else Block()
-        return Block(*(constant_values.value(source, project, part) for part in parts[:3]))
+            return _shape(source, project, parts[0], at, depth - 1) if parts[0] else BlockShape()
+        return BlockShape(*(constant_values.value(source, project, part) for part in parts[:3]))
     name = _NAME.fullmatch(text)
     if name is not None:
         return _of_name(source, project, name[1], at, depth)
     called = _CALLED.fullmatch(text)
     if called is not None and (called[1] in _LESSER or _returns_number(source, project, called[1])):
-        return Block(None)
+        return BlockShape(None)
     if b"?" not in text and SHAPE not in text and (_ARITHMETIC.search(_outermost(text)) or _CAST.fullmatch(text)):
-        return Block(None)
-    return Block(None) if _MEMBER.fullmatch(text) and b"?" not in text else None
+        return BlockShape(None)
+    return BlockShape(None) if _MEMBER.fullmatch(text) and b"?" not in text else None
 
 
-def _of_name(source: Cpp, project: Project, name: bytes, at: int, depth: int) -> Block | None:
+def _of_name(source: Cpp, project: Project, name: bytes, at: int, depth: int) -> BlockShape | None:
     """Return what blocks a variable, parameter or constant stands for at `at`."""
     function = function_at(source, at)
     if function is not None:
@@ -133,7 +133,7 @@ def _of_name(source: Cpp, project: Project, name: bytes, at: int, depth: int) ->
         if match is not None:
             if match.start() < function.body.start_byte:
                 # A parameter, of the function or of its template, whatever its default is.
-                return None if match[1] in (SHAPE, b"auto") else Block(None)
+                return None if match[1] in (SHAPE, b"auto") else BlockShape(None)
             changed = _changed(code, escaped, function.body.start_byte, end)
             return _declared(source, project, match, changed, depth)
     macro = source.directive(at)
@@ -144,10 +144,12 @@ def _of_name(source: Cpp, project: Project, name: bytes, at: int, depth: int) ->
         return _shape(source, project, text, at, depth - 1)
     constant = re.compile(rb"\b" + _NUMBER_TYPE + rb"\s+" + re.escape(name) + rb"\s*[=;{]")
     files = (other for other in project.component(source) if isinstance(other, Cpp) and name in other.words)
-    return Block(None) if any(constant.search(other.code) for other in files) else None
+    return BlockShape(None) if any(constant.search(other.code) for other in files) else None
 
 
-def _declared(source: Cpp, project: Project, match: re.Match[bytes], changed: set[bytes], depth: int) -> Block | None:
+def _declared(
+    source: Cpp, project: Project, match: re.Match[bytes], changed: set[bytes], depth: int
+) -> BlockShape | None:
     """Return what blocks a local variable stands for, of which `changed` is set later."""
     kind, sign = match[1], match[2]
     first = match.start(2)
@@ -159,12 +161,14 @@ def _declared(source: Cpp, project: Project, match: re.Match[bytes], changed: se
         value = source.code[first : closing + 1] if closing is not None else b""
     else:
         value = b""
-    block = _shape(source, project, value, match.start(), depth - 1) if value else Block()
+    block = _shape(source, project, value, match.start(), depth - 1) if value else BlockShape()
     if kind not in (SHAPE, b"auto"):
-        return Block(block.x if value and block is not None and not changed else None)
+        return BlockShape(block.x if value and block is not None and not changed else None)
     if block is None or b"" in changed or (kind == b"auto" and not value):
         return None
-    return Block(*(None if each in changed else size for each, size in zip((b"x", b"y", b"z"), block, strict=True)))
+    return BlockShape(
+        *(None if each in changed else size for each, size in zip((b"x", b"y", b"z"), block, strict=True))
+    )
 
 
 def _changed(code: bytes, name: bytes, start: int, end: int) -> set[bytes]:

@@ -205,13 +205,13 @@ def may_call(call: Call, of: Function, kernels: Kernels) -> bool:
         return _may_be(frozenset(classes_around(call.function)), own, of, call.function, kernels)
     if thing.type == "field_expression":
         thing = thing.child_by_field_name("field") or thing
-    types = _types(thing, call.function, kernels.together(of.source, _Declared))
+    types = _types(thing, call.function, kernels.of_component(of.source, _Declared))
     return _may_be(types, own, of, call.function, kernels)
 
 
 def _may_be(types: frozenset[bytes], own: set[bytes], of: Function, function: Function, kernels: Kernels) -> bool:
     """Whether something declared with such words may be of one of the classes `own`, for its method `of`."""
-    declared = kernels.together(of.source, _Declared)
+    declared = kernels.of_component(of.source, _Declared)
     other = function.template_parameters | _ANY_TYPE | declared.other_names
     bases = declared.bases
     if not types or not types.isdisjoint(other | own):
@@ -364,7 +364,7 @@ def _classes(source: Cpp) -> frozenset[bytes]:
 
 def _made_from(node: Node, function: Function, kernels: Kernels, depth: int) -> AbstractSet[bytes]:
     """Return the names in what a pointer or object is made from; empty where that is not seen."""
-    known = kernels.together(function.source, _made)
+    known = kernels.of_component(function.source, _made)
     key = (function, node.start_byte, depth)
     if key not in known:
         known[key] = frozenset(_find_made_from(node, function, kernels, depth))

@@ -24,7 +24,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, TypeVar
 
 from hipport.analysis import group_types, template_arguments
-from hipport.analysis.block_shapes import Block, shapes
+from hipport.analysis.block_shapes import BlockShape, shapes
 from hipport.analysis.built_ins import BY_BLOCK, BY_THREAD, BY_WARP, GIVEN, LAYERS, OTHER_DIMENSIONS, RANK, WARP_SIZES
 from hipport.analysis.constant_values import WORKED_OUT
 from hipport.analysis.functions import (
@@ -117,7 +117,7 @@ class _Known:
         self.agreements: dict[bool, Agreements] = {}
         self.agreed: dict[tuple[Function, int, bool], int] = {}
         self.unknowns: dict[tuple[Function, Variable], bool] = {}
-        self.blocks: dict[Function, tuple[Block, ...] | None] = {}
+        self.blocks: dict[Function, tuple[BlockShape, ...] | None] = {}
         self.assumed: dict[Function, dict[tuple[Numbering, int], None]] = {}
         self.one_warp: dict[tuple[Function, int], bool] = {}
         self.in_one_row: dict[Function, Node] = {}
@@ -152,7 +152,7 @@ class Kernels(Facts):
         """Return the files that `source` is connected to, itself among them."""
         return tuple(other for other in self._project.component(source) if isinstance(other, Cpp))
 
-    def together(self, source: Cpp, fact: Callable[[Component], T]) -> T:
+    def of_component(self, source: Cpp, fact: Callable[[Component], T]) -> T:
         """Return what is told of the files that `source` is connected to, worked out once."""
         return self._project.component(source).fact(fact)
 
@@ -160,18 +160,18 @@ class Kernels(Facts):
         """Return the functions of the file that run on the device, in order."""
         known = self._known(source).functions
         if source.path not in known:
-            macros = self._project.together(source, device_macros)
+            macros = self._project.union_over(source, device_macros)
             device = DEVICE.search(source.code) is not None or any(macro in source.code for macro in macros)
             found = tuple(
                 function
                 for function in (functions(source) if device else ())
                 if DEVICE.search(function.head) or any(word in macros for word in re.findall(rb"\w+", function.head))
             )
-            kernels = self._project.together(source, kernel_macros)
+            kernels = self._project.union_over(source, kernel_macros)
             for function in found if kernels else ():
                 if not kernels.isdisjoint(re.findall(rb"\w+", function.head)):
                     function.carry({"kernel": True})
-            shared = self._project.together(source, shared_macros)
+            shared = self._project.union_over(source, shared_macros)
             for function in found if shared & source.words else ():
                 function.carry({"shared_words": shared})
             known[source.path] = found
@@ -315,7 +315,7 @@ class Kernels(Facts):
         """Return the same of an expression that a macro makes at `node`, seen as a text; 1 where that is none."""
         return self._agreements(function.source, shown).of_text(function, text, node)
 
-    def blocks(self, function: Function) -> tuple[Block, ...] | None:
+    def blocks(self, function: Function) -> tuple[BlockShape, ...] | None:
         """Return the shapes of the blocks of all kernels that come to the function; None if they are not all seen."""
         known = self._known(function.source).blocks
         if function not in known:
@@ -501,7 +501,7 @@ class Kernels(Facts):
 
     def _declared_only(self, source: Cpp, name: bytes) -> tuple[tuple[bytes, ...], ...]:
         """Return the parameters of the declarations of a device function whose body is in none of the files."""
-        found = self.together(source, prototypes).get(name, ())
+        found = self.of_component(source, prototypes).get(name, ())
         return found if found and not self.definitions(source, name) else ()
 
     def _set_out_of_sight(self, of: Function, variable: Variable) -> bool:

@@ -17,7 +17,7 @@ from hipport.syntax.declarations import Declaration, declarations, member_or_qua
 
 
 @dataclass(frozen=True, eq=False)
-class Names:
+class LibraryNames:
     """The names that are in `wanted`, or that it matches whole; if `behind` is given, those that it matches behind.
 
     `overloaded`: a function of the program is one for other types beside the library's, if it is no template.
@@ -81,11 +81,11 @@ class Names:
 
 
 @cache
-def helper_rows(table: Path) -> tuple[Names, Mapping[bytes, bytes]]:
+def helper_rows(table: Path) -> tuple[LibraryNames, Mapping[bytes, bytes]]:
     """Return the names in the section `helper` of the table at a path, and hipport's function for each of them."""
     rows = load(table)["helper"]
     names = {name.encode(): b"hipport::" + helper.encode() for name, helper in rows.items()}
-    return Names(frozenset(names)), names
+    return LibraryNames(frozenset(names)), names
 
 
 def _uses_itself(declaration: Declaration) -> bool:

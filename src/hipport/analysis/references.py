@@ -41,7 +41,7 @@ _VALUE = re.compile(
 )
 
 
-class Definition:
+class NamedDefinition:
     """A function, macro or constant: its names, where it stands, and the function if it is one."""
 
     def __init__(self, source: Cpp, span: Span, names: tuple[bytes, ...], function: Function | None = None) -> None:
@@ -98,7 +98,7 @@ class Mentions:
         self._files = [file for file in component if isinstance(file, Cpp)]
         self.definitions = [each for file in self._files for each in file.fact(_definitions)]
         self._number = {each: number for number, each in enumerate(self.definitions)}
-        self._by_name: dict[bytes, list[Definition]] = {}
+        self._by_name: dict[bytes, list[NamedDefinition]] = {}
         for each in self.definitions:
             for name in each.names:
                 self._by_name.setdefault(name, []).append(each)
@@ -109,14 +109,14 @@ class Mentions:
             else found
             for name, found in self._by_name.items()
         }
-        self._uses: dict[Definition, list[Definition]] = {}
-        self._users: dict[Definition, list[Definition]] = {}
+        self._uses: dict[NamedDefinition, list[NamedDefinition]] = {}
+        self._users: dict[NamedDefinition, list[NamedDefinition]] = {}
 
-    def named(self, name: bytes) -> list[Definition]:
+    def named(self, name: bytes) -> list[NamedDefinition]:
         """Return the definitions of a name."""
         return self._by_name.get(name, [])
 
-    def having(self, places: Callable[[Cpp], Iterable[int]]) -> list[Definition]:
+    def having(self, places: Callable[[Cpp], Iterable[int]]) -> list[NamedDefinition]:
         """Return the definitions that places of their files are in."""
         found = {each for file in self._files for at in places(file) for each in file.fact(_Layout).around(at)}
         return sorted(found, key=self._number.__getitem__)
@@ -130,20 +130,20 @@ class Mentions:
                 found.setdefault(word, []).append(file)
         return found
 
-    def _used_by(self, definition: Definition) -> list[Definition]:
+    def _used_by(self, definition: NamedDefinition) -> list[NamedDefinition]:
         """What a definition says itself."""
         if definition not in self._uses:
             self._uses[definition] = self._said(definition)
         return self._uses[definition]
 
-    def _users_of(self, definition: Definition) -> list[Definition]:
+    def _users_of(self, definition: NamedDefinition) -> list[NamedDefinition]:
         """What says a definition."""
         known = self._users.get(definition)
         if known is None and len(self._users) >= _MOST_ALONE:
             self._find_users()
             known = self._users[definition]
         if known is None:
-            found: dict[Definition, None] = {}
+            found: dict[NamedDefinition, None] = {}
             for name in definition.names:
                 for file in self._with_word.get(name, ()):
                     found.update(self._saying(file, name, called=definition.to_be_called(name)))
@@ -151,9 +151,9 @@ class Mentions:
             known = self._users[definition] = sorted(found, key=self._number.__getitem__)
         return known
 
-    def users_among(self, definitions: Iterable[Definition]) -> Mapping[Definition, list[Definition]]:
+    def users_among(self, definitions: Iterable[NamedDefinition]) -> Mapping[NamedDefinition, list[NamedDefinition]]:
         """Return what says each definition, of some alone."""
-        users: dict[Definition, list[Definition]] = {each: [] for each in definitions}
+        users: dict[NamedDefinition, list[NamedDefinition]] = {each: [] for each in definitions}
         for each in list(users):
             for other in self._used_by(each):
                 if other in users:
@@ -165,7 +165,7 @@ class Mentions:
         self._users = dict(self.users_among(self.definitions))
 
     @staticmethod
-    def _saying(file: Cpp, name: bytes, *, called: bool) -> dict[Definition, None]:
+    def _saying(file: Cpp, name: bytes, *, called: bool) -> dict[NamedDefinition, None]:
         layout, unseen = file.fact(_Layout), file.cuda_only
         return {
             each: None
@@ -174,35 +174,39 @@ class Mentions:
             for each in layout.around(at)
         }
 
-    def _said(self, definition: Definition) -> list[Definition]:
+    def _said(self, definition: NamedDefinition) -> list[NamedDefinition]:
         words = definition.words & self._by_name.keys()
         if not words:
             return []
         called = definition.said(_CALLED)
-        found: dict[Definition, None] = {}
+        found: dict[NamedDefinition, None] = {}
         for word in sorted(words):
             found.update(dict.fromkeys((self._by_name if word in called else self._plain)[word]))
         found.pop(definition, None)
         return list(found)
 
-    def reached(self, definition: Definition) -> list[Definition]:
+    def reached(self, definition: NamedDefinition) -> list[NamedDefinition]:
         """Return what a definition uses, itself first."""
         return list(self.following_from(definition))
 
-    def following_from(self, definition: Definition, but: Collection[Definition] = ()) -> Iterator[Definition]:
+    def following_from(
+        self, definition: NamedDefinition, but: Collection[NamedDefinition] = ()
+    ) -> Iterator[NamedDefinition]:
         """Yield what a definition uses, itself first, as it is found, and nothing by way of some."""
         return _following((definition,), self._used_by, but)
 
-    def reaching(self, definition: Definition) -> list[Definition]:
+    def reaching(self, definition: NamedDefinition) -> list[NamedDefinition]:
         """Return what uses a definition, itself first."""
         return list(_following((definition,), self._users_of))
 
     @staticmethod
-    def reaching_by(definition: Definition, users: Mapping[Definition, list[Definition]]) -> Iterator[Definition]:
+    def reaching_by(
+        definition: NamedDefinition, users: Mapping[NamedDefinition, list[NamedDefinition]]
+    ) -> Iterator[NamedDefinition]:
         """Yield what uses a definition by way of `users` alone, itself first."""
         return _following((definition,), users.__getitem__)
 
-    def reaching_any(self, definitions: Iterable[Definition]) -> list[Definition]:
+    def reaching_any(self, definitions: Iterable[NamedDefinition]) -> list[NamedDefinition]:
         """Return what uses one of some definitions, these first."""
         return list(_following(definitions, self._users_of))
 
@@ -228,10 +232,10 @@ def _class_of(function: Function) -> bytes:
 
 
 def _following(
-    start: Iterable[Definition],
-    following: Callable[[Definition], list[Definition]],
-    but: Collection[Definition] = (),
-) -> Iterator[Definition]:
+    start: Iterable[NamedDefinition],
+    following: Callable[[NamedDefinition], list[NamedDefinition]],
+    but: Collection[NamedDefinition] = (),
+) -> Iterator[NamedDefinition]:
     found = dict.fromkeys(start)
     yield from list(found)
     waiting = list(found)
@@ -258,7 +262,7 @@ class _Layout:
             self._outer.append(open_[-1] if open_ else -1)
             open_.append(number)
 
-    def around(self, offset: int) -> Iterator[Definition]:
+    def around(self, offset: int) -> Iterator[NamedDefinition]:
         """Yield the definitions that an offset is in."""
         number = bisect_right(self._starts, offset) - 1
         while number >= 0:
@@ -267,26 +271,28 @@ class _Layout:
             number = self._outer[number]
 
 
-def _definitions(source: Cpp) -> tuple[Definition, ...]:
+def _definitions(source: Cpp) -> tuple[NamedDefinition, ...]:
     return tuple(_found(source))
 
 
-def _found(source: Cpp) -> Iterator[Definition]:
+def _found(source: Cpp) -> Iterator[NamedDefinition]:
     every = functions(source)
     starts = [function.node.start_byte for function in every]
     for function in every:
-        yield Definition(source, Span(function.node.start_byte, function.node.end_byte), (function.name,), function)
+        yield NamedDefinition(
+            source, Span(function.node.start_byte, function.node.end_byte), (function.name,), function
+        )
     for directive in source.directives:
         macro = DEFINE.match(source.code, directive.start, directive.end)
         if macro is not None and not within(directive.start, source.cuda_only):
-            yield Definition(source, directive, (macro[1],))
+            yield NamedDefinition(source, directive, (macro[1],))
     for match in _VALUE.finditer(source.code):
         last = bisect_right(starts, match.start()) - 1
         inside = last >= 0 and match.start() < every[last].node.end_byte
         if inside or within(match.start(), source.cuda_only) or source.directive(match.start()) is not None:
             continue
         names = (match["name"],) if match["name"] else tuple(re.findall(rb"(\w+)\s*(?:=[^,]*)?(?:,|$)", match["names"]))
-        yield Definition(source, Span(*match.span()), names)
+        yield NamedDefinition(source, Span(*match.span()), names)
     for member in (*members(source), *aliases(source), *defaults(source)):
         if not within(member.start, source.cuda_only):
-            yield Definition(source, Span(member.start, member.end), (member.name,))
+            yield NamedDefinition(source, Span(member.start, member.end), (member.name,))

@@ -13,7 +13,7 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from hipport.analysis import group_types
-from hipport.analysis.block_shapes import Block
+from hipport.analysis.block_shapes import BlockShape
 from hipport.analysis.built_ins import (
     BY_BLOCK,
     BY_THREAD,
@@ -54,7 +54,7 @@ _CAST = re.compile(rb"static_cast\s*<[^()]*>|(?:unsigned|int|long|short|u?int(?:
 _COUNTED = re.compile(rb"\bfor\s*\(\s*[^;()=]*?\b([A-Za-z_]\w*)\s*[=:(]")
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 # A block of which nothing is known.
-_ANY = Block(None, None, None)
+_ANY = BlockShape(None, None, None)
 _SAME_FOR_ALL = frozenset(("lambda_expression", "sizeof_expression", "type_descriptor", "template_argument_list"))
 # How many assignments back a variable is followed.
 _STEPS = 6
@@ -108,7 +108,7 @@ class DeviceCode(Protocol):
         """Whether what it returns varies only as its arguments do."""
         ...
 
-    def blocks(self, function: Function) -> tuple[Block, ...] | None:
+    def blocks(self, function: Function) -> tuple[BlockShape, ...] | None:
         """Return the shapes of the blocks that come to it; None if they are not all seen."""
         ...
 
@@ -392,7 +392,7 @@ class Expressions:
         """Whether a loop that a macro begins declares that name."""
         return name in self._looping
 
-    def blocks(self) -> tuple[Block, ...] | None:
+    def blocks(self) -> tuple[BlockShape, ...] | None:
         """The blocks that the function is in, as far as they are known."""
         return self._kernels.blocks(self._function)
 
@@ -647,7 +647,7 @@ class _OfMacro(Expressions):
         self._macros = {}  # All are replaced.
         function.carry({"locals": _Seen(outer._function.locals, node.start_byte)})
 
-    def blocks(self) -> tuple[Block, ...] | None:
+    def blocks(self) -> tuple[BlockShape, ...] | None:
         return self._outer.blocks()
 
     def _tile_of(self, group: bytes) -> int:
@@ -819,7 +819,7 @@ def _aligned(number: int) -> int:
     return min(number & -number or BLOCK, BLOCK)
 
 
-def _agreed(numbering: Numbering, number: int, block: Block) -> int | None:
+def _agreed(numbering: Numbering, number: int, block: BlockShape) -> int | None:
     """On how many threads of such blocks the quotient of their numbers by `number` agrees, and whether they are less.
 
     Threads are counted through the block, in which rows follow each other. None where too little is known of the block.

@@ -192,7 +192,7 @@ class Flow:
             return 0
         if name in _WIDTH:
             return _WIDTH[name]
-        stands_for = [is_ for alias, is_ in self.project.together(source, _aliases) if alias == name] if depth else []
+        stands_for = [is_ for alias, is_ in self.project.union_over(source, _aliases) if alias == name] if depth else []
         widths = {self.width(source, each, depth - 1) for each in stands_for}
         # One of each size of wavefront, by a condition, is as wide as it has to be.
         return widths.pop() if len(widths) == 1 else None

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import Any
 
-from hipport.building.compiler_messages import Embedded, Message, Places, parse
+from hipport.building.compiler_messages import EmbeddedLines, Message, SourcePlaces, parse
 from hipport.building.digests import Digests, load_states, save_states
 from hipport.building.just_in_time import JustInTime, just_in_time
 from hipport.building.programs import programs
@@ -207,10 +207,10 @@ def build(paths: Sequence[Path], archs: Sequence[str], options: BuildOptions) ->
 
 def _gathered(
     found: Sequence[tuple[PurePath, Found]], root: Path, sessions: Iterable[BuildSession], options: BuildOptions
-) -> tuple[list[Unit], list[NotBuilt], Places]:
+) -> tuple[list[Unit], list[NotBuilt], SourcePlaces]:
     """Return the units of all that was found, what is not built, and where what compilers see is in the tree."""
     made: dict[Path, Path] = {}
-    embedded: dict[Path, tuple[Embedded, ...]] = {}
+    embedded: dict[Path, tuple[EmbeddedLines, ...]] = {}
     units: list[Unit] = []
     not_built: list[NotBuilt] = []
     for prefix, each in found:
@@ -222,7 +222,7 @@ def _gathered(
         # A program may have none of its own, and call a library's.
         not_built.append(NotBuilt(PurePath(), 0, "there is no device code to compile here", needs_person=not units))
     copies = {session.whole: session.top for session in sessions}
-    return units, not_built, Places(root, copies, made, embedded, options.sources)
+    return units, not_built, SourcePlaces(root, copies, made, embedded, options.sources)
 
 
 def _refuse_pipes(trees: Iterable[Path], project: Project) -> None:
@@ -393,7 +393,7 @@ class _Compiler:
     """Runs hipcc, or remembers what it said of the same bytes."""
 
     def __init__(
-        self, toolchain: Toolchain, env: Mapping[str, str], folder: Path, places: Places, timeout: float
+        self, toolchain: Toolchain, env: Mapping[str, str], folder: Path, places: SourcePlaces, timeout: float
     ) -> None:
         self.toolchain = toolchain
         self.env = dict(env)

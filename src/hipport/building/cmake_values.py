@@ -15,7 +15,7 @@ from itertools import pairwise
 from pathlib import Path, PurePath
 
 from hipport.core.reading import read_or_nothing
-from hipport.syntax.cmake_script import CMake, Command
+from hipport.syntax.cmake_script import CMake, CMakeCommand
 
 _REFERENCE = re.compile(r"\$\{([\w./+-]+)\}")
 _NAME = re.compile(r"[A-Za-z_][\w.-]*")
@@ -94,7 +94,7 @@ class Values:
             self._run(source, source.commands, True)
         self.known["CMAKE_CURRENT_LIST_DIR"] = before or str(path.parent)
 
-    def _run(self, source: CMake, commands: Sequence[Command], certain: bool) -> None:
+    def _run(self, source: CMake, commands: Sequence[CMakeCommand], certain: bool) -> None:
         at = 0
         while at < len(commands):
             command = commands[at]
@@ -113,9 +113,9 @@ class Values:
                 self._command(source, command, certain)
             at += 1
 
-    def _branches(self, source: CMake, commands: Sequence[Command], certain: bool) -> None:
+    def _branches(self, source: CMake, commands: Sequence[CMakeCommand], certain: bool) -> None:
         """Take in `if … elseif … else …`, as far as it is known which branch it is."""
-        parts: list[tuple[Command, list[Command]]] = []
+        parts: list[tuple[CMakeCommand, list[CMakeCommand]]] = []
         depth = 0
         for command in commands:
             depth += (command.name in _OPENS) - (command.name in _OPENS.values())
@@ -171,7 +171,7 @@ class Values:
         # A word alone may be a variable, or itself.
         return self.known.get(word)
 
-    def _command(self, source: CMake, command: Command, certain: bool) -> None:
+    def _command(self, source: CMake, command: CMakeCommand, certain: bool) -> None:
         words, name = _words(source, command), command.name
         if name == "set" and words:
             self._set(words)
@@ -259,7 +259,7 @@ class Values:
         self.known |= dict.fromkeys(list(names))
 
 
-def _words(source: CMake, command: Command, *, quoted: bool = False) -> list[str]:
+def _words(source: CMake, command: CMakeCommand, *, quoted: bool = False) -> list[str]:
     """Return the arguments of a command; with their quotes if `quoted`."""
     return [
         source[each.span if quoted and each.kind == "quoted" else each.content].decode("utf-8", "replace")
@@ -267,7 +267,7 @@ def _words(source: CMake, command: Command, *, quoted: bool = False) -> list[str
     ]
 
 
-def _end(commands: Sequence[Command], at: int) -> int:
+def _end(commands: Sequence[CMakeCommand], at: int) -> int:
     """Return where the block that begins at a command ends."""
     depth = 0
     for i in range(at, len(commands)):
@@ -277,7 +277,7 @@ def _end(commands: Sequence[Command], at: int) -> int:
     return len(commands)
 
 
-def _set_in(source: CMake, commands: Iterable[Command]) -> set[str]:
+def _set_in(source: CMake, commands: Iterable[CMakeCommand]) -> set[str]:
     """Return the names that commands may set."""
     return {
         word

@@ -121,7 +121,7 @@ def _with_note(message: Message, note: Note) -> Message:
 
 
 @dataclass(frozen=True, slots=True)
-class Embedded:
+class EmbeddedLines:
     """`count` lines, from line `first`, that stand in `script` from `line` on."""
 
     first: int
@@ -131,7 +131,7 @@ class Embedded:
 
 
 @dataclass(frozen=True)
-class Places:
+class SourcePlaces:
     """The way from what was compiled to what the user wrote.
 
     Paths are told relative to `root`. `copies` are folders that were copied, as {copy: original}; `made` says which
@@ -142,7 +142,7 @@ class Places:
     root: Path
     copies: Mapping[Path, Path] = field(default_factory=dict)
     made: Mapping[Path, Path] = field(default_factory=dict)
-    embedded: Mapping[Path, tuple[Embedded, ...]] = field(default_factory=dict)
+    embedded: Mapping[Path, tuple[EmbeddedLines, ...]] = field(default_factory=dict)
     sources: Mapping[Path, Source] = field(default_factory=dict)
 
     def locate(self, path: PurePath, line: int, column: int, folder: Path) -> tuple[PurePath, int, int, bool]:

@@ -19,7 +19,7 @@ from hipport.syntax.cpp import UNITS
 from hipport.toolchain.processes import run_contained
 
 
-class Command(NamedTuple):
+class CompileCommand(NamedTuple):
     """What a compiler of a Makefile compiles.
 
     `language` is empty where the source's name tells it. `folder` is where the compiler runs. `compiler` is the one of
@@ -80,12 +80,14 @@ def _for_make(env: Mapping[str, str]) -> dict[str, str]:
     return {**kept, "LC_ALL": "C"}
 
 
-def dry_run(folder: Path, env: Mapping[str, str], translate: Translate, goals: Sequence[str] = ()) -> list[Command]:
+def dry_run(
+    folder: Path, env: Mapping[str, str], translate: Translate, goals: Sequence[str] = ()
+) -> list[CompileCommand]:
     """Return what the Makefile of `folder` compiles for `goals`, by default for its first."""
     command = ["make", "--dry-run", "--always-make", "--keep-going", "--print-directory", *goals]
     _, said = run_contained(command, folder, _for_make(env), 60.0)
     where = [folder]
-    found: dict[tuple[Path, str], Command] = {}
+    found: dict[tuple[Path, str], CompileCommand] = {}
     for line in said.replace("\\\n", " ").splitlines():
         if moved := _ENTER.match(line):
             if moved["what"] == "Entering":
@@ -125,7 +127,7 @@ def _commands(line: str) -> Iterator[list[str]]:
     yield command
 
 
-def _compiled(words: list[str], folder: Path, env: Mapping[str, str], translate: Translate) -> Iterator[Command]:
+def _compiled(words: list[str], folder: Path, env: Mapping[str, str], translate: Translate) -> Iterator[CompileCommand]:
     name = PurePath(words[0]).name
     sources: list[Path] = []
     flags: list[str] = []
@@ -162,7 +164,7 @@ def _compiled(words: list[str], folder: Path, env: Mapping[str, str], translate:
         else:
             # What else other compilers are told is for them.
             meant = portable(flags)
-        yield Command(source, known, without_places(meant), folder, compiler)
+        yield CompileCommand(source, known, without_places(meant), folder, compiler)
 
 
 def portable(flags: Sequence[str]) -> list[str]:

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path, PurePath
 
 from hipport.building.configured_headers import given as given_headers
-from hipport.building.dry_runs import Command, dry_run, goals_of, makefile_of, sources_elsewhere
+from hipport.building.dry_runs import CompileCommand, dry_run, goals_of, makefile_of, sources_elsewhere
 from hipport.building.guessed_flags import (
     chosen_on_hip,
     cmake_flags,
@@ -55,7 +55,7 @@ def programs(
     among = tree(members, root, folders)
     for folder, own in folders.items():
         owner = folder.name if folder == root else folder.relative_to(root).as_posix()
-        commands: list[Command] = []
+        commands: list[CompileCommand] = []
         guess = "no Makefile: flags are guessed"
         if makefile_of(folder) is not None:
             if shutil.which("make", path=env.get("PATH", "")):
@@ -75,7 +75,7 @@ def programs(
         if not commands:
             given = cmake_flags(folder)
             guess = "flags are read from CMakeLists.txt" if given is not None else guess
-            commands = [Command(path, "", tuple(given or ()), folder) for path in not_included(own)]
+            commands = [CompileCommand(path, "", tuple(given or ()), folder) for path in not_included(own)]
         compiled = {command.source for command in commands}
         for source, language, flags, where, compiler in commands:
             language = language or _language(source)

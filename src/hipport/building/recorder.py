@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from typing import Any
 
-from hipport.building.compiler_messages import Embedded
+from hipport.building.compiler_messages import EmbeddedLines
 from hipport.building.dry_runs import without_places
 from hipport.building.just_in_time import JustInTime
 from hipport.building.session import BuildSession, Toolkit
@@ -148,11 +148,11 @@ class Recorder:
             "script": str(self.copy / place),
         }
         found = self._jit(request, folder, place, call.line)
-        embedded: dict[Path, tuple[Embedded, ...]] = {}
+        embedded: dict[Path, tuple[EmbeddedLines, ...]] = {}
         for file in sorted(written.glob("*.c*")) if call.function == "load_inline" else ():
             lines = read_or_nothing(file).decode("utf-8", "replace").splitlines()
             # Line 0 stands for the file.
-            whole = Embedded(0, 1, self.copy / place, call.line)
+            whole = EmbeddedLines(0, 1, self.copy / place, call.line)
             embedded[file] = (whole, *_embedded(lines, self.copy / place, call.texts))
         return replace(found, embedded=embedded)
 
@@ -190,11 +190,11 @@ class Recorder:
         return self.session.record(request, folder, self.python, self.toolkit, self.env, self.timeout)
 
 
-def _embedded(lines: Sequence[str], script: Path, texts: Iterable[tuple[str, int]]) -> Iterator[Embedded]:
+def _embedded(lines: Sequence[str], script: Path, texts: Iterable[tuple[str, int]]) -> Iterator[EmbeddedLines]:
     """Find `texts`, whole lines of a file, among its `lines`."""
     for text, line in texts:
         wanted = text.splitlines()
         for first in range(len(lines) - len(wanted) + 1 if text.strip() else 0):
             if lines[first : first + len(wanted)] == wanted:
-                yield Embedded(first + 1, len(wanted), script, line)
+                yield EmbeddedLines(first + 1, len(wanted), script, line)
                 break

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 
-from hipport.building.compiler_messages import Embedded
+from hipport.building.compiler_messages import EmbeddedLines
 
 #: Turns the arguments of an nvcc command into those of a hipcc command.
 Translate = Callable[[Sequence[str]], Sequence[str]]
@@ -62,4 +62,4 @@ class Found:
     not_built: tuple[NotBuilt, ...] = ()
     ran: tuple[str, ...] = ()
     made: Mapping[Path, Path] = field(default_factory=dict)
-    embedded: Mapping[Path, tuple[Embedded, ...]] = field(default_factory=dict)
+    embedded: Mapping[Path, tuple[EmbeddedLines, ...]] = field(default_factory=dict)

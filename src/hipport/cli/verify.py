@@ -64,7 +64,7 @@ def _orders(ctx: click.Context, parameter: click.Parameter, values: tuple[str, .
 )
 @click.option("--original-only", is_flag=True, help="Do not port: run the sources as CUDA, with 32 lanes.")
 @click.option(
-    "--teeth",
+    "--mutation-score",
     is_flag=True,
     help="Print the mutation score: which cases notice the unported source with 64 lanes, and ports broken on purpose.",
 )
@@ -99,7 +99,7 @@ def verify(
     waves: tuple[str, ...],
     orders: tuple[str, ...],
     original_only: bool,
-    teeth: bool,
+    mutation_score: bool,
     sanitize: tuple[str, ...],
     races: bool,
     timeout: float,
@@ -133,8 +133,8 @@ def verify(
     checks = (*sanitize, "thread") if races else sanitize
     if races and "address" in sanitize:
         raise click.UsageError("--races and --sanitize address exclude each other: the compiler has one or the other")
-    if checks and teeth:
-        raise click.UsageError("--teeth looks for no races and has no sanitizers: give one or the other")
+    if checks and mutation_score:
+        raise click.UsageError("--mutation-score looks for no races and has no sanitizers: give one or the other")
     with failing():
         config = configured(paths, None, target, rocm, warp)
         options: dict[str, Any] = {
@@ -149,7 +149,7 @@ def verify(
             "jobs": jobs,
         }
         is_program = recording is None and (bool(arguments) or not api.has_cases(paths, cases))
-        if recording is not None and (teeth or cases or names or arguments or len(paths) != 1):
+        if recording is not None and (mutation_score or cases or names or arguments or len(paths) != 1):
             raise BadCases("--replay is for one extension, and takes the place of cases")
         if is_program and (cases or names):
             raise BadCases("--cases and --case are for extensions, not for programs")
@@ -162,19 +162,19 @@ def verify(
             if recording is not None:
                 options |= {"gpu": not no_gpu, "gpu_python": gpu_python}
                 replayed = api.replay(paths[0], recording, on_progress=tell, **options)
-            elif teeth:
-                biting = api.verify_teeth(paths, arguments, on_progress=tell, **options)
+            elif mutation_score:
+                biting = api.mutation_score(paths, arguments, on_progress=tell, **options)
             elif is_program:
                 options["gpu"] = not no_gpu
                 verified = api.verify_program(paths, arguments, sanitize=checks, on_progress=tell, **options)
             else:
                 options |= {"gpu": not no_gpu, "gpu_python": gpu_python}
                 verified = api.verify(paths[0], on_progress=tell, **options)
-    if teeth:
+    if mutation_score:
         if form == "json":
-            print_json(verify_report.teeth_as_json(biting))
+            print_json(verify_report.mutation_score_as_json(biting))
         else:
-            click.echo(verify_report.teeth_as_text(biting, colour=colour()), nl=False)
+            click.echo(verify_report.mutation_score_as_text(biting, colour=colour()), nl=False)
         sys.exit(PERSON if biting.weak else DONE)
     if recording is not None:
         if form == "json":

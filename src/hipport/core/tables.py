@@ -29,7 +29,7 @@ def read(path: Path) -> dict[str, Any]:
         return tomllib.load(file)
 
 
-class Checked(NamedTuple):
+class LastChecked(NamedTuple):
     """When the rows of a table were last seen to hold, and on which release of ROCm ("any" where it matters not)."""
 
     date: date
@@ -45,19 +45,19 @@ def load(path: Path) -> dict[str, Any]:
     return _read(path)[0]
 
 
-def checked(path: Path) -> Checked | None:
+def checked(path: Path) -> LastChecked | None:
     """Return when the rows of the table at `path` were last seen to hold, if it says so. Raises as `load`."""
     return _read(path)[1]
 
 
 @cache
-def _read(path: Path) -> tuple[dict[str, Any], Checked | None]:
+def _read(path: Path) -> tuple[dict[str, Any], LastChecked | None]:
     table = read(path)
     said = table.pop("checked", None)
     return table, None if said is None else as_checked(said, path.name)
 
 
-def as_checked(said: Any, where: str) -> Checked:
+def as_checked(said: Any, where: str) -> LastChecked:
     """Return what is said of when something was checked, `{ date = 2026-11-26, rocm = "7.2" }`. Raises ValueError."""
     if not isinstance(said, dict) or set(said) != {"date", "rocm"}:
         raise ValueError(f'{where}: `checked` has a date and a release, {{ date = 2026-11-26, rocm = "7.2" }}')
@@ -65,4 +65,4 @@ def as_checked(said: Any, where: str) -> Checked:
         raise ValueError(f"{where}: `checked` has no date: {said['date']!r}")
     if not isinstance(said["rocm"], str) or not re.fullmatch(r"\d+\.\d+|any", said["rocm"]):
         raise ValueError(f"{where}: {said['rocm']!r} is not a ROCm release; for example: 7.2")
-    return Checked(said["date"], said["rocm"])
+    return LastChecked(said["date"], said["rocm"])

@@ -20,7 +20,7 @@ from functools import cached_property
 from pathlib import Path, PurePath
 from typing import Any
 
-from hipport.building.compiler_messages import Message, Places
+from hipport.building.compiler_messages import Message, SourcePlaces
 from hipport.building.digests import Digests, digest_of, hash_tree, load_states, save_states
 from hipport.building.units import Unit
 from hipport.engine.outcomes import Ported, Reported
@@ -84,7 +84,7 @@ _SANITIZERS = frozenset(("address", "bounds", "undefined", "thread"))
 
 
 @dataclass(frozen=True)
-class Options:
+class CompileOptions:
     """How to compile. `env` is the environment, with PATH and HOME.
 
     `optimize` is the level for kernels; `sanitize` has any of `address`, `undefined`, `bounds`, and
@@ -147,7 +147,7 @@ class Executable:
 class Builder:
     """Compiles, and remembers what it compiled, for one set of options and one dialect."""
 
-    options: Options
+    options: CompileOptions
     dialect: Dialect
 
     @cached_property
@@ -235,7 +235,7 @@ class Builder:
                 listed = (*precompiled.LISTING, str(listing))
                 status, said, _ = self._run([*command, *listed, "-x", "c++-header", str(source), "-o", str(new)])
                 if status:
-                    raise NotCompiled(located(said, source, Places(HERE)), said)
+                    raise NotCompiled(located(said, source, SourcePlaces(HERE)), said)
                 new.replace(made)
                 precompiled.note_sources(made, listing, folder)
         return folder
@@ -252,7 +252,7 @@ class Builder:
     def compile(self, units: Iterable[Unit], prepared: Prepared, *, header: str = _PRELUDE) -> tuple[CompiledUnit, ...]:
         """Compile `units`, whose sources are the user's, from the tree that was prepared of them."""
         units = tuple(units)
-        places = Places(prepared.root, copies={prepared.folder: prepared.base})
+        places = SourcePlaces(prepared.root, copies={prepared.folder: prepared.base})
         digests = Digests()
         commands = [self._command(unit, prepared, header) for unit in units]
 
@@ -280,7 +280,7 @@ class Builder:
                 *self.includes]  # fmt: skip
 
     def _compile(
-        self, unit: Unit, command: list[str], prepared: Prepared, places: Places, digests: Digests
+        self, unit: Unit, command: list[str], prepared: Prepared, places: SourcePlaces, digests: Digests
     ) -> CompiledUnit:
         source = prepared.made(unit.source)
         path = places.locate(unit.source, 0, 0, prepared.root)[0]
@@ -410,7 +410,7 @@ def _library(
             results = list(pool.map(lambda command: run_compiler(command, env, timeout), commands))
         for each, (status, said, _) in zip(sources, results, strict=True):
             if status:
-                raise NotCompiled(located(said, each, Places(HERE)), said)
+                raise NotCompiled(located(said, each, SourcePlaces(HERE)), said)
         new = library.with_suffix(".new")
         command = [compiler.path, "-shared", "-pthread", *map(str, objects), "-o", str(new), "-ldl"]
         status, said, _ = run_compiler(command, env, timeout)
@@ -446,7 +446,7 @@ def include_folders(dialect: Dialect, kept: Path | None = None) -> tuple[Path, .
 def program(
     what: Sequence[Path] | Project | Ported,
     dialect: Dialect,
-    options: Options,
+    options: CompileOptions,
     *,
     out: Path | None = None,
     given: Sequence[Path] = (),

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path, PurePath
 
-from hipport.building.compiler_messages import Message, Places, parse
+from hipport.building.compiler_messages import Message, SourcePlaces, parse
 from hipport.core.finding import Certainty
 from hipport.engine.outcomes import Reported
 from hipport.executor.missing_names import absent
@@ -41,7 +41,7 @@ def left_to_a_person(messages: Sequence[Message], reported: Sequence[Reported]) 
     return tuple(here or [each for each in manual if each.path.name in names])
 
 
-def located(said: str, source: Path, places: Places) -> tuple[Message, ...]:
+def located(said: str, source: Path, places: SourcePlaces) -> tuple[Message, ...]:
     """Return the messages in what a compiler said of `source`, at the lines that the user wrote."""
     return places.located(parse(_as_clang(said), source), source.parent)
 

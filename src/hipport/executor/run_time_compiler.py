@@ -28,7 +28,7 @@ from hipport.building.units import Unit
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Finding
 from hipport.engine.pipeline import Pass
-from hipport.executor.compile import Builder, Options
+from hipport.executor.compile import Builder, CompileOptions
 from hipport.executor.compilers import NoCompiler
 from hipport.executor.kept import locked
 from hipport.executor.messages import NotCompiled
@@ -81,7 +81,7 @@ class Request:
     expressions: tuple[str, ...] = ()
 
 
-class Refused(Exception):
+class RefusedRequest(Exception):
     """What is asked for is not done. `kind` is `option`, `input` or `source`; the text is the log."""
 
     def __init__(self, kind: str, log: str) -> None:
@@ -139,14 +139,14 @@ def flags_of(options: Sequence[str], dialect: Dialect) -> Flags:
         if word in _VALUED or name in ("--include-path", "--define-macro", "--undefine-macro"):
             flag = {"--include-path": "-I", "--define-macro": "-D", "--undefine-macro": "-U"}.get(name, word)
             if flag != word and dialect == "hip":
-                raise Refused("option", _unknown(word, dialect))
+                raise RefusedRequest("option", _unknown(word, dialect))
             _keep(flags, flag, value if equals and flag != word else next(rest, ""))
         elif word[:2] in _VALUED:
             _keep(flags, word[:2], word[2:])
         elif name in ("-std", "--std"):
             asked = re.fullmatch(r"(?:c|gnu)\+\+(03|11|14|17|20|23|2a|2b)", value)
             if asked is None:
-                raise Refused("option", _unknown(word, dialect))
+                raise RefusedRequest("option", _unknown(word, dialect))
             flags.standard = max(17, {"03": 3, "2a": 20, "2b": 23}.get(asked[1]) or int(asked[1]))
         elif dialect == "cuda" and name in ("-include", "--pre-include"):
             flags.kept += ["-include", value if equals else next(rest, "")]
@@ -156,14 +156,14 @@ def flags_of(options: Sequence[str], dialect: Dialect) -> Flags:
         elif dialect == "hip" and name in ("--offload-arch", "--gpu-architecture"):
             # hipRTC takes the second for the first.
             if not _GPU.fullmatch(value):
-                raise Refused("source", f"error: invalid target ID '{value}': {word}")
+                raise RefusedRequest("source", f"error: invalid target ID '{value}': {word}")
         elif dialect == "hip" and word in ("-include", "-mllvm"):
             following = next(rest, "")
             flags.kept += ["-include", following] if word == "-include" else []
         elif dialect == "hip" and (_OF_CLANG.fullmatch(word)):
             continue
         else:
-            raise Refused("option", _unknown(word, dialect))
+            raise RefusedRequest("option", _unknown(word, dialect))
     return flags
 
 
@@ -221,11 +221,13 @@ def compiled(request: Request, kept: Path, env: Mapping[str, str]) -> tuple[Path
     for header, _ in request.headers:
         place = PurePosixPath(header)
         if place.is_absolute() or ".." in place.parts or not place.parts:
-            raise Refused("input", f"error: a header cannot be named {header!r}: it would lie outside of its folder")
+            raise RefusedRequest(
+                "input", f"error: a header cannot be named {header!r}: it would lie outside of its folder"
+            )
     whole = _may_write(kept)
     if not whole:
         kept = Path(tempfile.mkdtemp(prefix="hipport-"))
-    options = Options(env, sanitize=request.sanitize, precompile=whole, timeout=_SECONDS)
+    options = CompileOptions(env, sanitize=request.sanitize, precompile=whole, timeout=_SECONDS)
     builder = _Builder(options, request.dialect, kept, request.runtime)
     key = digest_of(request.dialect, request.name, request.source.hex(), [(n, t.hex()) for n, t in request.headers])
     entry = kept / "trees" / f"run-time-{key[:24]}"
@@ -251,7 +253,7 @@ def compiled(request: Request, kept: Path, env: Mapping[str, str]) -> tuple[Path
             if each.severity in ("error", "warning")
         )
         if not made.ok:
-            raise Refused("source", log or made.said)
+            raise RefusedRequest("source", log or made.said)
         path, _ = builder.link([made], shared=True, name="module.so")
     return path, log
 
@@ -331,7 +333,7 @@ def answer(request: Request, kept: Path, env: Mapping[str, str]) -> str:
     """Return what is written to the program: a word, the library's path, and the log."""
     try:
         path, log = compiled(request, kept, env)
-    except Refused as why:
+    except RefusedRequest as why:
         return f"{why.kind}\n\n{why}\n"
     except (NotCompiled, NoCompiler) as why:
         return f"source\n\n{why}\n"

@@ -112,7 +112,7 @@ def _macro(source: Cpp, span: Span) -> re.Match[bytes] | None:
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per declaration of shared memory, and per lambda that would copy some."""
-    known = project.together(source, aliases)
+    known = project.union_over(source, aliases)
     names = {alias.name for alias in known}
     if b"__shared__" not in source.code and not any(name in source.code for name in names):
         return

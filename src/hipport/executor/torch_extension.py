@@ -26,7 +26,7 @@ from functools import lru_cache
 from pathlib import Path, PurePath
 from typing import Any, Literal
 
-from hipport.building.compiler_messages import Message, Places, parse
+from hipport.building.compiler_messages import Message, SourcePlaces, parse
 from hipport.building.just_in_time import just_in_time
 from hipport.building.recorder import setup_scripts
 from hipport.building.session import BuildSession, Toolkit, build_session
@@ -111,7 +111,7 @@ class Module:
 
 
 @dataclass(frozen=True)
-class Built:
+class BuiltExtension:
     """An extension that can be imported: `paths` go in front of sys.path, `libraries` are loaded first, and
     `allocator`, which puts tensors where the executor sees who writes beside them.
 
@@ -144,7 +144,7 @@ class _Unit:
 
 
 @dataclass(frozen=True)
-class Torch:
+class PyTorch:
     """The PyTorch of an interpreter: where its headers and libraries are."""
 
     python: Path
@@ -172,7 +172,7 @@ print(json.dumps([folder, sysconfig.get_path("include"), find_spec("numpy") is n
 """
 
 
-def torch_of(python: Path, env: Mapping[str, str]) -> Torch:
+def torch_of(python: Path, env: Mapping[str, str]) -> PyTorch:
     """Return the PyTorch of an interpreter, without importing it. Raises NoTorch."""
     try:
         status, said, wrong = ask_python(python, _ASK, env, 60)
@@ -186,7 +186,7 @@ def torch_of(python: Path, env: Mapping[str, str]) -> Torch:
     if not numpy:
         raise NoTorch(f"{python} has no NumPy, which cases are written with: {python} -m pip install numpy")
     version = re.search(r"__version__ = '([^']*)'", (Path(folder) / "version.py").read_text())
-    return Torch(
+    return PyTorch(
         python, version[1] if version else "", Path(folder, "include"), Path(folder, "lib"), Path(include), True
     )
 
@@ -211,7 +211,7 @@ class ExtensionOptions:
     timeout: float = 600.0
 
 
-def build(tree: Path, dialect: str, options: ExtensionOptions, ported: Ported | None = None) -> Built:
+def build(tree: Path, dialect: str, options: ExtensionOptions, ported: Ported | None = None) -> BuiltExtension:
     """Build the extensions of the setup.py files in `tree`, which is not written to.
 
     `dialect` is `cuda` for original sources, `hip` for ported ones, `host` for a build that has no GPU. With `ported`,
@@ -256,12 +256,12 @@ def build(tree: Path, dialect: str, options: ExtensionOptions, ported: Ported | 
         if not each.cached
     }
     if prepared is None:
-        return Built(dialect, session.copy, tuple(built), paths, libraries, guard, seconds)
+        return BuiltExtension(dialect, session.copy, tuple(built), paths, libraries, guard, seconds)
     names = {each.name for each in options.passes}
     edited = tuple(each for each in prepared.edited if each.rule.partition("/")[0] in names)
     of_tree = {prepared.base / each.path for each in prepared.sources.values()}
     around = tuple(sorted(path for path in of_tree if not path.is_relative_to(tree) and path.is_file()))
-    return Built(
+    return BuiltExtension(
         dialect,
         session.copy,
         tuple(built),
@@ -280,7 +280,7 @@ def _prepared(
     code: Ported | Project,
     dialect: str,
     units: Sequence[_Unit],
-    torch: Torch,
+    torch: PyTorch,
     options: ExtensionOptions,
 ) -> Prepared:
     """Return the tree of C++ that the executor compiles, with the folders that units include from."""
@@ -316,7 +316,7 @@ def _import_paths(built: Sequence[Module], about: Mapping[str, str], links: Path
     return paths
 
 
-def host_compiler(torch: Torch, env: Mapping[str, str]) -> compilers.Compiler:
+def host_compiler(torch: PyTorch, env: Mapping[str, str]) -> compilers.Compiler:
     """Return the compiler for units without device code: the one that `CXX` names, else a clang, else g++.
 
     clang keeps what the inline functions of PyTorch's headers make of templates with the headers that it compiled
@@ -347,7 +347,7 @@ def _has_library(clang: Path, env: Mapping[str, str]) -> bool:
     return limited(command, Path("/"), env, 60)[0] == 0
 
 
-def allocator(torch: Torch, runtime: Path, *, env: Mapping[str, str], cache: Path, timeout: float = 600.0) -> Path:
+def allocator(torch: PyTorch, runtime: Path, *, env: Mapping[str, str], cache: Path, timeout: float = 600.0) -> Path:
     """Return the library that puts tensors into the executor's memory, made now if it was not. Raises NotBuildable."""
     compiler = compilers.find_compiler(env)
     source = HERE / "torch_allocator.cpp"
@@ -410,7 +410,7 @@ class _Recorder:
     """Has `record_extensions` run the scripts of a copy."""
 
     session: BuildSession
-    torch: Torch
+    torch: PyTorch
     dialect: str
     options: ExtensionOptions
 
@@ -498,7 +498,7 @@ class _Object:
 @dataclass
 class _Compiler:
     session: BuildSession
-    torch: Torch
+    torch: PyTorch
     dialect: str
     project: Project
     prepared: Prepared | None
@@ -506,13 +506,13 @@ class _Compiler:
     runtime: Path = field(init=False)
     compiler: compilers.Compiler = field(init=False)
     host_compiler: compilers.Compiler = field(init=False)
-    places: Places = field(init=False)
+    places: SourcePlaces = field(init=False)
     #: Precompiled headers that were found to be current.
     current: set[Path] = field(init=False, default_factory=set)
 
     def __post_init__(self) -> None:
         # What was prepared says by itself which lines it comes from.
-        self.places = Places(self.session.tree, {self.session.whole: self.session.top})
+        self.places = SourcePlaces(self.session.tree, {self.session.whole: self.session.top})
         self.compiler = compilers.find_compiler(self.options.env)
         self.host_compiler = host_compiler(self.torch, self.options.env)
         if self.dialect != "host":
@@ -527,7 +527,7 @@ class _Compiler:
 
     def builder(self, optimize: str, compiler: compilers.Compiler) -> compiling.Builder:
         """What compiles programs, for its flags."""
-        options = compiling.Options(self.options.env, compiler, optimize=optimize)
+        options = compiling.CompileOptions(self.options.env, compiler, optimize=optimize)
         return compiling.Builder(options, _said_as(self.dialect))
 
     def flags(self, optimize: str, compiler: compilers.Compiler) -> list[str]:
@@ -774,7 +774,7 @@ def _as_text(defines: Iterable[str]) -> str:
     return "\n".join([*lines, ""])
 
 
-def _kept(unit: _Unit, torch: Torch, cache: Path) -> tuple[list[str], list[str]]:
+def _kept(unit: _Unit, torch: PyTorch, cache: Path) -> tuple[list[str], list[str]]:
     """Return of a compiler's arguments what is defined, and the include folders that are not PyTorch's own."""
     foreign = (str(torch.include.parent), str(cache / "toolkit"))
     defines: list[str] = []

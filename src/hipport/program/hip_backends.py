@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING
 from hipport.core.edits import Span
 from hipport.core.source import Source
 from hipport.program.project import Skipped
-from hipport.syntax.cmake_script import CMake, Command
+from hipport.syntax.cmake_script import CMake, CMakeCommand
 from hipport.syntax.cpp import Cpp, within
 from hipport.syntax.preprocessor import Conditional, Conditioned, beside, chosen_between, names_for_hip, side_of
 
@@ -525,7 +525,7 @@ def _by_build(sides: _Sides) -> None:
             sides.side[path] = "cuda"
 
 
-def _is_for_cuda(script: CMake, block: Sequence[Command]) -> bool:
+def _is_for_cuda(script: CMake, block: Sequence[CMakeCommand]) -> bool:
     """Say whether a branch of CMake is for CUDA alone."""
     conditions = [script[each.inner] for each in block if each.name in ("if", "elseif")]
     last = conditions[-1] if block[-1].name != "else" and conditions else b""

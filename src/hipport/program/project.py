@@ -371,7 +371,7 @@ class Project(Facts):
         """Those that were asked for, by the first file of the component."""
         return {}
 
-    def together(
+    def union_over(
         self, source: Source, fact: Callable[[Cpp], frozenset[T]], but: AbstractSet[PurePath] = frozenset()
     ) -> frozenset[T]:
         """Return the union of `fact` over the component of `source`, without the files `but`.

@@ -18,7 +18,7 @@ from typing import Any
 
 from hipport import testing
 from hipport.core.source import Source
-from hipport.core.tables import Checked, as_checked, checked, load
+from hipport.core.tables import LastChecked, as_checked, checked, load
 from hipport.engine.outcomes import Ported, Reported
 from hipport.engine.pipeline import Pass
 
@@ -89,7 +89,7 @@ class Example:
 
 
 @dataclass(frozen=True)
-class Row:
+class TableRow:
     """What a table says: `table` is its file, `section` where in it, `values` what stands there.
 
     `checked` is when that was last seen to hold, and on which ROCm; empty for tables that are generated.
@@ -126,7 +126,7 @@ class Explanation:
     text: str = ""
     rules: tuple[str, ...] = ()
     examples: tuple[Example, ...] = ()
-    rows: tuple[Row, ...] = ()
+    rows: tuple[TableRow, ...] = ()
     passes: Mapping[str, str] = field(default_factory=dict)
     pitfalls: tuple[Pitfall, ...] = ()
 
@@ -176,7 +176,7 @@ def explain(
     named = [rule for rule in rules if name in (rule, rule.partition("/")[2]) and rule.partition("/")[0] in by_name]
     examples, rows = tuple(_ported(name, port)), tuple(_rows(name, tables))
     if name in _faults():
-        found_by_executor = Row("faults.toml", "fault", _faults()[name])
+        found_by_executor = TableRow("faults.toml", "fault", _faults()[name])
         if not (examples or rows or named):
             return Explanation(name, "fault", rows=(found_by_executor,))
         # An instruction, say, of the same name.
@@ -338,7 +338,7 @@ def _tables(folder: Path) -> list[Path]:
     return sorted((*folder.glob("*.toml"), *folder.glob("*/*.toml")), key=lambda path: path.name)
 
 
-def _rows(name: str, tables: Path) -> Iterator[Row]:
+def _rows(name: str, tables: Path) -> Iterator[TableRow]:
     for path in _tables(tables):
         if path.name != "pitfalls.toml":
             for section, values in _found(name, load(path), ()):
@@ -349,10 +349,10 @@ def _rows(name: str, tables: Path) -> Iterator[Row]:
                 when = (
                     "" if seen is None else str(seen.date) if seen.rocm == "any" else f"{seen.date}, ROCm {seen.rocm}"
                 )
-                yield Row(path.name, ".".join(section[:-1] if release else section), {**values, **more}, when)
+                yield TableRow(path.name, ".".join(section[:-1] if release else section), {**values, **more}, when)
 
 
-def _checked(table: Any, where: tuple[str, ...]) -> Checked | None:
+def _checked(table: Any, where: tuple[str, ...]) -> LastChecked | None:
     """Return when a row, or what it stands in, was last seen to hold, if they say so themselves."""
     found = None
     for key in where:

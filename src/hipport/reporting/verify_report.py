@@ -9,7 +9,7 @@ from typing import Any
 
 from hipport.core.terminal import block, joined, painter
 from hipport.engine.outcomes import Reported
-from hipport.verifying.results import Difference, Fault, Mutant, Outcome, Ran, Teeth, Verified
+from hipport.verifying.results import CaseOutcome, Difference, Fault, Mutant, MutationScore, Ran, Verified
 
 _COLOUR = {"bad": "31", "good": "32", "dim": "2", "bold": "1"}
 
@@ -126,7 +126,7 @@ def _cell(case: str, group: Iterable[Ran]) -> str:
     return f"ok {absolute:.1e} / {relative:.1e}" if absolute else "ok equal"
 
 
-def _problems(ran: Ran, outcome: Outcome, paint: Any) -> Iterator[str]:
+def _problems(ran: Ran, outcome: CaseOutcome, paint: Any) -> Iterator[str]:
     where = f"{outcome.case}, {ran.configuration}"
     if (
         outcome.status != "ok"
@@ -226,7 +226,7 @@ def _finding_values(each: Reported) -> dict[str, Any]:
     return {"path": each.path.as_posix(), "line": each.line, "rule": each.rule, "message": each.message}
 
 
-def _outcome_values(outcome: Outcome) -> dict[str, Any]:
+def _outcome_values(outcome: CaseOutcome) -> dict[str, Any]:
     return {
         "case": outcome.case,
         "ok": outcome.ok,
@@ -273,11 +273,11 @@ def _outcome_values(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def teeth_as_text(teeth: Teeth, colour: bool = False) -> str:
+def mutation_score_as_text(score: MutationScore, colour: bool = False) -> str:
     """Return which mutants are noticed, and which cases are weak."""
     paint = painter(_COLOUR if colour else {})
-    lines = [f"the original is {teeth.original}"] if teeth.original else []
-    for mutant in teeth.mutants:
+    lines = [f"the original is {score.original}"] if score.original else []
+    for mutant in score.mutants:
         if mutant.why_not:
             lines.append(f"{_place(mutant)}{mutant.what}: {paint('dim', f'not run: {mutant.why_not}')}")
         elif mutant.noticed:
@@ -285,12 +285,12 @@ def teeth_as_text(teeth: Teeth, colour: bool = False) -> str:
             lines.append(f"{_place(mutant)}{mutant.what}: {paint('good', 'noticed')} by {count}")
         else:
             lines.append(f"{_place(mutant)}{mutant.what}: {paint('bad', 'not noticed')}")
-    if teeth.weak:
-        lines.append(f"weak, for they notice nothing: {', '.join(teeth.weak)}")
+    if score.weak:
+        lines.append(f"weak, for they notice nothing: {', '.join(score.weak)}")
     return joined(lines)
 
 
-def teeth_as_json(teeth: Teeth) -> str:
+def mutation_score_as_json(score: MutationScore) -> str:
     """Return the same as JSON."""
     mutants = [
         {
@@ -301,9 +301,9 @@ def teeth_as_json(teeth: Teeth) -> str:
             "passed": list(mutant.passed),
             "why_not": mutant.why_not,
         }
-        for mutant in teeth.mutants
+        for mutant in score.mutants
     ]
-    values = {"original": teeth.original, "mutants": mutants, "weak": list(teeth.weak)}
+    values = {"original": score.original, "mutants": mutants, "weak": list(score.weak)}
     return json.dumps(values, indent=2) + "\n"
 
 

@@ -66,7 +66,7 @@ class Argument:
 
 
 @dataclass(frozen=True)
-class Command:
+class CMakeCommand:
     """A command: its name as it is written and in lower case, and its arguments; `span` ends after the parenthesis.
 
     What `cmake_language(CALL name …)` calls is one of that name.
@@ -127,8 +127,8 @@ class CMake(Source):
             at = match.end()
 
     @cached_property
-    def _parsed(self) -> tuple[tuple[Command, ...], tuple[Span, ...]]:
-        commands: list[Command] = []
+    def _parsed(self) -> tuple[tuple[CMakeCommand, ...], tuple[Span, ...]]:
+        commands: list[CMakeCommand] = []
         wrong: list[Span] = []
         tokens = [token for token in self.tokens if token.kind not in ("space", "comment")]
         i = 0
@@ -167,12 +167,12 @@ class CMake(Source):
             text = self[name.span].decode("ascii").lower()
             inner = Span(tokens[i + 1].span.end, tokens[j].span.start)
             whole = Span(name.span.start, tokens[j].span.end)
-            command = Command(text, name.span, tuple(arguments), whole, inner)
+            command = CMakeCommand(text, name.span, tuple(arguments), whole, inner)
             commands.append(self._called(command) or command)
             i = j + 1
         return tuple(commands), tuple(wrong)
 
-    def _called(self, command: Command) -> Command | None:
+    def _called(self, command: CMakeCommand) -> CMakeCommand | None:
         """Return the command that `cmake_language(CALL name …)` is."""
         if command.name != "cmake_language" or len(command.arguments) < 2:
             return None
@@ -181,7 +181,7 @@ class CMake(Source):
         if self[call.span] != b"CALL" or not _NAME.fullmatch(self[named.content]):
             return None
         inner = Span(named.span.end, command.inner.end)
-        return Command(
+        return CMakeCommand(
             self[named.content].decode("ascii").lower(), named.content, tuple(arguments), command.span, inner
         )
 
@@ -205,14 +205,14 @@ class CMake(Source):
         return Argument(token.kind, token.span, token.span)
 
     @property
-    def commands(self) -> tuple[Command, ...]:
+    def commands(self) -> tuple[CMakeCommand, ...]:
         """The commands, in order."""
         return self._parsed[0]
 
     @cached_property
-    def _blocks(self) -> tuple[dict[Command, Block[Command] | None], int]:
-        innermost: dict[Command, Block[Command] | None] = {}
-        block: Block[Command] | None = None
+    def _blocks(self) -> tuple[dict[CMakeCommand, Block[CMakeCommand] | None], int]:
+        innermost: dict[CMakeCommand, Block[CMakeCommand] | None] = {}
+        block: Block[CMakeCommand] | None = None
         unmatched = opened = 0
         for command in self.commands:
             if command.name in _ENDING:
@@ -233,11 +233,11 @@ class CMake(Source):
                 block, opened = Block(command, command, None, block), opened + 1
         return innermost, unmatched + opened
 
-    def block(self, command: Command) -> Block[Command] | None:
+    def block(self, command: CMakeCommand) -> Block[CMakeCommand] | None:
         """Return the innermost block that `command` stands in; one that it begins or parts is not among them."""
         return self._blocks[0][command]
 
-    def around(self, command: Command) -> tuple[tuple[Command, ...], ...]:
+    def around(self, command: CMakeCommand) -> tuple[tuple[CMakeCommand, ...], ...]:
         """Return the blocks that `command` stands in, the outermost first.
 
         Each is what begins it: `(if,)`, `(if, elseif)`, `(if, elseif, else)`, `(foreach,)`. `command` itself, where it

@@ -26,7 +26,7 @@ Path = tuple[str | int, ...]
 
 
 @dataclass(frozen=True)
-class Entry:
+class JsonEntry:
     """A member of an object or an item of an array: its keys from the root, and where its value is.
 
     Numbers count items. `value` is what a string says, None for any other; `span` has a string with its quotes, of an
@@ -62,11 +62,11 @@ class Json(Source):
         return 0 if self.document is not None else 1
 
     @cached_property
-    def entries(self) -> tuple[Entry, ...]:
+    def entries(self) -> tuple[JsonEntry, ...]:
         """The members and items, in the order of the text."""
         return tuple(self._entries()) if self.document is not None else ()
 
-    def _entries(self) -> Iterator[Entry]:
+    def _entries(self) -> Iterator[JsonEntry]:
         # Of each object and array around: its own path, and the number of the item that comes, None in an object.
         around: list[tuple[Path, int | None]] = []
         name: tuple[str, Span] | None = None
@@ -96,14 +96,14 @@ class Json(Source):
                     path, key = (*path, name[0]), name[1]
                 else:
                     path = (*path, number)
-                yield Entry(path, said, span, key)
+                yield JsonEntry(path, said, span, key)
             name = None
             if sign == b"{":
                 around.append((path, None))
             elif sign == b"[":
                 around.append((path, 0))
 
-    def is_plain(self, entry: Entry) -> bool:
+    def is_plain(self, entry: JsonEntry) -> bool:
         """Say whether a string is written without escapes."""
         return entry.value is not None and self[entry.span][1:-1] == entry.value.encode("utf-8")
 

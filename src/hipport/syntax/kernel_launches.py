@@ -22,7 +22,7 @@ _TOKEN = re.compile(rb"[()\[\]{},<]")
 _KEYWORDS = frozenset(b"if for while switch return else do case catch co_return co_yield co_await throw goto".split())
 
 
-class Written(NamedTuple):
+class WrittenLaunch(NamedTuple):
     """`kernel<<<configuration>>>(arguments)`.
 
     `kernel` is all of the operand, without blanks at its ends; None where its beginning was not found. `arguments` is
@@ -38,7 +38,7 @@ class Written(NamedTuple):
     floor: int
 
 
-def written(source: Cpp) -> Iterator[Written | Span]:
+def written(source: Cpp) -> Iterator[WrittenLaunch | Span]:
     """Yield the launches of `source`, in macros too; the opening bracket alone where no closing one was found."""
     code = source.code
     for opening in launch_openings(source):
@@ -49,7 +49,7 @@ def written(source: Cpp) -> Iterator[Written | Span]:
         floor = _floor(source, opening.start)
         called = _NEXT.match(code, closing.end)
         end = source.closing(called.end() - 1) if called else None
-        yield Written(
+        yield WrittenLaunch(
             _kernel(source, opening.start, floor),
             opening,
             tuple(_parts(source, Span(opening.end, closing.start))),

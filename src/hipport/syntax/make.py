@@ -45,7 +45,7 @@ def without_references(text: bytes) -> bytes:
 
 
 @dataclass(frozen=True)
-class Line:
+class MakeLine:
     """A logical line, with what its backslashes continue it by; `span` is without the line end.
 
     `kind` is `assignment`, `recipe`, `rule`, `comment`, `blank`, `other`, `define` (what is inside of one, too) or the
@@ -66,10 +66,10 @@ class Makefile(Source):
     group: ClassVar[Group] = Group.BUILD
 
     @cached_property
-    def _parsed(self) -> tuple[tuple[Line, ...], dict[Line, Block[Line] | None], int]:
-        lines: list[Line] = []
-        innermost: dict[Line, Block[Line] | None] = {}
-        block: Block[Line] | None = None
+    def _parsed(self) -> tuple[tuple[MakeLine, ...], dict[MakeLine, Block[MakeLine] | None], int]:
+        lines: list[MakeLine] = []
+        innermost: dict[MakeLine, Block[MakeLine] | None] = {}
+        block: Block[MakeLine] | None = None
         wrong = defines = opened = 0
         in_rule = False
         for span in self._logical():
@@ -117,22 +117,22 @@ class Makefile(Source):
             yield Span(at, at + length)
             at = end + 1
 
-    def _line(self, span: Span, in_define: bool, in_rule: bool) -> Line:
+    def _line(self, span: Span, in_define: bool, in_rule: bool) -> MakeLine:
         text = self[span]
         directive = _DIRECTIVE.match(text)
         word = directive["word"].decode() if directive else ""
         if in_define:
             if word in ("define", "endef"):
-                return Line(word, span, span, word)
-            return Line("define", span, span)
+                return MakeLine(word, span, span, word)
+            return MakeLine("define", span, span)
         if not text.strip():
-            return Line("blank", span, span)
+            return MakeLine("blank", span, span)
         if text.startswith(b"\t") and in_rule:
-            return Line("recipe", span, Span(span.start + 1, span.end))
+            return MakeLine("recipe", span, Span(span.start + 1, span.end))
         if text.lstrip().startswith(b"#"):
-            return Line("comment", span, span)
+            return MakeLine("comment", span, span)
         if directive and not _ASSIGNMENT.match(text):
-            return Line(word, span, span, word)
+            return MakeLine(word, span, span, word)
         start = 0
         plain = without_references(text)
         if for_targets := _FOR_TARGETS.match(plain):
@@ -144,25 +144,25 @@ class Makefile(Source):
             end = comment.start() if comment else len(text)
             end -= len(text[begin:end]) - len(text[begin:end].rstrip())
             value = Span(span.start + begin, span.start + max(begin, end))
-            return Line(
+            return MakeLine(
                 "assignment", span, value, assignment["name"].decode("utf-8", "replace"), assignment["op"].decode()
             )
         if _RULE.match(plain) and not plain.lstrip().startswith(b"$("):
-            return Line("rule", span, span)
+            return MakeLine("rule", span, span)
         if re.match(rb"\$[({]\w+[)}][^=]*:(?!=)", plain):
-            return Line("rule", span, span)
-        return Line("other", span, span)
+            return MakeLine("rule", span, span)
+        return MakeLine("other", span, span)
 
     @property
-    def lines(self) -> tuple[Line, ...]:
+    def lines(self) -> tuple[MakeLine, ...]:
         """The logical lines, in order."""
         return self._parsed[0]
 
-    def around(self, line: Line) -> tuple[tuple[Line, ...], ...]:
+    def around(self, line: MakeLine) -> tuple[tuple[MakeLine, ...], ...]:
         """Return the conditionals that `line` stands in, the outermost first: `(ifeq,)`, or `(ifeq, else)`."""
         return around(self.block(line))
 
-    def block(self, line: Line) -> Block[Line] | None:
+    def block(self, line: MakeLine) -> Block[MakeLine] | None:
         """Return the innermost conditional that `line` stands in; one that it begins or parts is not among them."""
         return self._parsed[1][line]
 

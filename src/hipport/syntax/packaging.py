@@ -23,7 +23,7 @@ _INCLUDE = re.compile(r"(?:-r|-c|--requirement|--constraint)(?:\s*=\s*|\s+|(?<=-
 
 
 @dataclass(frozen=True)
-class Line:
+class PackageLine:
     """A line of requirements, with the lines that continue it.
 
     `span` is all of it; `requirement` is what it asks for, or an empty span; `options` is what starts with `-` behind
@@ -42,11 +42,11 @@ class Requirements(Source):
     line_end = ANY_LINE_END
 
     @cached_property
-    def lines(self) -> tuple[Line, ...]:
+    def lines(self) -> tuple[PackageLine, ...]:
         """The lines that are not empty and no comment."""
         return tuple(self._lines())
 
-    def _lines(self) -> Iterator[Line]:
+    def _lines(self) -> Iterator[PackageLine]:
         at = 3 if self.text.startswith(b"\xef\xbb\xbf") else 0
         while at < len(self.text):
             first = re.compile(rb"[ \t]*#[^\r\n]*").match(self.text, at)
@@ -67,7 +67,7 @@ class Requirements(Source):
         return tuple(match[1] for text in said if (match := _INCLUDE.match(text)))
 
 
-def _parts(start: int, text: bytes) -> Iterator[Line]:
+def _parts(start: int, text: bytes) -> Iterator[PackageLine]:
     comment = _COMMENT.search(text)
     said = text[: comment.start()] if comment else text
     if not said.strip():
@@ -75,7 +75,7 @@ def _parts(start: int, text: bytes) -> Iterator[Line]:
     options = _OPTIONS.search(said)
     middle = options.end() if options else len(said)
     requirement = said[: options.start()] if options else said
-    yield Line(
+    yield PackageLine(
         Span(start, start + len(text)),
         _stripped(start, requirement),
         _stripped(start + middle, said[middle:]),

@@ -54,7 +54,7 @@ _OPERATIONS: dict[bytes, Callable[[int, int], int]] = {
 }
 
 
-class Macros(Protocol):
+class MacroValues(Protocol):
     """What holds of the macros that a condition asks for; None where that is not known."""
 
     def defined(self, name: bytes) -> bool | None:
@@ -69,7 +69,7 @@ def tokens(text: bytes) -> list[bytes]:
     return [_WORDS.get(token, token) for token in _TOKEN.findall(_SPLICED.sub(b"", text))]
 
 
-def value(of: list[bytes], macros: Macros) -> int | None:
+def value(of: list[bytes], macros: MacroValues) -> int | None:
     """Return the value of a condition's tokens, None where it depends on what is not known or is no condition.
 
     A macro with arguments may be anything, and so may `__has_include(…)`.
@@ -83,7 +83,7 @@ def value(of: list[bytes], macros: Macros) -> int | None:
 class _Condition:
     """Raises IndexError and ValueError for what is no condition."""
 
-    def __init__(self, of: list[bytes], macros: Macros) -> None:
+    def __init__(self, of: list[bytes], macros: MacroValues) -> None:
         self.tokens = of[::-1]
         self.macros = macros
 

@@ -60,20 +60,20 @@ class Word:
         return self.span.start + len(self.quote)
 
 
-class Condition:
+class ShellCondition:
     """What is asked by a command in front of others, and what was asked before: around it, or by earlier branches.
 
     Each has only its own text, and remembers what was looked for: however deep they are, that takes no longer.
     """
 
-    def __init__(self, text: str, before: Condition | None) -> None:
+    def __init__(self, text: str, before: ShellCondition | None) -> None:
         self.text = text
         self.before = before
         self._known: dict[re.Pattern[str], bool] = {}
 
     def asks(self, pattern: re.Pattern[str]) -> bool:
         """Say whether a pattern is found in what is asked, here or before."""
-        condition: Condition | None = self
+        condition: ShellCondition | None = self
         passed = []
         found = False
         while condition is not None and not found:
@@ -99,7 +99,7 @@ class Command:
 
     words: tuple[Word, ...]
     assigned: tuple[Word, ...] = ()
-    under: Condition | None = None
+    under: ShellCondition | None = None
     #: the quotes around the script that it stands in, which nothing put there may have
     quotes: str = ""
     #: whether a program runs it that takes no assignments in front of it
@@ -141,7 +141,7 @@ class Shell(Source):
 
 
 @dataclass(frozen=True)
-class Instruction:
+class DockerInstruction:
     """An instruction of a Dockerfile; `words` are those behind its name."""
 
     name: str
@@ -155,11 +155,11 @@ class Dockerfile(Source):
     """A Dockerfile."""
 
     @cached_property
-    def instructions(self) -> tuple[Instruction, ...]:
+    def instructions(self) -> tuple[DockerInstruction, ...]:
         """The instructions, in their order."""
         return tuple(self._instructions())
 
-    def _instructions(self) -> Iterator[Instruction]:
+    def _instructions(self) -> Iterator[DockerInstruction]:
         at = 3 if self.text.startswith(b"\xef\xbb\xbf") else 0
         while at < len(self.text):
             end = self._line_end(at)
@@ -188,7 +188,7 @@ class Dockerfile(Source):
                 scripts = name == "RUN" and all(_SHELL.fullmatch(each.words[0].text) for each in commands)
                 commands += tuple(command for body in bodies if scripts for command in _Reader(self.text, body).read())
             words = tuple(word for each in commands for word in (*each.assigned, *each.words)) if name != "RUN" else ()
-            yield Instruction(name, span, words, commands if name == "RUN" else ())
+            yield DockerInstruction(name, span, words, commands if name == "RUN" else ())
 
     def _listed(self, inside: Span) -> list[Command]:
         """Return the commands of a shell's script in an instruction that is a list in JSON: `["bash", "-c", "…"]`."""
@@ -329,12 +329,12 @@ def _in_lines(text: bytes, span: Span) -> Iterator[Command]:
 class _Reader:
     """One reading of the commands in a part of a text."""
 
-    def __init__(self, text: bytes, span: Span, *, lines: bool = True, under: Condition | None = None) -> None:
+    def __init__(self, text: bytes, span: Span, *, lines: bool = True, under: ShellCondition | None = None) -> None:
         self.text, self.at, self.end = text, span.start, span.end
         self.lines = lines  # whether a line's end ends a command
         self.outer = under  # what is asked around the text
         self.frames: list[
-            Condition | None
+            ShellCondition | None
         ] = []  # of each `if` and `case` around: what its branches ask, the last first
         self.asking = False  # whether a condition is being read
         self.heredocs: list[tuple[bool, bytes]] = []
@@ -405,13 +405,13 @@ class _Reader:
         yield from self._command(words)
 
     @property
-    def _under(self) -> Condition | None:
+    def _under(self) -> ShellCondition | None:
         return self.frames[-1] if self.frames else self.outer
 
     def _ask(self, words: Sequence[Word]) -> None:
         """Take note of what a branch of the innermost `if` or `case` asks."""
         if words:
-            self.frames[-1] = Condition(" ".join(word.text for word in words), self.frames[-1])
+            self.frames[-1] = ShellCondition(" ".join(word.text for word in words), self.frames[-1])
 
     def _keyword(self, text: str) -> bool:
         """Take note of a word of the language at the start of a command."""

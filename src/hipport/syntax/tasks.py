@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from hipport.syntax.shell import Shell
-from hipport.syntax.toml import Entry, Toml
+from hipport.syntax.toml import Toml, TomlEntry
 
 # A string, or what a table says by one of these keys; an array is a sequence of commands, but for PDM's `cmd`.
 _TASK = re.compile(
@@ -17,9 +17,9 @@ _TASK = re.compile(
 _WORDS = re.compile(r"(?P<task>tool/pdm/scripts/[^/]+/cmd)/\d+")
 
 
-def tasks(source: Toml) -> Iterator[tuple[Entry, Shell]]:
+def tasks(source: Toml) -> Iterator[tuple[TomlEntry, Shell]]:
     """Yield the commands of tasks, each where it stands; of one that is a list of words, where the first does."""
-    words: dict[str, list[Entry]] = {}
+    words: dict[str, list[TomlEntry]] = {}
     for entry in source.entries if source.document is not None else ():
         where = "/".join(str(key) for key in entry.path)
         if (word := _WORDS.fullmatch(where)) is not None:

@@ -29,7 +29,7 @@ class _Unread(Exception):
 
 
 @dataclass(frozen=True)
-class Entry:
+class TomlEntry:
     """A string: its keys from the root (numbers count items of arrays), its text, and where it is with its quotes.
 
     `key` is where the line `key = …` that it belongs to starts.
@@ -63,7 +63,7 @@ class Toml(Source):
         return 0 if self.document is not None else 1
 
     @cached_property
-    def entries(self) -> tuple[Entry, ...]:
+    def entries(self) -> tuple[TomlEntry, ...]:
         """The strings, in the order of the text; none when where they are cannot be told for sure."""
         if self.document is None:
             return ()
@@ -75,7 +75,7 @@ class Toml(Source):
         wanted = sorted(_strings(self.document, ()), key=repr)
         return found if sorted(((e.path, e.value) for e in found), key=repr) == wanted else ()
 
-    def is_plain(self, entry: Entry) -> bool:
+    def is_plain(self, entry: TomlEntry) -> bool:
         """Say whether a string is written on one line and without escapes: characters are where they seem to be."""
         return self[entry.span][1:-1] == entry.value.encode("utf-8") and entry.value.isascii()
 
@@ -97,7 +97,7 @@ class _Reader:
         self.at = 3 if text.startswith(b"\xef\xbb\xbf") else 0
         self.counts: dict[Path, int] = {}
 
-    def read(self) -> Iterator[Entry]:
+    def read(self) -> Iterator[TomlEntry]:
         table: Path = ()
         while True:
             self._skip(_SPACE)
@@ -126,7 +126,7 @@ class _Reader:
                 path = (*path, self.counts[path])
         return (*path, keys[-1])
 
-    def _value(self, path: Path, key: int) -> Iterator[Entry]:
+    def _value(self, path: Path, key: int) -> Iterator[TomlEntry]:
         self._skip(_BLANK)
         character = self.text[self.at : self.at + 1]
         if character in (b'"', b"'"):
@@ -135,7 +135,7 @@ class _Reader:
                 raise _Unread
             self.at = match.end()
             value = parse("v = " + match.group().decode("utf-8"))["v"]
-            yield Entry(path, value, Span(*match.span()), key)
+            yield TomlEntry(path, value, Span(*match.span()), key)
         elif character == b"[":
             self.at += 1
             number = 0

@@ -28,7 +28,7 @@ _SCRIPTS = frozenset(("run", "script", "before_script", "after_script", "before_
 
 
 @dataclass(frozen=True)
-class Entry:
+class YamlEntry:
     """A key with its value, or an item of a list without a key.
 
     `keys` are those that it stands below, an item as the empty key; `value` is its text without quotes and comment, of
@@ -51,11 +51,11 @@ class Yaml(Source):
     """A file in YAML."""
 
     @cached_property
-    def entries(self) -> tuple[Entry, ...]:
+    def entries(self) -> tuple[YamlEntry, ...]:
         """The keys and items, in their order."""
         return tuple(self._entries())
 
-    def _entries(self) -> Iterator[Entry]:
+    def _entries(self) -> Iterator[YamlEntry]:
         found: list[tuple[str, tuple[str, ...], Span, int, int, int, bool]] = []
         above: list[tuple[int, str]] = []
         at = 0
@@ -88,7 +88,7 @@ class Yaml(Source):
                 if other[4] < column or (other[4] == column and other[3] > place and not (key and not other[0])):
                     break
                 last = max(last, other[2].end)
-            yield Entry(key, keys, value, Span(place, max(last, place + len(key))), column, line, block)
+            yield YamlEntry(key, keys, value, Span(place, max(last, place + len(key))), column, line, block)
 
     def _end(self, at: int) -> int:
         end = self.text.find(b"\n", at)

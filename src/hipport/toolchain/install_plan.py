@@ -24,7 +24,7 @@ SCHEMA = 1
 
 
 @dataclass(frozen=True)
-class Mention:
+class PackageMention:
     """Where a repository asks for a package, or imports it: `at_once`, or only where something calls for it."""
 
     path: PurePath
@@ -41,14 +41,14 @@ class Package:
     name: str
     action: str
     why: str
-    mentions: tuple[Mention, ...]
+    mentions: tuple[PackageMention, ...]
     date: str = ""
     rocm: str = ""
     source: str = ""
 
 
 @dataclass(frozen=True)
-class Change:
+class PlannedChange:
     """What a list or a command says that does not hold on ROCm. `manual` is left to a person."""
 
     path: PurePath
@@ -87,7 +87,7 @@ class LeftOut:
 
 
 @dataclass(frozen=True)
-class Check:
+class InstallCheck:
     """A program that proves which back end of a package runs: it prints evidence, or fails."""
 
     package: str
@@ -122,11 +122,11 @@ class Plan:
     index: str
     torch: tuple[str, ...]
     packages: tuple[Package, ...]
-    changes: tuple[Change, ...]
+    changes: tuple[PlannedChange, ...]
     missing: tuple[str, ...]
     steps: tuple[Step, ...]
     environment: Mapping[str, str]
-    checks: tuple[Check, ...]
+    checks: tuple[InstallCheck, ...]
     notes: tuple[str, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
 

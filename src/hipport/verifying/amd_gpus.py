@@ -60,7 +60,7 @@ _PROBED = ("no memory", "cannot be written", "a kernel does not run", "a kernel 
 _SECONDS = 900.0
 
 
-class NotBuilt(Exception):
+class NotBuiltForGpu(Exception):
     """hipcc does not compile the port; the message is what it says."""
 
 
@@ -108,7 +108,7 @@ def hardware(env: Mapping[str, str], root: Path = Path("/")) -> Hardware | str:
         source.write_text(_PROBE)
         try:
             made = _linked([Unit(source, "hip", (), folder, "probe")], (), folder, found, env)
-        except (NotBuilt, NotLinked) as problem:
+        except (NotBuiltForGpu, NotLinked) as problem:
             return f"{toolchain.hipcc} does not build a small program for {', '.join(archs)}: {problem}"
         # It uses the GPU, whose memory and more is mapped into it: no limit for that.
         status, said = limited([str(made)], folder, env, 120, memory=0)
@@ -154,7 +154,7 @@ def program(
         units, not_built, _ = programs(tree, sources, members, env, translate)
         units = [unit for unit in units if any(unit.source.is_relative_to(path) for path in asked)]
         if not units:
-            raise NotBuilt("; ".join(each.why for each in not_built) or "there is nothing to compile")
+            raise NotBuiltForGpu("; ".join(each.why for each in not_built) or "there is nothing to compile")
         return _linked(units, tuple(_libraries(ported.project.sources)), folder, found, env)
 
 
@@ -184,7 +184,7 @@ def _linked(
         # Flags of the tree are in it, which may load code into the compiler: `-fplugin=`.
         status, said = run_contained(command, unit.folder, environment, _SECONDS, Box((folder,)))
         if status != 0:
-            raise NotBuilt(_errors(said))
+            raise NotBuiltForGpu(_errors(said))
         objects.append(str(made))
     result = folder / "program"
     openmp = ["-fopenmp"] if any("-fopenmp" in unit.flags for unit in units) else []
@@ -220,12 +220,12 @@ def extension(tree: Path, ported: Ported, found: Hardware, *, env: Mapping[str, 
         }
         script = setup_script(copy)
         if script is None:
-            raise NotBuilt("there is no setup.py")
+            raise NotBuiltForGpu("there is no setup.py")
         command = [str(python), script.name, "build", "--build-base", str(folder / "base"), "--build-lib", str(built)]
         # It may ask the GPU, whose memory and more is mapped into a process that uses it: no limit for that.
         status, said = run_contained(command, copy, environment, _SECONDS, Box((folder,), memory=0))
         if status != 0:
-            raise NotBuilt(_errors(said))
+            raise NotBuiltForGpu(_errors(said))
         return built
 
 

@@ -38,15 +38,15 @@ from hipport.verifying.amd_gpus import Hardware
 from hipport.verifying.execution import Execution, Matrix
 from hipport.verifying.mutants import mutations
 from hipport.verifying.results import (
+    CaseOutcome,
     Configuration,
     Difference,
     Fault,
     FirstDifference,
     Mutant,
-    Outcome,
+    MutationScore,
     Output,
     Ran,
-    Teeth,
     Verified,
     edited_original,
     for_a_person,
@@ -113,7 +113,7 @@ class Driver:
         """What hipport made of the tree, and of files around it, if it is to be verified."""
         return self.port([self.root, *around]) if callable(self.port) else self.port
 
-    def build(self, side: str, ported: Ported | None = None, wave: int | None = None) -> building.Built:
+    def build(self, side: str, ported: Ported | None = None, wave: int | None = None) -> building.BuiltExtension:
         """Build one side, perhaps for wavefronts of `wave` lanes alone. Raises torch_extension.NotBuildable."""
         self.how.tell(f"building {side}", 0, 1)
         hip = side == "ported"
@@ -126,7 +126,7 @@ class Driver:
     def run(
         self,
         configurations: Sequence[Configuration],
-        built: Mapping[str, building.Built],
+        built: Mapping[str, building.BuiltExtension],
         *,
         recorded: Path | None = None,
         gradients: bool = False,
@@ -181,7 +181,7 @@ class Driver:
         self.how.tell("building the port for the GPU", 0, 1)
         try:
             built = amd_gpus.extension(self.root, ported, gpu, env=self.how.env, python=python)
-        except amd_gpus.NotBuilt as problem:
+        except amd_gpus.NotBuiltForGpu as problem:
             return f"setup.py of the port does not build it here: {problem}"
         side: dict[str, Any] = {
             "paths": [str(built)], "libraries": [], "allocator": None, "modules": {}, "dialect": "gpu", "device": "cuda"
@@ -227,7 +227,7 @@ class Driver:
         return answered
 
     def first_difference(
-        self, case: str, one: Configuration, other: Configuration, built: Mapping[str, building.Built]
+        self, case: str, one: Configuration, other: Configuration, built: Mapping[str, building.BuiltExtension]
     ) -> FirstDifference | None:
         """Return the first launch after which two configurations differ, or None where no launch does."""
         with tempfile.TemporaryDirectory(prefix="hipport-") as scratch:
@@ -239,7 +239,9 @@ class Driver:
         path, line = self._place(launch, built)
         return FirstDifference(case, other, number, launch["kernel"], path, line, what)
 
-    def _outcome(self, case: str, result: Mapping[str, Any], built: Mapping[str, building.Built]) -> Outcome:
+    def _outcome(
+        self, case: str, result: Mapping[str, Any], built: Mapping[str, building.BuiltExtension]
+    ) -> CaseOutcome:
         faults = []
         for each in result.get("faults", ()):
             path, line = self._place(each, built)
@@ -249,7 +251,7 @@ class Driver:
             dtype, shape = result.get("shapes", {}).get(name, ("", []))
             found = tuple(_difference(against, values) for against, values in differences.items())
             outputs.append(Output(name, dtype, tuple(shape), found))
-        return Outcome(
+        return CaseOutcome(
             case,
             result["status"],
             result.get("message", ""),
@@ -259,7 +261,7 @@ class Driver:
             result.get("launches"),
         )
 
-    def _place(self, each: Mapping[str, Any], built: Mapping[str, building.Built]) -> tuple[PurePath, int]:
+    def _place(self, each: Mapping[str, Any], built: Mapping[str, building.BuiltExtension]) -> tuple[PurePath, int]:
         file, line = each.get("file", ""), int(each.get("line", 0))
         if not file:
             return PurePath(), 0
@@ -315,7 +317,7 @@ def extension(
 
 
 def _first_differences(
-    driver: Driver, ran: Sequence[Ran], sides: Mapping[str, building.Built]
+    driver: Driver, ran: Sequence[Ran], sides: Mapping[str, building.BuiltExtension]
 ) -> Iterator[FirstDifference]:
     """Yield, for each case in which a port differs from the original, the first launch after which it does."""
     found: set[str] = set()
@@ -329,7 +331,7 @@ def _first_differences(
                     yield first
 
 
-def teeth(
+def mutation_score(
     path: Path,
     how: Execution,
     *,
@@ -338,7 +340,7 @@ def teeth(
     names: Sequence[str] = (),
     most: int = 8,
     only: Callable[[str], bool] | None = None,
-) -> Teeth:
+) -> MutationScore:
     """Run what is wrong on purpose and say which cases notice: the original with 64 lanes, and up to `most` mutants.
 
     Parameters and exceptions are those of `extension`.
@@ -361,7 +363,7 @@ def teeth(
         ran, _ = driver.run((first, Configuration("ported", 32), Configuration("ported", 64)), sides, recorded=kept)
         merged = Ran(ran[1].configuration, (*ran[1].outcomes, *ran[2].outcomes))
         mutants.append(_judged(what, where, line, merged))
-    return Teeth(tuple(mutants))
+    return MutationScore(tuple(mutants))
 
 
 _TORCH = re.compile(rb"^[ \t]*#[ \t]*include[ \t]*[<\"](?:torch|ATen|c10)/", re.MULTILINE)
@@ -463,7 +465,7 @@ def _judged(what: str, path: PurePath, line: int, ran: Ran) -> Mutant:
 # --- Parts ------------------------------------------------------------------------------------------------------------
 
 
-def _side(built: building.Built) -> dict[str, Any]:
+def _side(built: building.BuiltExtension) -> dict[str, Any]:
     return {
         "paths": [str(path) for path in built.paths],
         "libraries": [str(path) for path in built.libraries],
@@ -473,7 +475,7 @@ def _side(built: building.Built) -> dict[str, Any]:
     }
 
 
-def _environment(configuration: Configuration, built: building.Built) -> dict[str, str]:
+def _environment(configuration: Configuration, built: building.BuiltExtension) -> dict[str, str]:
     lanes = str(configuration.lanes)
     env = {"SIMT_ORDER": configuration.order, "SIMT_WAVE": lanes}
     if built.dialect == "cuda" and configuration.lanes != 32:
@@ -518,7 +520,7 @@ def _with_trust(ran: Sequence[Ran]) -> tuple[Ran, ...]:
     first = {outcome.case: outcome for outcome in ran[0].outcomes} if ran else {}
     wrong = {case for case, outcome in first.items() if any(d.why for o in outcome.outputs for d in o.differences)}
 
-    def judged(outcome: Outcome) -> Outcome:
+    def judged(outcome: CaseOutcome) -> CaseOutcome:
         if outcome.case not in wrong:
             return outcome
         outputs = tuple(

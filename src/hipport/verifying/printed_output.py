@@ -14,8 +14,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from hipport.verifying.amd_gpus import Hardware
-from hipport.verifying.program_runs import Run
-from hipport.verifying.results import Difference, Outcome, Output, not_on_gpu
+from hipport.verifying.program_runs import ProgramRun
+from hipport.verifying.results import CaseOutcome, Difference, Output, not_on_gpu
 
 #: What a number may differ by that a program prints: sums in another order, rounded to what is shown.
 RELATIVE, ABSOLUTE = 1e-3, 1e-6
@@ -53,16 +53,16 @@ class Varying:
     spreads: Mapping[tuple[int, int], float] = field(default_factory=dict)
 
 
-def outcome(name: str, ran: Run, first: Run, ignored: Varying, index: int) -> Outcome:
+def outcome(name: str, ran: ProgramRun, first: ProgramRun, ignored: Varying, index: int) -> CaseOutcome:
     if ran.status is None:
-        return Outcome(name, "timeout", f"did not end within {ran.seconds:.0f} s", ran.seconds, ran.faults)
+        return CaseOutcome(name, "timeout", f"did not end within {ran.seconds:.0f} s", ran.seconds, ran.faults)
     # Races are only looked for where that was asked for.
     if any(fault.level == "fault" or fault.kind == "race" for fault in ran.faults):
-        return Outcome(name, "fault", "", ran.seconds, ran.faults)
+        return CaseOutcome(name, "fault", "", ran.seconds, ran.faults)
     last = _last(ran) if ran.status else ""
     if ran.status < 0:
         text = f"signal {-ran.status}" + (f": {last.splitlines()[-1]}" if last else "")
-        return Outcome(name, "crash", text, ran.seconds, ran.faults)
+        return CaseOutcome(name, "crash", text, ran.seconds, ran.faults)
     # An original that fails its own check is nothing to compare with.
     trusted = first.status == 0
     status = _status(ran, first, trusted)
@@ -70,16 +70,16 @@ def outcome(name: str, ran: Run, first: Run, ignored: Varying, index: int) -> Ou
     outputs = [Output("exit status", "int", (), (status,))]
     if index != 0:
         outputs.append(Output("stdout", "text", (len(ran.lines),), (said,)))
-    return Outcome(name, "ok", last, ran.seconds, ran.faults, tuple(outputs))
+    return CaseOutcome(name, "ok", last, ran.seconds, ran.faults, tuple(outputs))
 
 
-def _last(ran: Run) -> str:
+def _last(ran: ProgramRun) -> str:
     """Return the last lines of what a program that failed said: why, if it says so anywhere."""
     said = [line.rstrip() for line in ran.errors.splitlines() if line.strip()]
     return "\n".join((said or [line for line in ran.lines if line.strip()])[-_SAID:])
 
 
-def _status(ran: Run, first: Run, trusted: bool) -> Difference:
+def _status(ran: ProgramRun, first: ProgramRun, trusted: bool) -> Difference:
     why = ""
     if ran.status != 0:
         why = (
@@ -90,7 +90,7 @@ def _status(ran: Run, first: Run, trusted: bool) -> Difference:
     return Difference("original", why, 0.0, 0.0, None, int(bool(why)), 1, str(ran.status), "0")
 
 
-def printed(ran: Run, first: Run, varying: Varying, trusted: bool) -> Difference:
+def printed(ran: ProgramRun, first: ProgramRun, varying: Varying, trusted: bool) -> Difference:
     """Compare what was printed, line by line; where that differs, as sets of lines: threads print in any order."""
     found = _compared(ran.lines, first.lines, varying)
     if found[2] and varying.more:
@@ -166,7 +166,7 @@ def _shapes(lines: Sequence[str]) -> list[str]:
     return [_shape(line) for line in lines]
 
 
-def varying_in(first: Run, again: Run) -> Varying:
+def varying_in(first: ProgramRun, again: ProgramRun) -> Varying:
     """Return what is about the run and not its result."""
     found = set()
     more = set()
@@ -188,7 +188,7 @@ def varying_in(first: Run, again: Run) -> Varying:
     return Varying(frozenset(found), frozenset(more))
 
 
-def spreads_of(first: Run, others: Sequence[Run], varying: Varying) -> Mapping[tuple[int, int], float]:
+def spreads_of(first: ProgramRun, others: Sequence[ProgramRun], varying: Varying) -> Mapping[tuple[int, int], float]:
     """Return by how much numbers of the original differ from themselves in other orders of its threads.
 
     Where they differ by more than a number may, or in the text around them, the original is no measure, and nothing
@@ -234,7 +234,7 @@ def _without_more(mine: Sequence[str], first: Sequence[str], varying: Varying) -
     return tuple(kept)
 
 
-def left_out(ported: bool, gpu: Hardware | str, first: Run, varying: Varying) -> Iterator[str]:
+def left_out(ported: bool, gpu: Hardware | str, first: ProgramRun, varying: Varying) -> Iterator[str]:
     yield from not_on_gpu(gpu)
     if not ported:
         yield "a port: none was given"

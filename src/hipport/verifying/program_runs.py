@@ -24,7 +24,7 @@ _GRACE = 30.0
 
 
 @dataclass(frozen=True)
-class Run:
+class ProgramRun:
     """What one run of a program did. `status` is None where it was ended for taking too long."""
 
     status: int | None
@@ -46,7 +46,7 @@ class Runner:
 
     def run(
         self, path: Path, configuration: Configuration, trace: Path | None = None, *, other_device: bool = False
-    ) -> Run:
+    ) -> ProgramRun:
         """Run a program of the executor, or of hipcc, once.
 
         With `trace`, a file, what memory of the device holds after each launch is left there. With `other_device` an
@@ -83,7 +83,7 @@ class Runner:
                 )  # fmt: skip
             seconds = time.monotonic() - start
             wrong = _text(errors)
-            return Run(
+            return ProgramRun(
                 status,
                 _lines(said),
                 wrong[-4000:],

@@ -28,14 +28,14 @@ from hipport.verifying.amd_gpus import Hardware
 from hipport.verifying.execution import WAVES, Execution, Matrix
 from hipport.verifying.mutants import mutations
 from hipport.verifying.printed_output import Varying, left_out, outcome, spreads_of, varying_in
-from hipport.verifying.program_runs import Run, Runner
+from hipport.verifying.program_runs import ProgramRun, Runner
 from hipport.verifying.results import (
+    CaseOutcome,
     Configuration,
     FirstDifference,
     Mutant,
-    Outcome,
+    MutationScore,
     Ran,
-    Teeth,
     Verified,
     edited_original,
     for_a_person,
@@ -45,7 +45,7 @@ from hipport.verifying.traces import first_changed
 
 
 @dataclass(frozen=True)
-class Program:
+class ProgramToRun:
     """The files and folders that a program is made of, and how it is run: `arguments`, in `folder`.
 
     `exclude` is as for discovery.discover, `flags` and `sanitize` are as for compile.Options.
@@ -68,7 +68,7 @@ class Program:
 class _Sides:
     """Compiles and runs a program and its ports."""
 
-    def __init__(self, what: Program, how: Execution) -> None:
+    def __init__(self, what: ProgramToRun, how: Execution) -> None:
         self.what = what
         self.how = how
         limits, env = how.limits, how.env
@@ -83,7 +83,7 @@ class _Sides:
         folder = what.folder or Path.cwd()
         self.name = " ".join([os.path.relpath(self.places[0], folder), *what.arguments])
         self.runner = Runner(env, folder, self.root, what.arguments, limits)
-        self.options = compiling.Options(env, flags=tuple(what.flags), sanitize=tuple(what.sanitize))
+        self.options = compiling.CompileOptions(env, flags=tuple(what.flags), sanitize=tuple(what.sanitize))
 
     def original(self, sanitize: Sequence[str] | None = None, *, indices: bool = False) -> compiling.Executable:
         """Compile the original. What is wrong with an index is so in the port, too."""
@@ -113,7 +113,7 @@ class _Sides:
 
 
 def program(
-    what: Program,
+    what: ProgramToRun,
     how: Execution,
     *,
     port: Callable[[Sequence[Path]], Ported] | None = None,
@@ -175,11 +175,11 @@ def program(
 
 def _all_run(
     sides: _Sides, built: Mapping[str, compiling.Executable], configurations: Sequence[Configuration]
-) -> tuple[Run, list[Run]]:
+) -> tuple[ProgramRun, list[ProgramRun]]:
     """Run every configuration, and the first once more: as another device, if it ends as it did. That comes first."""
     done = 0
 
-    def ran(configuration: Configuration, other_device: bool = False) -> Run:
+    def ran(configuration: Configuration, other_device: bool = False) -> ProgramRun:
         nonlocal done
         result = sides.runner.run(built[configuration.side].path, configuration, other_device=other_device)
         done += 1
@@ -199,7 +199,7 @@ def _explain_by_races(
     sides: _Sides,
     original: compiling.Executable,
     configurations: Sequence[Configuration],
-    outcomes: list[Outcome],
+    outcomes: list[CaseOutcome],
 ) -> None:
     """Where the original differs from itself and nothing says why, look for races, and put them into its outcome."""
     unexplained = [
@@ -223,7 +223,7 @@ def _first_difference(
     sides: _Sides,
     built: Mapping[str, compiling.Executable],
     configurations: Sequence[Configuration],
-    outcomes: Sequence[Outcome],
+    outcomes: Sequence[CaseOutcome],
 ) -> tuple[FirstDifference, ...]:
     """Run the original and a port that differs from it once more, and compare what memory holds after each launch."""
     pairs = zip(configurations, outcomes, strict=True)
@@ -245,7 +245,7 @@ def _first_difference(
     return (FirstDifference(sides.name, differing, number, launch["kernel"], where, launch["line"], what),)
 
 
-def _on_gpu(sides: _Sides, ported: Ported, gpu: Hardware, first: Run, varying: Varying, index: int) -> Ran | str:
+def _on_gpu(sides: _Sides, ported: Ported, gpu: Hardware, first: ProgramRun, varying: Varying, index: int) -> Ran | str:
     """Run the port on this machine's GPU; a text says why that is not done."""
     sides.how.tell("running the port on the GPU", 0, 1)
     there = Configuration("gpu", gpu.lanes, ",".join(gpu.archs))
@@ -253,14 +253,16 @@ def _on_gpu(sides: _Sides, ported: Ported, gpu: Hardware, first: Run, varying: V
         made = amd_gpus.program(ported, sides.places, gpu, env=sides.env, translate=sides.how.knowledge.translate)
     except amd_gpus.NotLinked as problem:
         return f"how it is linked is not known: {problem}"
-    except amd_gpus.NotBuilt as problem:
-        return Ran(there, (Outcome(sides.name, "error", f"hipcc does not compile the port: {problem}"),))
+    except amd_gpus.NotBuiltForGpu as problem:
+        return Ran(there, (CaseOutcome(sides.name, "error", f"hipcc does not compile the port: {problem}"),))
     # A GPU's memory and more is mapped into a process that uses it.
     wide = replace(sides.runner, limits=replace(sides.runner.limits, memory=0))
     return Ran(there, (outcome(sides.name, wide.run(made, there), first, varying, index),))
 
 
-def teeth(what: Program, how: Execution, *, port: Callable[[Sequence[Path]], Ported], most: int = 8) -> Teeth:
+def mutation_score(
+    what: ProgramToRun, how: Execution, *, port: Callable[[Sequence[Path]], Ported], most: int = 8
+) -> MutationScore:
     """Say whether a program's own check notices the original with 64 lanes, and ports with one thing wrong.
 
     Parameters and exceptions are those of `program`; `most` is how many broken ports are made.
@@ -270,13 +272,13 @@ def teeth(what: Program, how: Execution, *, port: Callable[[Sequence[Path]], Por
     how.tell("compiling the original", 0, most + 1)
     original = sides.original()
 
-    def ran(path: Path, side: str, lanes: int) -> Run:
+    def ran(path: Path, side: str, lanes: int) -> ProgramRun:
         return sides.runner.run(path, Configuration(side, lanes))
 
     first, again = ran(original.path, "original", 32), ran(original.path, "original", 32)
     varying = varying_in(first, again)
 
-    def mutant(what: str, where: PurePath, line: int, runs: Sequence[Run]) -> Mutant:
+    def mutant(what: str, where: PurePath, line: int, runs: Sequence[ProgramRun]) -> Mutant:
         noticed = any(not outcome(name, each, first, varying, 1).ok for each in runs)
         return Mutant(what, where, line, (name,) if noticed else (), () if noticed else (name,))
 
@@ -290,4 +292,4 @@ def teeth(what: Program, how: Execution, *, port: Callable[[Sequence[Path]], Por
             mutants.append(Mutant(wrong, where, line, why_not=str(problem).splitlines()[0]))
             continue
         mutants.append(mutant(wrong, where, line, [ran(built, "ported", lanes) for lanes in WAVES]))
-    return Teeth(tuple(mutants))
+    return MutationScore(tuple(mutants))

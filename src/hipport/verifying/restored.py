@@ -25,16 +25,16 @@ from hipport.syntax import file_languages
 from hipport.syntax.cpp import Cpp
 from hipport.syntax.cpp_text import PUT_HERE
 from hipport.toolchain import toolchains
-from hipport.verifying.results import Ran, Teeth, Verified
+from hipport.verifying.results import MutationScore, Ran, Verified
 from hipport.workspace import discovery, writing
-from hipport.workspace.journal import FOLDER, Journal, Run, hash_of
+from hipport.workspace.journal import FOLDER, Journal, JournalRun, hash_of
 
 _SHOWN = 3
 
 #: Says whether an include is of HIP: passes know its headers.
 OfHip = Callable[[str], bool]
 #: What comes of a comparison.
-ComparedT = TypeVar("ComparedT", Verified, Teeth, tuple[Verified, ...])
+ComparedT = TypeVar("ComparedT", Verified, MutationScore, tuple[Verified, ...])
 
 
 class NoOriginal(Exception):
@@ -129,7 +129,7 @@ class Sides:
 
 def _told(found: ComparedT, there: Restored) -> ComparedT:
     """Return a result that says where its original is from, and is of the tree."""
-    if isinstance(found, Teeth):
+    if isinstance(found, MutationScore):
         return replace(found, original=str(there))
     if isinstance(found, Verified):
         # A program's case is called by its path.
@@ -178,7 +178,7 @@ def _rewritten(root: Path, of_hip: OfHip) -> dict[PurePath, bytes]:
     try:
         first = writing.originals(root)
         last: dict[PurePath, str] = {
-            entry.path: entry.after for n in journal.done for entry in Run.load(journal, str(n)).entries
+            entry.path: entry.after for n in journal.done for entry in JournalRun.load(journal, str(n)).entries
         }
     except OSError as error:
         raise writing.Refused([f"{root}: what hipport saved there is damaged: {error}"]) from error

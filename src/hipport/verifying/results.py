@@ -105,7 +105,7 @@ class Output:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class CaseOutcome:
     """What came of one case in one configuration.
 
     `status` is `ok` (it ran to the end), `error` (Python raised), `fault` (the executor ended it), `crash`, or
@@ -145,7 +145,7 @@ class Ran:
     """All cases in one configuration."""
 
     configuration: Configuration
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[CaseOutcome, ...]
 
     @property
     def ok(self) -> bool:
@@ -249,7 +249,7 @@ class Verified:
         right = all(each.ok for each in self.ran if each.configuration.side in judged)
         return bool(self.ran) and right and not self.without_reference
 
-    def outcomes(self, case: str) -> tuple[tuple[Configuration, Outcome], ...]:
+    def outcomes(self, case: str) -> tuple[tuple[Configuration, CaseOutcome], ...]:
         """Return what came of a case, configuration by configuration."""
         return tuple(
             (each.configuration, outcome) for each in self.ran for outcome in each.outcomes if outcome.case == case
@@ -272,7 +272,7 @@ class Mutant:
 
 
 @dataclass(frozen=True)
-class Teeth:
+class MutationScore:
     """Which mutants the cases notice."""
 
     mutants: tuple[Mutant, ...]

@@ -228,7 +228,7 @@ def recover(journal: Journal, at: Step) -> TakenBack:
     paths: list[PurePath] = []
     lost: list[str] = []
     for name in journal.unfinished:
-        run = Run.load(journal, name)
+        run = JournalRun.load(journal, name)
         try:
             back = run.roll_back(run.entries, at)
         except OSError as error:
@@ -239,7 +239,7 @@ def recover(journal: Journal, at: Step) -> TakenBack:
 
 
 @dataclass(frozen=True)
-class Entry:
+class JournalEntry:
     """A file of a run: its number there, its path below the root, and hashes of its two texts."""
 
     number: int
@@ -248,27 +248,27 @@ class Entry:
     after: str
 
 
-class Run:
+class JournalRun:
     """One run: its entries, the folders that it makes (outer ones first), and its own folder in the journal."""
 
-    def __init__(self, journal: Journal, name: str, entries: Sequence[Entry], folders: Sequence[str]) -> None:
+    def __init__(self, journal: Journal, name: str, entries: Sequence[JournalEntry], folders: Sequence[str]) -> None:
         self.root = journal.root
         self.below = journal.below
         self.number = int(name.partition(".")[0])
         self.folder = _RUNS / name
         self.entries = entries
         self.folders = folders
-        self.replaced: list[Entry] = []
+        self.replaced: list[JournalEntry] = []
 
     @classmethod
-    def load(cls, journal: Journal, name: str) -> Run:
+    def load(cls, journal: Journal, name: str) -> JournalRun:
         """Read a run's manifest. One that is not whole is of a run that had not begun to write. Raises Refused."""
         number, _, state = name.partition(".")
         if _NUMBER.fullmatch(number) and state in ("", "staging", "replacing"):
             try:
                 manifest = json.loads(journal.below.read(_RUNS / name / "manifest.json", SETTINGS * 16))
                 entries = [
-                    Entry(i, PurePosixPath(path), *_texts(texts))
+                    JournalEntry(i, PurePosixPath(path), *_texts(texts))
                     for i, (path, *texts) in enumerate(manifest["entries"])
                 ]
                 folders = [str(folder) for folder in manifest["folders"]]
@@ -280,22 +280,22 @@ class Run:
                     return cls(journal, name, (), ())
         raise Refused([f"{journal.runs / name}: not made by hipport; remove it if you do not need what is in it"])
 
-    def temporary(self, entry: Entry) -> PurePath:
+    def temporary(self, entry: JournalEntry) -> PurePath:
         # Not made from the file's name, which may be as long as names can be.
         return entry.path.with_name(f".hipport-{self.number}-{entry.number}~")
 
-    def original(self, entry: Entry) -> PurePath:
+    def original(self, entry: JournalEntry) -> PurePath:
         return self.folder / str(entry.number)
 
-    def copied(self, entry: Entry) -> PurePath:
+    def copied(self, entry: JournalEntry) -> PurePath:
         """Where the original is once more, if the file had other names."""
         return self.folder / f"{entry.number}.copy"
 
-    def ported(self, entry: Entry) -> PurePath:
+    def ported(self, entry: JournalEntry) -> PurePath:
         """Where the new text is kept while it is undone."""
         return self.folder / f"{entry.number}.after"
 
-    def original_text(self, entry: Entry) -> bytes:
+    def original_text(self, entry: JournalEntry) -> bytes:
         """Return what was there. Raises OSError."""
         return self.below.read(self._sound(entry))
 
@@ -368,12 +368,12 @@ class Run:
         except OSError as error:
             raise Refused([f"{self.problem(error)}; run hipport again to take back what was done so far"]) from error
 
-    def roll_back(self, entries: Sequence[Entry], at: Step) -> TakenBack:
+    def roll_back(self, entries: Sequence[JournalEntry], at: Step) -> TakenBack:
         """Put back those of `entries` that are replaced, and remove everything else that the run has left.
 
         Raises Refused, and leaves all as it is, when a file has neither of its texts.
         """
-        back: list[Entry] = []
+        back: list[JournalEntry] = []
         lost: list[str] = []
         if self.folder.suffix == ".replacing":
             states = [(entry, self.state(entry)) for entry in entries]
@@ -402,7 +402,7 @@ class Run:
         if changed:
             raise Refused(changed)
         sound, damaged = self._parted([entry for entry, state in states if state == "after"])
-        back: list[Entry] = []
+        back: list[JournalEntry] = []
         try:
             self.rename(".replacing")
             at("marked")
@@ -422,7 +422,7 @@ class Run:
         self.remove(at)
         return TakenBack(tuple(entry.path for entry in back), tuple(lost))
 
-    def _sound(self, entry: Entry) -> PurePath:
+    def _sound(self, entry: JournalEntry) -> PurePath:
         """Where the saved original is that is still what it was. Raises OSError."""
         for place in (self.original(entry), self.copied(entry)):
             with suppress(FileNotFoundError):
@@ -430,10 +430,10 @@ class Run:
                     return place
         raise OSError(errno.EIO, "its saved original is damaged", str(self.root / entry.path))
 
-    def _parted(self, entries: Sequence[Entry]) -> tuple[list[Entry], list[Entry]]:
+    def _parted(self, entries: Sequence[JournalEntry]) -> tuple[list[JournalEntry], list[JournalEntry]]:
         """Return the entries that can be put back, and those whose saved originals are damaged."""
-        sound: list[Entry] = []
-        damaged: list[Entry] = []
+        sound: list[JournalEntry] = []
+        damaged: list[JournalEntry] = []
         for entry in entries:
             try:
                 if entry.before is not None:
@@ -445,7 +445,7 @@ class Run:
                 damaged.append(entry)
         return sound, damaged
 
-    def _set_aside(self, entries: Sequence[Entry]) -> list[str]:
+    def _set_aside(self, entries: Sequence[JournalEntry]) -> list[str]:
         """Keep damaged originals for a person, and say what they are."""
         said_of = []
         for entry in entries:
@@ -459,7 +459,7 @@ class Run:
             said_of.append(f"{entry.path}: its saved original is damaged; the file stays as hipport wrote it{kept}")
         return said_of
 
-    def put_back(self, entry: Entry) -> None:
+    def put_back(self, entry: JournalEntry) -> None:
         if entry.before is None:
             self.below.remove(entry.path)
             return
@@ -480,7 +480,7 @@ class Run:
             at("back")
             self.below.remove_files(self.folder)
 
-    def state(self, entry: Entry) -> str:
+    def state(self, entry: JournalEntry) -> str:
         """Say which text a file has: `before`, `after` or `other`."""
         try:
             found = hash_of(self.below.read(entry.path))

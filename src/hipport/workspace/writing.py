@@ -38,9 +38,9 @@ from hipport.workspace.discovery import left_by_tools
 from hipport.workspace.journal import (
     FOLDER,
     KEPT,
-    Entry,
     Journal,
-    Run,
+    JournalEntry,
+    JournalRun,
     Step,
     Steps,
     hash_of,
@@ -103,7 +103,7 @@ def write(root: Path, changes: Sequence[Change], *, patience: float = 10.0, at: 
         changes = _needed(root, changes)
         if not changes:
             return Written((), back.paths, back.lost)
-        run = Run(journal, f"{journal.last + 1}.staging", *_checked(root, changes))
+        run = JournalRun(journal, f"{journal.last + 1}.staging", *_checked(root, changes))
         try:
             run.stage([change.after for change in changes], [change.edits for change in changes], at)
             run.replace(at)
@@ -135,7 +135,7 @@ def undo(root: Path, *, patience: float = 10.0, at: Step = lambda step: None) ->
             return Written((), back.paths, back.lost, killed=True)
         if not journal.last:
             raise Refused([nothing])
-        run = Run.load(journal, str(journal.last))
+        run = JournalRun.load(journal, str(journal.last))
         try:
             taken = run.take_back(at)
         except OSError as error:
@@ -173,7 +173,7 @@ def originals(root: Path) -> dict[PurePath, bytes]:
     journal = Journal(root.resolve())
     found: dict[PurePath, bytes] = {}
     for number in journal.done:
-        run = Run.load(journal, str(number))
+        run = JournalRun.load(journal, str(number))
         for entry in run.entries:
             if entry.before is not None and entry.path not in found:
                 found[entry.path] = run.original_text(entry)
@@ -189,7 +189,7 @@ def rewritten(root: Path) -> dict[PurePath, Source]:
     journal = Journal(root)
     found: dict[PurePath, Source] = {}
     for number in journal.done:
-        run = Run.load(journal, str(number))
+        run = JournalRun.load(journal, str(number))
         for entry, steps in zip(run.entries, run.edits(), strict=True):
             before = found.pop(entry.path, None)
             if entry.before is None or not steps:
@@ -226,9 +226,9 @@ def find_roots(start: Path) -> list[Path]:
     return sorted(found)
 
 
-def _checked(root: Path, changes: Sequence[Change]) -> tuple[list[Entry], list[str]]:
+def _checked(root: Path, changes: Sequence[Change]) -> tuple[list[JournalEntry], list[str]]:
     """Return entries for changes, links followed, and the folders to make, after looking for what stands against it."""
-    entries: list[Entry] = []
+    entries: list[JournalEntry] = []
     folders: dict[str, None] = {}
     problems: list[str] = []
     below = Below(root)
@@ -258,7 +258,7 @@ def _checked(root: Path, changes: Sequence[Change]) -> tuple[list[Entry], list[s
         elif text is not None and not os.access(target, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
             problems.append(f"{change.path}: no permission to write")
         before = None if text is None else hash_of(text)
-        entries.append(Entry(len(entries), path, before, hash_of(change.after)))
+        entries.append(JournalEntry(len(entries), path, before, hash_of(change.after)))
         for above in path.parents:
             if above not in there:
                 there[above] = (root / above).exists()

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
-from hipport.syntax.cmake_script import CMake, Command
+from hipport.syntax.cmake_script import CMake, CMakeCommand
 from hipport_passes.build_files.build_scripts.cmake_flags import Copy
 
 
 @dataclass
-class Said:
+class BranchSaid:
     """A finding about a command, before those that write lines around it are joined.
 
     `copy` is what is put in the command for HIP, where it gets one of its own; `instead` are the lines that it gets
@@ -35,7 +35,7 @@ class Said:
     copy: tuple[tuple[Span, bytes], ...] | None = None
 
 
-def findings(source: CMake, command: Command, all_said: Sequence[Said]) -> Iterator[Finding]:
+def findings(source: CMake, command: CMakeCommand, all_said: Sequence[BranchSaid]) -> Iterator[Finding]:
     """Turn what is said about a command into findings; what writes lines around it becomes one."""
     said_all = [said for said in all_said if said.certainty is not Certainty.MANUAL]
     for said in all_said:
@@ -64,7 +64,7 @@ def findings(source: CMake, command: Command, all_said: Sequence[Said]) -> Itera
     yield Finding(first.span, first.kind, first.message, edits, first.certainty)
 
 
-def _lines(source: CMake, command: Command, said: Said) -> Iterator[Edit]:
+def _lines(source: CMake, command: CMakeCommand, said: BranchSaid) -> Iterator[Edit]:
     start = command.span.start
     line = source.line_start(start)
     before = source.text[line:start]
@@ -91,7 +91,7 @@ def _lines(source: CMake, command: Command, said: Said) -> Iterator[Edit]:
     yield Edit(Span(end, end), b"".join(newline + each for each in behind))
 
 
-def split(source: CMake, command: Command, line: bytes) -> Iterator[bytes]:
+def split(source: CMake, command: CMakeCommand, line: bytes) -> Iterator[bytes]:
     """Yield the lines of a copied command, without what it stands in from the margin."""
     begin = source.line_start(command.span.start)
     indent = source.text[begin : command.span.start]

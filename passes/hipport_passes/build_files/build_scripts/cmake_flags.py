@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from hipport.core.edits import Span
 from hipport.core.finding import Certainty
-from hipport.syntax.cmake_script import Argument, CMake, Command, Expression
+from hipport.syntax.cmake_script import Argument, CMake, CMakeCommand, Expression
 from hipport_passes.build_files.build_scripts.standards import settled
-from hipport_passes.build_files.nvcc_flags import HOLE, Change, telling, translate
+from hipport_passes.build_files.nvcc_flags import HOLE, FlagChange, telling, translate
 
 if TYPE_CHECKING:
     from hipport_passes.build_files.build_scripts.cmake_trees import Tree
@@ -31,7 +31,7 @@ class Copy:
 
     #: The text put for a span, inside of the copied text.
     puts: dict[Span, bytes] = field(default_factory=dict)
-    changes: list[Change] = field(default_factory=list)
+    changes: list[FlagChange] = field(default_factory=list)
     #: How many words there are, and how many remain.
     words: int = 0
     kept: int = 0
@@ -44,7 +44,7 @@ class Copy:
         return max((c.certainty for c in self.changes if c.certainty is not Certainty.MANUAL), default=Certainty.SAFE)
 
     @property
-    def manual(self) -> list[Change]:
+    def manual(self) -> list[FlagChange]:
         """What a person must do."""
         return [change for change in self.changes if change.certainty is Certainty.MANUAL]
 
@@ -184,7 +184,7 @@ def stands_alone(source: CMake, expression: Expression) -> bool:
     return depth == 0
 
 
-def values(source: CMake, command: Command, first: int) -> list[Argument]:
+def values(source: CMake, command: CMakeCommand, first: int) -> list[Argument]:
     """Return the arguments from `first` on that are flags, not what `set` says about the variable."""
     found: list[Argument] = []
     for argument in command.arguments[first:]:

@@ -10,8 +10,8 @@ from pathlib import Path
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty
 from hipport.core.tables import load
-from hipport.syntax.cmake_script import CMake, Command, Expression
-from hipport_passes.build_files.build_scripts.cmake_branches import Said
+from hipport.syntax.cmake_script import CMake, CMakeCommand, Expression
+from hipport_passes.build_files.build_scripts.cmake_branches import BranchSaid
 from hipport_passes.build_files.build_scripts.cmake_trees import Tree, links, text
 from hipport_passes.build_files.nvcc_flags import library
 
@@ -45,7 +45,7 @@ class Libraries:
         self.source = source
         self.tree = tree
 
-    def about(self, command: Command) -> Iterator[Said]:
+    def about(self, command: CMakeCommand) -> Iterator[BranchSaid]:
         """Yield what is to be said of the libraries that a command names."""
         yield from self._targets(command)
         yield from self._libraries(command)
@@ -69,7 +69,7 @@ class Libraries:
                 found[package] = None
         return ["hip", *(package for package in found if package != "hip")] if found else []
 
-    def _targets(self, command: Command) -> Iterator[Said]:
+    def _targets(self, command: CMakeCommand) -> Iterator[BranchSaid]:
         """CUDA::cublas and the like, wherever they are named."""
         source = self.source
         if command.name == "list" and text(source, command, 0) not in ("APPEND", "PREPEND", "INSERT"):
@@ -78,7 +78,7 @@ class Libraries:
                 start = command.inner.start
                 message = "which libraries of CUDA's these are, is only known when the script runs"
                 span = Span(start + match.start(1), start + match.end(1))
-                yield Said(span, "target", message, Certainty.MANUAL)
+                yield BranchSaid(span, "target", message, Certainty.MANUAL)
             return
         start, end = command.inner.start, command.inner.end
         flags = _FLAGS.match(text(source, command, 0 if command.name == "set" else 1))
@@ -89,21 +89,21 @@ class Libraries:
                 continue
             if name.endswith("::"):
                 message = "which library of CUDA's this is, is only known when the script runs"
-                yield Said(span, "target", message, Certainty.MANUAL)
+                yield BranchSaid(span, "target", message, Certainty.MANUAL)
                 continue
             row = row_of(name)
             if row is None or "why" in row:
                 why = row["why"] if row else "ROCm's name for it is not known to hipport"
-                yield Said(span, "target", f"{name}: {why}", Certainty.MANUAL)
+                yield BranchSaid(span, "target", f"{name}: {why}", Certainty.MANUAL)
             elif flags is not None and flags[1] == "HIP":
                 continue  # the copy of CUDA's flags, where it is said
             elif flags is not None or command.name in _NO_EXPRESSIONS:
                 message = f"{name}: {row.get('target', 'nothing')} with HIP; no generator expression can stand here"
-                yield Said(span, "target", message, Certainty.MANUAL)
+                yield BranchSaid(span, "target", message, Certainty.MANUAL)
             else:
                 yield self._linked(span, name, row)
 
-    def _by_options(self, command: Command) -> Iterator[Said]:
+    def _by_options(self, command: CMakeCommand) -> Iterator[BranchSaid]:
         """-lcublas among options for the linker."""
         as_options = command.name in ("target_link_options", "add_link_options")
         if not as_options and not (command.name == "set" and "LINKER_FLAGS" in text(self.source, command, 0)):
@@ -115,31 +115,31 @@ class Libraries:
                 continue
             hip, why = found
             if why:
-                yield Said(span, "library", f"-l{name}: {why}", Certainty.MANUAL)
+                yield BranchSaid(span, "library", f"-l{name}: {why}", Certainty.MANUAL)
                 continue
             said = f"-l{hip} with HIP" if hip else "there is no need of it with HIP"
             if as_options:
                 new = f"$<IF:$<BOOL:${{USE_HIP}}>,{f'-l{hip}' if hip else ''},-l{name}>"
                 message = f"{said}; assumes that the linker finds it"
-                yield Said(span, "library", message, Certainty.REVIEW, (Edit(span, new.encode()),))
+                yield BranchSaid(span, "library", message, Certainty.REVIEW, (Edit(span, new.encode()),))
             else:
-                yield Said(span, "library", f"{said}: put if(USE_HIP) around it", Certainty.MANUAL)
+                yield BranchSaid(span, "library", f"{said}: put if(USE_HIP) around it", Certainty.MANUAL)
 
-    def _linked(self, span: Span, name: str, row: dict[str, str]) -> Said:
+    def _linked(self, span: Span, name: str, row: dict[str, str]) -> BranchSaid:
         if "target" in row:
             hip = row["target"].replace(";", "$<SEMICOLON>")
             new = f"$<IF:$<BOOL:${{USE_HIP}}>,{hip},{name}>"
-            return Said(
+            return BranchSaid(
                 span, "target", f"{row['target'].replace(';', ' and ')} with HIP", edits=(Edit(span, new.encode()),)
             )
         if "link" in row:
             new = f"$<IF:$<BOOL:${{USE_HIP}}>,{row['link']},{name}>"
             message = f"{row['link']} with HIP; assumes that the linker finds it, as it has no package"
-            return Said(span, "target", message, Certainty.REVIEW, (Edit(span, new.encode()),))
+            return BranchSaid(span, "target", message, Certainty.REVIEW, (Edit(span, new.encode()),))
         new = f"$<$<NOT:$<BOOL:${{USE_HIP}}>>:{name}>"
-        return Said(span, "target", "there is no need of it with HIP", edits=(Edit(span, new.encode()),))
+        return BranchSaid(span, "target", "there is no need of it with HIP", edits=(Edit(span, new.encode()),))
 
-    def _chosen(self, command: Command, span: Span) -> bool:
+    def _chosen(self, command: CMakeCommand, span: Span) -> bool:
         """Say whether a place is in a generator expression that asks for HIP."""
 
         def around(expressions: Sequence[Expression]) -> Iterator[Expression]:
@@ -153,7 +153,7 @@ class Libraries:
             for each in around(tuple(self.source.expressions(command.inner)))
         )
 
-    def _libraries(self, command: Command) -> Iterator[Said]:
+    def _libraries(self, command: CMakeCommand) -> Iterator[BranchSaid]:
         """`cudart`, `-lcublas`: libraries by the linker's names."""
         source = self.source
         first = links(source, command)
@@ -164,7 +164,7 @@ class Libraries:
             if argument.kind != "unquoted" or said in self.tree.defines:
                 continue
             if re.search(r"cuda.*/lib(?:cudart|cublas|cufft|curand|cusparse|cusolver|nvrtc|cuda|cudnn)\b", said):
-                yield Said(
+                yield BranchSaid(
                     argument.span, "library", f"{said}: link ROCm's by its target, hip::host say", Certainty.MANUAL
                 )
                 continue
@@ -178,14 +178,14 @@ class Libraries:
                 found = library(name)
                 why = row["why"] if row else found[1] if found else ""
                 if why:
-                    yield Said(argument.span, "library", f"{said}: {why}", Certainty.MANUAL)
+                    yield BranchSaid(argument.span, "library", f"{said}: {why}", Certainty.MANUAL)
             elif not row or "link" in row or self.finds(row):
                 each = self._linked(argument.span, said, row)
                 each.kind = "library"
                 yield each
             else:
                 message = f"{said}: {row['target']} with HIP, after find_package({row['package']})"
-                yield Said(argument.span, "library", message, Certainty.MANUAL)
+                yield BranchSaid(argument.span, "library", message, Certainty.MANUAL)
 
     def _prefixed(self, variable: str) -> bool:
         """Say whether what a variable has are parts of the names of targets: `CUDA::${library}`."""
@@ -199,7 +199,7 @@ class Libraries:
                 return True
         return any(b"::${" + name.encode() + b"}" in source.text for name in names)
 
-    def _of_torch(self, command: Command) -> Iterator[Said]:
+    def _of_torch(self, command: CMakeCommand) -> Iterator[BranchSaid]:
         """torch_cuda and c10_cuda, which a PyTorch for ROCm names otherwise."""
         source = self.source
         found = [each for each in command.arguments if source[each.content] in (b"torch_cuda", b"c10_cuda")]
@@ -210,9 +210,9 @@ class Libraries:
         if links(source, command):
             for span, hip in puts.items():
                 new = b"$<IF:$<BOOL:${USE_HIP}>," + hip + b"," + source[span] + b">"
-                yield Said(span, "torch", message, edits=(Edit(span, new),))
+                yield BranchSaid(span, "torch", message, edits=(Edit(span, new),))
         else:
-            yield Said(found[0].span, "torch", message, copy=tuple(puts.items()))
+            yield BranchSaid(found[0].span, "torch", message, copy=tuple(puts.items()))
 
     def finds(self, row: dict[str, str]) -> bool:
         """Say whether the package of a library is looked for, once the tree is ported."""

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty
-from hipport.syntax.cmake_script import Argument, CMake, Command, Expression
-from hipport_passes.build_files.build_scripts.cmake_branches import Said, split
+from hipport.syntax.cmake_script import Argument, CMake, CMakeCommand, Expression
+from hipport_passes.build_files.build_scripts.cmake_branches import BranchSaid, split
 from hipport_passes.build_files.build_scripts.cmake_flags import (
     LANGUAGE,
     Copy,
@@ -50,7 +50,7 @@ class _Place:
     listed: bool = False
 
 
-class Options:
+class CMakeOptions:
     """What is to be said of the options in a script's commands; `rocm` is the oldest release that is to take them."""
 
     def __init__(self, source: CMake, tree: Tree, rocm: tuple[int, int]) -> None:
@@ -58,7 +58,7 @@ class Options:
         self.tree = tree
         self.rocm = rocm
 
-    def about(self, command: Command) -> Iterator[Said]:
+    def about(self, command: CMakeCommand) -> Iterator[BranchSaid]:
         """Yield what is to be said of generator expressions and of lists of flags in a command."""
         if b"COMPILE_LANG" in self.source[command.inner]:
             yield from self._expressions(command)
@@ -66,7 +66,7 @@ class Options:
             yield from self._loop(command)
         yield from self._flags(command)
 
-    def _loop(self, command: Command) -> Iterator[Said]:
+    def _loop(self, command: CMakeCommand) -> Iterator[BranchSaid]:
         """foreach(flag -lineinfo --keep): what is done with each is done with nvcc's, in a copy for HIP too."""
         source, variable = self.source, text(self.source, command, 0)
         if not tells(source, command.arguments[1:], False):
@@ -83,9 +83,9 @@ class Options:
                 yield self._by_list(command, copy)
                 return
             message = f"flags of nvcc, one by one: let the loop go through what they are for HIP. {_changed(copy)}"
-            yield Said(command.written, "loop", message, Certainty.MANUAL)
+            yield BranchSaid(command.written, "loop", message, Certainty.MANUAL)
 
-    def _plain_loop(self, command: Command) -> bool:
+    def _plain_loop(self, command: CMakeCommand) -> bool:
         """Say whether a loop goes through words that are written out, and asks nothing of them."""
         source, variable = self.source, text(self.source, command, 0)
         items = _items(source, command)
@@ -108,7 +108,7 @@ class Options:
         )
         return not copy.manual and next(asking, None) is None
 
-    def _by_list(self, command: Command, copy: Copy) -> Said:
+    def _by_list(self, command: CMakeCommand, copy: Copy) -> BranchSaid:
         """foreach(flag -lineinfo -O3): the words in a variable that HIP has other ones in."""
         source = self.source
         items = _items(source, command)
@@ -133,9 +133,9 @@ class Options:
             Edit(Span(first.span.start, region.end), b"IN LISTS " + name),
         )
         message = f"flags of nvcc, one by one: for HIP what they are there. {_changed(copy)}"
-        return Said(command.written, "loop", message, copy.certainty, edits)
+        return BranchSaid(command.written, "loop", message, copy.certainty, edits)
 
-    def _looped(self, command: Command, references: set[str]) -> bool:
+    def _looped(self, command: CMakeCommand, references: set[str]) -> bool:
         """Say whether what a command is given comes from a loop over flags of nvcc."""
         loops = [block[0] for block in self.source.around(command) if block[0].name == "foreach"]
         return any(
@@ -145,7 +145,7 @@ class Options:
             for each in loops
         )
 
-    def with_loops(self, command: Command, said: list[Said]) -> list[Said]:
+    def with_loops(self, command: CMakeCommand, said: list[BranchSaid]) -> list[BranchSaid]:
         """Return what is said of a command, for review where it counts on a loop that is for review.
 
         `${CMAKE_HIP_FLAGS} ${flag}` without the words that the loop goes through for HIP would be nvcc's.
@@ -166,7 +166,7 @@ class Options:
                     ]
         return said
 
-    def _for_hip(self, copy: Copy, command: Command) -> bytes:
+    def _for_hip(self, copy: Copy, command: CMakeCommand) -> bytes:
         """Return a command with HIP's variables, and with what HIP gets of what is for CUDA's language alone.
 
         CMake takes flags from HIPFLAGS in the environment, too.
@@ -190,7 +190,7 @@ class Options:
         tests = LANGUAGE.finditer(self.source.code, expression.span.start, expression.span.end)
         return any(_for_cuda(match) for match in tests)
 
-    def of_result(self, command: Command, following: Command | None, variable: str) -> Iterator[Said]:
+    def of_result(self, command: CMakeCommand, following: CMakeCommand | None, variable: str) -> Iterator[BranchSaid]:
         """CMAKE_CUDA_FLAGS as what a command makes of others: list(JOIN …), string(REPLACE …)."""
         source = self.source
         ours = _of_hip(variable.encode())
@@ -202,9 +202,9 @@ class Options:
             return
         line = self._for_hip(copy, command)
         message = f"the same for HIP: {_changed(copy)}" if copy.changes else "the same for HIP"
-        yield Said(command.written, "flags", message, copy.certainty, after=tuple(split(source, command, line)))
+        yield BranchSaid(command.written, "flags", message, copy.certainty, after=tuple(split(source, command, line)))
 
-    def _made_of(self, command: Command) -> list[Span]:
+    def _made_of(self, command: CMakeCommand) -> list[Span]:
         """Return the texts that list() or string() makes another of, not what it looks for or puts between."""
         words = [text(self.source, command, i) for i in range(2)]
         places = {"JOIN": (3,), "STRIP": (1, 2), "REPLACE": (2, 4), "REGEX": (3, 5)}.get(words[0], ())
@@ -216,7 +216,7 @@ class Options:
             arguments = (*arguments[:1], *rest)
         return [each.content for each in arguments if each.kind in ("unquoted", "quoted")]
 
-    def of_language(self, command: Command, following: Command | None, variable: str) -> Iterator[Said]:
+    def of_language(self, command: CMakeCommand, following: CMakeCommand | None, variable: str) -> Iterator[BranchSaid]:
         """CMAKE_CUDA_FLAGS: the same for HIP behind it."""
         source = self.source
         if command.name == "list" and text(source, command, 0) not in ("APPEND", "PREPEND"):
@@ -240,13 +240,13 @@ class Options:
             return
         line = self._for_hip(copy, command)
         message = f"the same for HIP: {_changed(copy)}" if copy.changes else "the same for HIP"
-        yield Said(command.written, "flags", message, copy.certainty, after=tuple(split(source, command, line)))
+        yield BranchSaid(command.written, "flags", message, copy.certainty, after=tuple(split(source, command, line)))
 
-    def _left(self, command: Command, copy: Copy) -> Iterator[Said]:
+    def _left(self, command: CMakeCommand, copy: Copy) -> Iterator[BranchSaid]:
         for change in copy.manual:
-            yield Said(command.written, change.kind, str(change), Certainty.MANUAL)
+            yield BranchSaid(command.written, change.kind, str(change), Certainty.MANUAL)
 
-    def _expressions(self, command: Command) -> Iterator[Said]:
+    def _expressions(self, command: CMakeCommand) -> Iterator[BranchSaid]:
         """$<$<COMPILE_LANGUAGE:CUDA>:…>: the language chosen, or the same for HIP beside it."""
         source = self.source
         inner = source[command.inner]
@@ -257,7 +257,7 @@ class Options:
         for expression in source.expressions(command.inner):
             yield from self._expression(command, expression)
 
-    def _alone(self, command: Command, expression: Expression) -> Iterator[Said]:
+    def _alone(self, command: CMakeCommand, expression: Expression) -> Iterator[BranchSaid]:
         """What an earlier run had let both languages have, and a merge has brought back for CUDA alone."""
         for said in self._expression(command, expression):
             if said.edits and all(edit.new == b"${HIP_OR_CUDA}" for edit in said.edits):
@@ -265,9 +265,9 @@ class Options:
                     "for CUDA alone, beside what is for HIP, perhaps since a merge: ${HIP_OR_CUDA} instead, if HIP is "
                     "to have it, too"
                 )
-                yield Said(said.span, "expression", message, Certainty.MANUAL)
+                yield BranchSaid(said.span, "expression", message, Certainty.MANUAL)
 
-    def _expression(self, command: Command, expression: Expression) -> Iterator[Said]:
+    def _expression(self, command: CMakeCommand, expression: Expression) -> Iterator[BranchSaid]:
         source = self.source
         tests = [
             match
@@ -301,12 +301,12 @@ class Options:
             if unknown and command.name.endswith("compile_options"):
                 message += f"; assumes that hipcc takes what is in {', '.join(unknown)}"
                 certainty = Certainty.REVIEW
-            yield Said(first, "expression", message, certainty, edits)
+            yield BranchSaid(first, "expression", message, certainty, edits)
             return
         if copy.manual or not head or b"NOT:" in source[expression.head] or not stands_alone(source, expression):
             changes = copy.manual or copy.changes
             why = _changed(Copy(changes=changes)) if changes else "say what the same is for HIP"
-            yield Said(first, changes[0].kind if changes else "expression", why, Certainty.MANUAL)
+            yield BranchSaid(first, changes[0].kind if changes else "expression", why, Certainty.MANUAL)
             return
         if not copy.kept:
             return
@@ -315,7 +315,7 @@ class Options:
         new = copy.text(source, expression.span, puts)
         edit = self._beside(command, expression, new)
         message = f"the same for HIP: {_changed(copy)}" if copy.changes else "the same for HIP"
-        yield Said(first, "expression", message, copy.certainty, (edit,))
+        yield BranchSaid(first, "expression", message, copy.certainty, (edit,))
 
     def _whole(self, expression: Expression, test: re.Match[bytes]) -> bool:
         """Say whether the expression is the test itself, or joins it with others: `$<AND:…>`."""
@@ -327,7 +327,7 @@ class Options:
         at = start + len(b",".join([*names[: names.index(b"CUDA")], b""]))
         return Span(at, at + 4)
 
-    def _beside(self, command: Command, expression: Expression, new: bytes) -> Edit:
+    def _beside(self, command: CMakeCommand, expression: Expression, new: bytes) -> Edit:
         source, at = self.source, expression.span.end
         for argument in command.arguments:
             if argument.kind == "quoted" and argument.span.start < at <= argument.span.end:
@@ -342,7 +342,7 @@ class Options:
         gap = source.newline + indent if not indent.strip() else b" "
         return Edit(Span(at, at), gap + new)
 
-    def _flags(self, command: Command) -> Iterator[Said]:
+    def _flags(self, command: CMakeCommand) -> Iterator[BranchSaid]:
         """Flags for nvcc among the arguments of other commands, chosen by USE_HIP."""
         place = self._place(command)
         if place is None or OF_LANGUAGE.fullmatch(place.variable) or "HELP" in place.variable:
@@ -361,13 +361,13 @@ class Options:
         if len(place.properties) > 1 and any(len(change.hip) > 1 for change in copy.changes):
             # Options are items of a list in one property, and words of a string in the other.
             message = worded(copy.changes)
-            yield Said(command.written, copy.changes[0].kind, message, Certainty.MANUAL)
+            yield BranchSaid(command.written, copy.changes[0].kind, message, Certainty.MANUAL)
             return
         yield from self._left(command, copy)
         if not copy.manual:
             yield self._chosen(command, place, given, copy)
 
-    def _place(self, command: Command) -> _Place | None:
+    def _place(self, command: CMakeCommand) -> _Place | None:
         """Return where the flags of a command stand, if it is one that may have any."""
         name = command.name
         said = [self.source[argument.content] for argument in command.arguments]
@@ -397,7 +397,7 @@ class Options:
         place.listed = b"COMPILE_OPTIONS" in said
         return place
 
-    def _given(self, command: Command, place: _Place) -> list[Argument]:
+    def _given(self, command: CMakeCommand, place: _Place) -> list[Argument]:
         """Return the arguments that are flags, but for what is for one language: that is looked at by itself."""
         given = values(self.source, command, place.first)
         if command.name.endswith("properties"):
@@ -412,7 +412,7 @@ class Options:
             )
         ]
 
-    def _chosen(self, command: Command, place: _Place, given: Sequence[Argument], copy: Copy) -> Said:
+    def _chosen(self, command: CMakeCommand, place: _Place, given: Sequence[Argument], copy: Copy) -> BranchSaid:
         """Return what a command becomes for HIP, with other flags or with none."""
         source, arguments, first = self.source, command.arguments, place.first
         kind = copy.changes[0].kind
@@ -434,14 +434,14 @@ class Options:
         scopes = sum(source[argument.content] in _SCOPES for argument in given)
         nothing = copy.kept == scopes and not command.name.startswith("cuda_") and made < 0
         if (nothing and (not pairs or own_function)) or 0 < copy.kept == own:
-            return Said(arguments[first].span, kind, message, certainty, instead=())
+            return BranchSaid(arguments[first].span, kind, message, certainty, instead=())
         puts = [*copy.puts.items(), *drops]
         if not copy.kept and made >= 0:
             at = arguments[first - 1 if made else made].span.end
             puts.append((Span(at, at), b' ""'))
-        return Said(arguments[first].span, kind, message, certainty, copy=tuple(puts))
+        return BranchSaid(arguments[first].span, kind, message, certainty, copy=tuple(puts))
 
-    def _as_one(self, command: Command, copy: Copy) -> None:
+    def _as_one(self, command: CMakeCommand, copy: Copy) -> None:
         """Keep what a function takes for one parameter one argument."""
         for place, argument in enumerate(command.arguments):
             new = copy.puts.get(argument.content, b"")
@@ -487,7 +487,7 @@ def _changed(copy: Copy) -> str:
     return worded(copy.changes)
 
 
-def _items(source: CMake, command: Command) -> list[Argument]:
+def _items(source: CMake, command: CMakeCommand) -> list[Argument]:
     """Return the items of a `foreach` that are written in it: none where it goes through lists or numbers."""
     words = [source[each.span] for each in command.arguments[1:3]]
     if words[:2] == [b"IN", b"ITEMS"]:

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 from hipport.core.edits import Edit
 from hipport.core.finding import Certainty
-from hipport.syntax.cmake_script import Command
+from hipport.syntax.cmake_script import CMakeCommand
 from hipport_passes.build_files import nvidia_tools
-from hipport_passes.build_files.build_scripts.cmake_branches import Said
+from hipport_passes.build_files.build_scripts.cmake_branches import BranchSaid
 from hipport_passes.build_files.build_scripts.cmake_libraries import row_of
 from hipport_passes.build_files.build_scripts.cmake_properties import CMakeProperties
 from hipport_passes.build_files.build_scripts.cmake_trees import (
@@ -33,7 +33,7 @@ _PROBED = re.compile(
 class CMakeProbes(CMakeProperties):
     """What is to be said of questions to the machine."""
 
-    def _run(self, command: Command) -> Iterator[Said]:
+    def _run(self, command: CMakeCommand) -> Iterator[BranchSaid]:
         """A tool of NVIDIA's behind COMMAND: of a target, of a test, when CMake runs."""
         if command.name not in ("add_custom_target", "add_custom_command", "add_test", "execute_process"):
             return
@@ -46,12 +46,14 @@ class CMakeProbes(CMakeProperties):
                 message = (
                     "runs nvcc, which ROCm does not have: put if(NOT USE_HIP) around it, and what hipcc does beside"
                 )
-                yield Said(rest[0][1], "nvcc", message, Certainty.MANUAL)
+                yield BranchSaid(rest[0][1], "nvcc", message, Certainty.MANUAL)
             if found is not None:
                 message = nvidia_tools.told(found[1])
-                yield Said(rest[found[0]][1], "tool", f"{message}; put if(NOT USE_HIP) around it", Certainty.MANUAL)
+                yield BranchSaid(
+                    rest[found[0]][1], "tool", f"{message}; put if(NOT USE_HIP) around it", Certainty.MANUAL
+                )
 
-    def _tried(self, command: Command, following: Command | None) -> Iterator[Said]:
+    def _tried(self, command: CMakeCommand, following: CMakeCommand | None) -> Iterator[BranchSaid]:
         """try_compile and try_run of a .cu file, which CMake takes for CUDA's by its name."""
         for argument in command.arguments[1:]:
             if self.source[argument.content].endswith(b".cu"):
@@ -61,27 +63,27 @@ class CMakeProbes(CMakeProperties):
                 )
                 if command.name == "try_run":
                     message += ", or ask ROCm's tools; it runs only where there is a GPU"
-                yield Said(argument.span, "try", message, Certainty.MANUAL)
+                yield BranchSaid(argument.span, "try", message, Certainty.MANUAL)
 
-    def _checked(self, command: Command, following: Command | None) -> Iterator[Said]:
+    def _checked(self, command: CMakeCommand, following: CMakeCommand | None) -> Iterator[BranchSaid]:
         """check_source_compiles(CUDA …) and the like."""
         first = command.arguments[0] if command.arguments else None
         if first is not None and self.source[first.content] == b"CUDA":
             message = "asked of HIP where USE_HIP is ON; assumes that what is tried is not about CUDA's compiler alone"
             edit = Edit(first.content, b"${HIP_OR_CUDA}")
-            yield Said(first.span, "check", message, Certainty.REVIEW, (edit,))
+            yield BranchSaid(first.span, "check", message, Certainty.REVIEW, (edit,))
 
-    def _probe(self, command: Command, following: Command | None) -> Iterator[Said]:
+    def _probe(self, command: CMakeCommand, following: CMakeCommand | None) -> Iterator[BranchSaid]:
         source = self.source
         variable = text(source, command, 0)
         if command.name == "find_program" and searched(source, command) == ["nvcc"] and self._only_asked(variable):
             message = f"hipcc with HIP: {variable} only tells whether there is a compiler"
             line = f'find_program({variable} hipcc HINTS "$ENV{{ROCM_PATH}}/bin" /opt/rocm/bin)'
-            yield Said(command.written, "probe", message, instead=(line.encode(),))
+            yield BranchSaid(command.written, "probe", message, instead=(line.encode(),))
             return
         if command.name.startswith("exec") and b"version.cuda" in source[command.inner]:
             message = "torch.version.cuda is None on ROCm, where torch.version.hip is the release: ask for either"
-            yield Said(command.written, "probe", message, Certainty.MANUAL)
+            yield BranchSaid(command.written, "probe", message, Certainty.MANUAL)
             return
         pattern = _PROBE if command.name.startswith("exec") else _PROBED
         for argument in command.arguments[0 if command.name.startswith("exec") else 1 :]:
@@ -89,7 +91,7 @@ class CMakeProbes(CMakeProperties):
             if argument.kind in ("unquoted", "quoted") and pattern.search(said) and b"${" not in said:
                 what = said.decode("utf-8", "replace")
                 message = f"{what} is not there on ROCm: put if(NOT USE_HIP) around it, or ask for ROCm's"
-                yield Said(command.written, "probe", message, Certainty.MANUAL)
+                yield BranchSaid(command.written, "probe", message, Certainty.MANUAL)
                 return
 
     def _only_asked(self, variable: str) -> bool:
@@ -102,7 +104,7 @@ class CMakeProbes(CMakeProperties):
             if variable.encode() in script[command.inner]
         )
 
-    def _find_file(self, command: Command, following: Command | None) -> Iterator[Said]:
+    def _find_file(self, command: CMakeCommand, following: CMakeCommand | None) -> Iterator[BranchSaid]:
         """find_library(CUDA_LIB cuda …), find_path(DIR cuda.h): what ROCm has, where it is linked anyway."""
         source = self.source
         variable, names = text(source, command, 0), searched(source, command)
@@ -125,12 +127,12 @@ class CMakeProbes(CMakeProperties):
             )
             packages = [] if looked else self.libraries.packages()
             lines = (*(f"find_package({package} REQUIRED)".encode() for package in packages or ["hip"]), *lines)
-        yield Said(command.written, "probe", message, Certainty.REVIEW, instead=lines)
+        yield BranchSaid(command.written, "probe", message, Certainty.REVIEW, instead=lines)
 
-    def _folders(self, command: Command, following: Command | None) -> Iterator[Said]:
+    def _folders(self, command: CMakeCommand, following: CMakeCommand | None) -> Iterator[BranchSaid]:
         for argument in command.arguments:
             if _CUDA_FOLDER.match(self.source[argument.content]):
                 message = (
                     "CUDA's folder is not there on ROCm: targets whose C++ files include HIP's headers link hip::host"
                 )
-                yield Said(argument.span, "cuda_path", message, Certainty.MANUAL)
+                yield BranchSaid(argument.span, "cuda_path", message, Certainty.MANUAL)

@@ -9,10 +9,10 @@ from collections.abc import Iterator, Sequence
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty
 from hipport.program.project import Project
-from hipport.syntax.cmake_script import Argument, CMake, Command
-from hipport_passes.build_files.build_scripts.cmake_branches import Said, split
+from hipport.syntax.cmake_script import Argument, CMake, CMakeCommand
+from hipport_passes.build_files.build_scripts.cmake_branches import BranchSaid, split
 from hipport_passes.build_files.build_scripts.cmake_libraries import Libraries
-from hipport_passes.build_files.build_scripts.cmake_options import OF_LANGUAGE, Options
+from hipport_passes.build_files.build_scripts.cmake_options import OF_LANGUAGE, CMakeOptions
 from hipport_passes.build_files.build_scripts.cmake_trees import (
     Tree,
     language_variables,
@@ -39,13 +39,13 @@ class CMakeProperties:
         self.tree = tree
         self.project = project
         self.libraries = Libraries(source, tree)
-        self.options = Options(source, tree, project.target.rocm)
+        self.options = CMakeOptions(source, tree, project.target.rocm)
         self.told: set[str] = set()
 
-    def _variable(self, command: Command) -> str:
+    def _variable(self, command: CMakeCommand) -> str:
         return text(self.source, command, 0 if command.name == "set" else 1)
 
-    def _result(self, command: Command) -> str:
+    def _result(self, command: CMakeCommand) -> str:
         """Return the variable that list() or string() puts a text into that it makes of others, or ""."""
         said = [text(self.source, command, i) for i in range(3)]
         if command.name == "list":
@@ -54,7 +54,7 @@ class CMakeProperties:
         at = places.get(said[0]) if command.name == "string" else None
         return text(self.source, command, at) if at is not None else ""
 
-    def _set(self, command: Command, following: Command | None) -> Iterator[Said]:
+    def _set(self, command: CMakeCommand, following: CMakeCommand | None) -> Iterator[BranchSaid]:
         source = self.source
         variable = self._variable(command)
         if command.name in ("set", "list"):
@@ -70,11 +70,11 @@ class CMakeProperties:
             if variable.endswith("_STANDARD") and value in ("98", "03", "11", "14"):
                 if following and text(source, following, 0) == "CMAKE_HIP_STANDARD":
                     return
-                yield Said(command.written, "standard", *self._old(value), after=(b"set(CMAKE_HIP_STANDARD 17)",))
+                yield BranchSaid(command.written, "standard", *self._old(value), after=(b"set(CMAKE_HIP_STANDARD 17)",))
                 return
             at = command.arguments[0].content.start + len("CMAKE_")
             edit = Edit(Span(at, at + 4), b"${HIP_OR_CUDA}")
-            yield Said(command.arguments[0].span, "standard", "the same for HIP", edits=(edit,))
+            yield BranchSaid(command.arguments[0].span, "standard", "the same for HIP", edits=(edit,))
         elif variable in ("CMAKE_CUDA_SEPARABLE_COMPILATION", "CUDA_SEPARABLE_COMPILATION"):
             value = text(source, command, 1).upper()
             if len(command.arguments) < 2:
@@ -86,9 +86,9 @@ class CMakeProperties:
                 return
             asked = _asked(source[command.arguments[1].content])
             after = (b"if(USE_HIP" + asked + b")", b'  string(APPEND CMAKE_HIP_FLAGS " -fgpu-rdc")', b"endif()")
-            yield Said(command.written, "rdc", _RDC, Certainty.REVIEW, after=after)
+            yield BranchSaid(command.written, "rdc", _RDC, Certainty.REVIEW, after=after)
 
-    def _listed(self, command: Command) -> Iterator[Said]:
+    def _listed(self, command: CMakeCommand) -> Iterator[BranchSaid]:
         """`set(languages CXX CUDA)`, `list(APPEND languages CUDA)`, of what project() gets."""
         source = self.source
         if self._variable(command) not in source.fact(language_variables):
@@ -96,7 +96,7 @@ class CMakeProperties:
         for argument in command.arguments[1 if command.name == "set" else 2 :]:
             if source[argument.content] == b"CUDA":
                 edit = Edit(argument.content, b"${HIP_OR_CUDA}")
-                yield Said(argument.span, "language", "HIP where USE_HIP is ON", edits=(edit,))
+                yield BranchSaid(argument.span, "language", "HIP where USE_HIP is ON", edits=(edit,))
 
     def _languages(self, argument: Argument) -> str:
         """Return the variable that an argument is, if it has CUDA among languages."""
@@ -116,7 +116,7 @@ class CMakeProperties:
         said = assumed(self.tree.sources, standard)
         return _OLD + said, Certainty.REVIEW if said else Certainty.SAFE
 
-    def _properties(self, command: Command, following: Command | None) -> Iterator[Said]:
+    def _properties(self, command: CMakeCommand, following: CMakeCommand | None) -> Iterator[BranchSaid]:
         source, arguments = self.source, command.arguments
         said = [source[argument.content] for argument in arguments]
         marker = b"PROPERTY" if command.name == "set_property" else b"PROPERTIES"
@@ -127,7 +127,7 @@ class CMakeProperties:
             for name in (each.decode("utf-8", "replace") for each in said):
                 if _PROPERTY.fullmatch(name):
                     message = f"{name} is not copied for HIP, as there are brackets among the arguments: set it for HIP"
-                    yield Said(command.written, "brackets", message, Certainty.MANUAL)
+                    yield BranchSaid(command.written, "brackets", message, Certainty.MANUAL)
             return
         first = said.index(marker) + 1
         targets = said[: first - 1]
@@ -146,32 +146,37 @@ class CMakeProperties:
                     line = source[command.span].replace(said[i], hip.encode())
                     if old:
                         line = line.replace(value, new)
-                    yield Said(
+                    yield BranchSaid(
                         arguments[i].span, "standard", message, certainty, after=tuple(split(source, command, line))
                     )
                 else:
                     gap = source.text[arguments[i - 1].span.end : arguments[i].span.start]
                     gap = gap if not gap.strip() else b" "
                     edit = Edit(Span(argument.span.end, argument.span.end), gap + hip.encode() + b" " + new)
-                    yield Said(arguments[i].span, "standard", message, certainty, (edit,))
+                    yield BranchSaid(arguments[i].span, "standard", message, certainty, (edit,))
             elif name in ("LANGUAGE", "LINKER_LANGUAGE") and value == b"CUDA":
                 edit = Edit(argument.content, b"${HIP_OR_CUDA}")
-                yield Said(argument.span, "language", "HIP where USE_HIP is ON", edits=(edit,))
+                yield BranchSaid(argument.span, "language", "HIP where USE_HIP is ON", edits=(edit,))
             elif name == "CUDA_SEPARABLE_COMPILATION" and value.decode(errors="replace").upper() not in _FALSE:
                 yield from self._rdc(command, following, arguments[i], targets, _asked(value))
             elif name == "CUDA_SOURCE_PROPERTY_FORMAT" and command.name == "set_source_files_properties":
                 files = b" ".join(source[each.span] for each in arguments[: first - 1])
                 line = b"set_source_files_properties(" + files + b" PROPERTIES LANGUAGE HIP)"
-                yield Said(arguments[i].span, "language", "FindCUDA takes these files for CUDA", instead=(line,))
+                yield BranchSaid(arguments[i].span, "language", "FindCUDA takes these files for CUDA", instead=(line,))
             elif re.fullmatch(r"CUDA_(?:PTX|CUBIN|FATBIN|OPTIX)_COMPILATION", name):
                 message = (
                     f"{name}: hipcc --genco makes a code object that hipModuleLoad loads; CMake has no property for it"
                 )
-                yield Said(arguments[i].span, "ptx", message, Certainty.MANUAL)
+                yield BranchSaid(arguments[i].span, "ptx", message, Certainty.MANUAL)
 
     def _rdc(
-        self, command: Command, following: Command | None, at: Argument, targets: Sequence[bytes], asked: bytes
-    ) -> Iterator[Said]:
+        self,
+        command: CMakeCommand,
+        following: CMakeCommand | None,
+        at: Argument,
+        targets: Sequence[bytes],
+        asked: bytes,
+    ) -> Iterator[BranchSaid]:
         if following and b"USE_HIP" in self.source[following.inner] and b"-fgpu-rdc" in self._beyond(following):
             return
         if command.name == "set_property":
@@ -182,13 +187,13 @@ class CMakeProperties:
         for target in targets:
             lines.append(b"  target_compile_options(" + target + b" PRIVATE $<$<COMPILE_LANGUAGE:HIP>:-fgpu-rdc>)")
             lines.append(b"  target_link_options(" + target + b" PUBLIC $<$<LINK_LANGUAGE:HIP>:-fgpu-rdc>)")
-        yield Said(at.span, "rdc", _RDC, Certainty.REVIEW, after=(*lines, b"endif()"))
+        yield BranchSaid(at.span, "rdc", _RDC, Certainty.REVIEW, after=(*lines, b"endif()"))
 
-    def _beyond(self, command: Command) -> bytes:
+    def _beyond(self, command: CMakeCommand) -> bytes:
         i = self.source.commands.index(command)
         return b"".join(self.source[each.inner] for each in self.source.commands[i : i + 3])
 
-    def _features(self, command: Command, following: Command | None) -> Iterator[Said]:
+    def _features(self, command: CMakeCommand, following: CMakeCommand | None) -> Iterator[BranchSaid]:
         for argument in command.arguments[1:]:
             match = re.fullmatch(rb"cuda_std_(\d+)", self.source[argument.content])
             if match:
@@ -196,7 +201,7 @@ class CMakeProperties:
                 hip = b"hip_std_17" if old else b"hip_std_" + match[1]
                 new = b"$<IF:$<BOOL:${USE_HIP}>," + hip + b"," + match.group() + b">"
                 message, certainty = self._old(match[1].decode()) if old else ("the same for HIP", Certainty.SAFE)
-                yield Said(argument.span, "standard", message, certainty, (Edit(argument.content, new),))
+                yield BranchSaid(argument.span, "standard", message, certainty, (Edit(argument.content, new),))
 
 
 def _asked(value: bytes) -> bytes:

@@ -11,7 +11,7 @@ from pathlib import PurePath
 from typing import NamedTuple
 
 from hipport.program.project import Project
-from hipport.syntax.cmake_script import CMake, Command
+from hipport.syntax.cmake_script import CMake, CMakeCommand
 from hipport.syntax.cpp import Cpp
 from hipport.syntax.enclosing import Block, answered
 
@@ -40,13 +40,13 @@ TORCH = "torch.cmake"
 _OF_PYTORCH = re.compile(r"(?:ATen|ATen/native|c10|torch/csrc)/cuda/")
 
 
-def text(source: CMake, command: Command, i: int) -> str:
+def text(source: CMake, command: CMakeCommand, i: int) -> str:
     """Return what an argument says, without quotes; empty where there is none."""
     arguments = command.arguments
     return source[arguments[i].content].decode("utf-8", "replace") if -len(arguments) <= i < len(arguments) else ""
 
 
-def links(source: CMake, command: Command) -> int:
+def links(source: CMake, command: CMakeCommand) -> int:
     """Return where libraries begin among a command's arguments; 0 if it has none."""
     if command.name in ("target_link_libraries", "link_libraries"):
         return 1
@@ -56,7 +56,7 @@ def links(source: CMake, command: Command) -> int:
     return 0
 
 
-def searched(source: CMake, command: Command) -> list[str]:
+def searched(source: CMake, command: CMakeCommand) -> list[str]:
     """Return the names that find_library or find_path looks for."""
     names: list[str] = []
     for i in range(1, len(command.arguments)):
@@ -82,32 +82,32 @@ def language_variables(source: CMake) -> frozenset[str]:
     )
 
 
-def knows_hip(source: CMake, command: Command) -> bool:
+def knows_hip(source: CMake, command: CMakeCommand) -> bool:
     """Say whether what a command asks has to do with HIP."""
     return _HIP.search(_OWN.sub(b"", source[command.inner])) is not None
 
 
-def is_helper(source: CMake, command: Command) -> bool:
+def is_helper(source: CMake, command: CMakeCommand) -> bool:
     """Say whether the command is hipport's include, which gives a script the choice."""
     return command.name == "include" and text(source, command, 0).endswith("hipport/" + HELPER)
 
 
-def decided(source: CMake, command: Command) -> bool:
+def decided(source: CMake, command: CMakeCommand) -> bool:
     """Say whether the command stands where it is known which of HIP and CUDA is built for."""
 
-    def of(block: Block[Command]) -> bool | None:
+    def of(block: Block[CMakeCommand]) -> bool | None:
         asks = block.part.name != "else" and block.first.name in ("if", "while")
         return True if asks and knows_hip(source, block.part) else None
 
     return bool(answered(source.block(command), source.fact(_answers).decided, of, by_part=True))
 
 
-def elsewhere(source: CMake, command: Command) -> bool:
+def elsewhere(source: CMake, command: CMakeCommand) -> bool:
     """Say whether the command is for another system or compiler than HIP is for: `if(MSVC)`."""
     return bool(answered(source.block(command), source.fact(_answers).elsewhere, partial(_elsewhere, source)))
 
 
-def _elsewhere(source: CMake, block: Block[Command]) -> bool | None:
+def _elsewhere(source: CMake, block: Block[CMakeCommand]) -> bool | None:
     part = block.part
     if part.name == "else" or block.first.name != "if":
         return None
@@ -124,8 +124,8 @@ def _elsewhere(source: CMake, block: Block[Command]) -> bool | None:
 class _Answers(NamedTuple):
     """What has been found of blocks of a script."""
 
-    decided: dict[Block[Command], bool | None]
-    elsewhere: dict[Block[Command], bool | None]
+    decided: dict[Block[CMakeCommand], bool | None]
+    elsewhere: dict[Block[CMakeCommand], bool | None]
 
 
 def _answers(source: CMake) -> _Answers:
@@ -206,7 +206,7 @@ class _Said:
         self.sets: set[str] = set()
         self.includes_helper = self.language = self.find_cuda = self.find_toolkit = self.torch = self.aware = False
 
-    def does(self, command: Command) -> None:
+    def does(self, command: CMakeCommand) -> None:
         """Take note of what a command does: languages, packages, targets and libraries."""
         source, name, first = self.source, command.name, text(self.source, command, 0)
         if name in ("project", "enable_language", "check_language"):
@@ -237,7 +237,7 @@ class _Said:
         elif name in ("cuda_add_cublas_to_target", "cuda_add_cufft_to_target"):
             self.targets.add("CUDA::" + name.split("_")[2])
 
-    def names(self, command: Command) -> None:
+    def names(self, command: CMakeCommand) -> None:
         """Take note of the variables that a command sets and asks for, and of the targets that it names."""
         source, name = self.source, command.name
         if name == "set":
@@ -256,7 +256,7 @@ class _Said:
         self.variables |= {reference.name for reference in source.references(command.inner)}
 
 
-def _words(source: CMake, command: Command) -> set[str]:
+def _words(source: CMake, command: CMakeCommand) -> set[str]:
     return {text(source, command, i) for i in range(len(command.arguments))}
 
 
@@ -372,7 +372,7 @@ class Tree:
         return _others(frozenset().union(*(said.targets for said in self.said)), self.defines)
 
     @cached_property
-    def functions(self) -> dict[str, tuple[CMake, Command]]:
+    def functions(self) -> dict[str, tuple[CMake, CMakeCommand]]:
         """The functions and macros that the scripts define, as they are called in any case, and where.
 
         Those that hipport has put there, FindCUDA's for HIP, are CUDA's still.

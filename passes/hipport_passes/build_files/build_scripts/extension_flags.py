@@ -22,7 +22,7 @@ from hipport_passes.build_files.build_scripts.script import NVCC, Script
 from hipport_passes.build_files.build_scripts.script_edits import NOBODY_SAYS, Becomes, Said, with_parentheses
 from hipport_passes.build_files.build_scripts.script_names import called
 from hipport_passes.build_files.build_scripts.stray_flags import OF_TORCH
-from hipport_passes.build_files.nvcc_flags import CUDA_FOLDER, HOLE, Change, library, translate, worded
+from hipport_passes.build_files.nvcc_flags import CUDA_FOLDER, HOLE, FlagChange, library, translate, worded
 
 _BRACED = re.compile(r"\{[^{}\"']*\}")
 _WORD = re.compile(rb"(?:\{[^{}\"']*\}|\S)+")
@@ -168,7 +168,7 @@ def _content(script: Script, item: cst.BaseExpression) -> Span | None:
     return None if escaped else Span(span.start + start, span.end - end)
 
 
-def _libraries(names: Sequence[str]) -> list[Change]:
+def _libraries(names: Sequence[str]) -> list[FlagChange]:
     changes = []
     kept: tuple[str, ...]
     given = set(names)
@@ -178,26 +178,26 @@ def _libraries(names: Sequence[str]) -> list[Change]:
             continue
         hip, why = found
         if why:
-            changes.append(Change(i, i + 1, "library", (name,), (name,), why, Certainty.MANUAL))
+            changes.append(FlagChange(i, i + 1, "library", (name,), (name,), why, Certainty.MANUAL))
             continue
         kept, why = (hip,), "the library of ROCm"
         if not hip or hip in given:
             kept, why = (), f"{hip} is there" if hip else "there is no need of it"
         given.add(hip)
-        changes.append(Change(i, i + 1, "library", (name,), kept, why, Certainty.SAFE))
+        changes.append(FlagChange(i, i + 1, "library", (name,), kept, why, Certainty.SAFE))
     return changes
 
 
-def _folders(paths: Sequence[str]) -> list[Change]:
+def _folders(paths: Sequence[str]) -> list[FlagChange]:
     why = "ROCm's compiler knows its own folders; with CUDA's before them it might read those"
     return [
-        Change(i, i + 1, "cuda_path", (path,), (), why, Certainty.SAFE)
+        FlagChange(i, i + 1, "cuda_path", (path,), (), why, Certainty.SAFE)
         for i, path in enumerate(paths)
         if CUDA_FOLDER.match(path)
     ]
 
 
-def _folders_by_variable(script: Script, group: Group) -> Iterator[Change]:
+def _folders_by_variable(script: Script, group: Group) -> Iterator[FlagChange]:
     """Drop what begins with a variable of CUDA's that is one of its folders where it is not set."""
     for i, item in enumerate(group.items):
         start = _start(script, item)
@@ -207,10 +207,10 @@ def _folders_by_variable(script: Script, group: Group) -> Iterator[Change]:
                 f"where {start[0]} is not set, this is {start[1]}, and with CUDA's headers or libraries before ROCm's "
                 "the build might read those; assumes that on ROCm it is not set, or not needed"
             )
-            yield Change(i, i + 1, "cuda_path", given, (), why, Certainty.REVIEW)
+            yield FlagChange(i, i + 1, "cuda_path", given, (), why, Certainty.REVIEW)
 
 
-def _flags_by_variable(script: Script, tokens: Sequence[_Token], group: Group) -> Iterator[Change]:
+def _flags_by_variable(script: Script, tokens: Sequence[_Token], group: Group) -> Iterator[FlagChange]:
     """Drop `"-L" + CUDA + "/lib64"` and the like, by the same."""
     for i, token in enumerate(tokens):
         item = group.items[token.item]
@@ -238,7 +238,7 @@ def _flags_by_variable(script: Script, tokens: Sequence[_Token], group: Group) -
                 f"where {start[0]} is not set, this is in {start[1]}, and with CUDA's headers or libraries before "
                 "ROCm's the build might read those; assumes that on ROCm it is not set, or not needed"
             )
-            yield Change(i, i + 1, "cuda_path", given, (), why, Certainty.REVIEW)
+            yield FlagChange(i, i + 1, "cuda_path", given, (), why, Certainty.REVIEW)
 
 
 def _start(script: Script, node: cst.CSTNode | None, depth: int = 0) -> tuple[str, str] | None:
@@ -307,25 +307,25 @@ def _stray_abi(script: Script, groups: Sequence[Group]) -> Iterator[Said]:
             yield Said(script.source.span(node), "abi", message, Certainty.MANUAL)
 
 
-def _abi(script: Script, group: Group, tokens: Sequence[_Token]) -> Iterator[Change]:
+def _abi(script: Script, group: Group, tokens: Sequence[_Token]) -> Iterator[FlagChange]:
     """Drop what says which ABI of the C++ library, where it is not 0 or 1 and not asked of PyTorch."""
     for i, token in enumerate(tokens):
         match = _ABI.fullmatch(token.text)
         if i and not match and tokens[i - 1].text == "-D" and (match := _ABI.fullmatch(f"-D{token.text}")):
             given = ("-D", token.text)
             if not script.mentions(group.items[token.item], OF_TORCH):
-                yield Change(i - 1, i + 1, "abi", given, (), _OF_TORCH, Certainty.SAFE)
+                yield FlagChange(i - 1, i + 1, "abi", given, (), _OF_TORCH, Certainty.SAFE)
             continue
         if match is None or match[1] in ("0", "1"):
             continue
         if HOLE not in match[1]:
-            yield Change(i, i + 1, "abi", (token.text,), (), _OF_TORCH, Certainty.SAFE)
+            yield FlagChange(i, i + 1, "abi", (token.text,), (), _OF_TORCH, Certainty.SAFE)
         elif not script.mentions(group.items[token.item], OF_TORCH):
             why = f"{_OF_TORCH}; assumes that this is not worked out to be the same"
-            yield Change(i, i + 1, "abi", (token.text,), (), why, Certainty.REVIEW)
+            yield FlagChange(i, i + 1, "abi", (token.text,), (), why, Certainty.REVIEW)
 
 
-def _macros(flags: Sequence[str], project: Project) -> Iterator[Change]:
+def _macros(flags: Sequence[str], project: Project) -> Iterator[FlagChange]:
     """Keep macros that the code asks for from being renamed.
 
     BuildExtension puts HIP for the first CUDA in each `-D…` of `extra_compile_args["nvcc"]`, not in the code that
@@ -341,12 +341,12 @@ def _macros(flags: Sequence[str], project: Project) -> Iterator[Change]:
         code = [other.text for other in project.sources if isinstance(other, Cpp)]
         if any(map(asked.search, code)) and not any(map(renamed.search, code)):
             why = "PyTorch's build would rename the macro to HIP, which the code does not ask for"
-            yield Change(i, i + 1, "renamed_macro", (flag,), ("-D", flag[2:]), why, Certainty.SAFE)
+            yield FlagChange(i, i + 1, "renamed_macro", (flag,), ("-D", flag[2:]), why, Certainty.SAFE)
 
 
-def _applied(script: Script, group: Group, tokens: Sequence[_Token], changes: Sequence[Change]) -> Iterator[Said]:
+def _applied(script: Script, group: Group, tokens: Sequence[_Token], changes: Sequence[FlagChange]) -> Iterator[Said]:
     least = Certainty.REVIEW if group.uses == {"maybe"} else Certainty.SAFE
-    of_item: dict[int, list[Change]] = defaultdict(list)
+    of_item: dict[int, list[FlagChange]] = defaultdict(list)
     for change in changes:
         part = tokens[change.start : change.stop]
         if change.certainty is Certainty.MANUAL:
@@ -372,7 +372,9 @@ def _applied(script: Script, group: Group, tokens: Sequence[_Token], changes: Se
         yield said
 
 
-def _said(script: Script, group: Group, tokens: Sequence[_Token], changes: Sequence[Change], least: Certainty) -> Said:
+def _said(
+    script: Script, group: Group, tokens: Sequence[_Token], changes: Sequence[FlagChange], least: Certainty
+) -> Said:
     """Say what becomes of some tokens, of which all or none are kept."""
     first = tokens[changes[0].start]
     span = first.span or script.source.span(group.items[first.item])
@@ -397,7 +399,7 @@ def _literal(script: Script, group: Group, flag: str, part: Sequence[_Token]) ->
 
 
 def _words(
-    script: Script, group: Group, item: int, tokens: Sequence[_Token], changes: Sequence[Change]
+    script: Script, group: Group, item: int, tokens: Sequence[_Token], changes: Sequence[FlagChange]
 ) -> tuple[bytes, ...] | None:
     """Return the literal of a string of several words with some of them changed; none if no word is left."""
     words = [token for token in tokens if token.item == item]

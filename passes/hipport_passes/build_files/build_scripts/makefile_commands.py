@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from hipport.core.edits import Span
 from hipport.core.finding import Certainty, Finding
 from hipport.program.project import Project
-from hipport.syntax.make import Line, Makefile, without_references
+from hipport.syntax.make import Makefile, MakeLine, without_references
 from hipport_passes.build_files.nvcc_flags import telling
 
 _WORD = re.compile(
@@ -51,7 +51,7 @@ class MakefileCommands:
         self.relocatable = RELOCATABLE.search(source.text.decode("utf-8", "replace")) is not None
         self.cuda = _TARGET_REGIONS.search(source.text) is None
         # Of each recipe line, what the rule above it needs.
-        self.needs: dict[Line, str] = {}
+        self.needs: dict[MakeLine, str] = {}
         needs = ""
         for line in source.lines:
             if line.kind == "rule":
@@ -79,7 +79,7 @@ class MakefileCommands:
     def _text(self, span: Span) -> str:
         return self.source[span].decode("utf-8", "replace")
 
-    def _needs(self, rule: Line) -> str:
+    def _needs(self, rule: MakeLine) -> str:
         text = self._text(rule.span)
         if suffix := _SUFFIX_RULE.match(text):
             return f"%{suffix[1]}"
@@ -98,7 +98,7 @@ class MakefileCommands:
             text = expanded
         return text
 
-    def _words(self, line: Line) -> list[tuple[str, Span]]:
+    def _words(self, line: MakeLine) -> list[tuple[str, Span]]:
         span = line.value
         found = [
             (match.group().decode("utf-8", "replace"), Span(*match.span()))
@@ -130,7 +130,7 @@ class MakefileCommands:
             return False
         return compiler[1] in self.compilers if compiler else NVCC.fullmatch(second) is not None
 
-    def _commands(self, line: Line) -> list[list[tuple[str, Span]]]:
+    def _commands(self, line: MakeLine) -> list[list[tuple[str, Span]]]:
         """Return the words of each of a recipe's commands, those of the shell left out; of another line, its words."""
         words = self._words(line)
         if line.kind != "recipe":
@@ -150,11 +150,11 @@ class MakefileCommands:
                 commands.append([])
         return [command for command in commands if command]
 
-    def _calls(self, line: Line) -> bool:
+    def _calls(self, line: MakeLine) -> bool:
         """Say whether a command, or a value, begins with nvcc, or with a variable that does."""
         return any(self._called(line, words) for words in self._commands(line))
 
-    def _called(self, line: Line, words: Sequence[tuple[str, Span]]) -> bool:
+    def _called(self, line: MakeLine, words: Sequence[tuple[str, Span]]) -> bool:
         if not words:
             return False
         compiler = COMPILER.fullmatch(words[0][0])
@@ -162,13 +162,13 @@ class MakefileCommands:
             return compiler[1] in self.compilers
         return self._nvcc(line, words)
 
-    def _nvcc(self, line: Line, words: Sequence[tuple[str, Span]]) -> bool:
+    def _nvcc(self, line: MakeLine, words: Sequence[tuple[str, Span]]) -> bool:
         """Say whether nvcc is named where a command is: what follows it are flags, or all that is left to add."""
         if not words or not (NVCC.fullmatch(words[0][0]) or (self.cuda and NVCPP.fullmatch(words[0][0]))):
             return False
         return line.kind == "recipe" or len(words) == 1 or words[1][0].startswith(("-", "$"))
 
-    def _inputs(self, line: Line, given: Sequence[str]) -> list[str]:
+    def _inputs(self, line: MakeLine, given: Sequence[str]) -> list[str]:
         """Return the words of a command, with what `$<` and `$^` stand for, as far as it is written out."""
         needs = self._expanded(self.needs.get(line, "")).split()
         stand_for = needs if {"$^", "$?", "$+"}.intersection(given) else needs[:1] if "$<" in given else []
@@ -178,7 +178,7 @@ class MakefileCommands:
         """Say whether nvcc alone has some of these options."""
         return any(telling().fullmatch(word) for word, _ in words)
 
-    def _meant(self, line: Line) -> bool:
+    def _meant(self, line: MakeLine) -> bool:
         """Say whether an assignment is of what nvcc gets."""
         return line.name in self.for_nvcc or _FOR_NVCC.search(line.name) is not None
 

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 
 from hipport.core.edits import Span
 from hipport.core.finding import Certainty
-from hipport.syntax.make import Line
+from hipport.syntax.make import MakeLine
 from hipport_passes.build_files.build_scripts.makefile_commands import COMPILER, NVCC, RELOCATABLE, MakefileCommands
 from hipport_passes.build_files.build_scripts.standards import settled
-from hipport_passes.build_files.nvcc_flags import HOLE, Change, library, translate
+from hipport_passes.build_files.nvcc_flags import HOLE, FlagChange, library, translate
 
 _REFERENCE = re.compile(r"\$(?:\((?:[^()]|\([^()]*\))*\)|\{[^{}]*\}|[@<^?*+%|])")
 
@@ -41,8 +41,8 @@ class MakefileFlags(MakefileCommands):
     """What is put for the flags of compilers and linkers."""
 
     def _ported(
-        self, line: Line, words: Sequence[tuple[str, Span]]
-    ) -> tuple[dict[Span, bytes], list[Change], list[str]] | None:
+        self, line: MakeLine, words: Sequence[tuple[str, Span]]
+    ) -> tuple[dict[Span, bytes], list[FlagChange], list[str]] | None:
         """Return what is put for the words of a command, or of an assignment, what changed, and what to say."""
         puts: dict[Span, bytes] = {}
         messages: list[str] = []
@@ -62,7 +62,7 @@ class MakefileFlags(MakefileCommands):
             return None
         return puts, changes, messages
 
-    def _c(self, line: Line, words: Sequence[tuple[str, Span]], puts: dict[Span, bytes]) -> list[Change]:
+    def _c(self, line: MakeLine, words: Sequence[tuple[str, Span]], puts: dict[Span, bytes]) -> list[FlagChange]:
         """Put what hipcc gets where nvcc gives C to the C compiler of the host, and return what changed.
 
         nvcc keeps the standard of C++ from it. clang takes it for an error, and hipcc says only for C++ for which
@@ -84,15 +84,15 @@ class MakefileFlags(MakefileCommands):
         platform = "-D__HIP_PLATFORM_AMD__=1"
         puts[place] = puts.get(place, first.encode()) + f" {platform}".encode()
         why = "hipcc says for C++ alone for which platform HIP's headers are"
-        found = [Change(0, 0, "c", ("*.c",), ("*.c", platform), why, Certainty.SAFE)]
+        found = [FlagChange(0, 0, "c", ("*.c",), ("*.c", platform), why, Certainty.SAFE)]
         for word, span in standards:
             hip = () if _STANDARD.match(word) else (f"$(filter-out -std=c++% -std=gnu++%,{word})",)
             puts[span] = " ".join(hip).encode()
             why = "nvcc does not pass the standard of C++ on for C, for clang it is an error"
-            found.append(Change(0, 0, "c", (word,), hip, why, Certainty.SAFE))
+            found.append(FlagChange(0, 0, "c", (word,), hip, why, Certainty.SAFE))
         return found
 
-    def _links(self, line: Line, words: Sequence[tuple[str, Span]], puts: dict[Span, bytes]) -> list[Change]:
+    def _links(self, line: MakeLine, words: Sequence[tuple[str, Span]], puts: dict[Span, bytes]) -> list[FlagChange]:
         """Put what makes hipcc link kernels of several files, as nvcc does unasked, and return what changed."""
         inputs = self._inputs(line, [word for word, _ in words[1:]])
         given = " ".join(inputs)
@@ -104,12 +104,12 @@ class MakefileFlags(MakefileCommands):
         first, place = words[0]
         hip = ("--hip-link",) if RELOCATABLE.search(given) else ("-fgpu-rdc", "--hip-link")
         puts[place] = puts.get(place, first.encode()) + f" {' '.join(hip)}".encode()
-        return [Change(0, 0, "rdc", ("linking",), ("linking", *hip), "nvcc does so unasked", Certainty.SAFE)]
+        return [FlagChange(0, 0, "rdc", ("linking",), ("linking", *hip), "nvcc does so unasked", Certainty.SAFE)]
 
-    def _changes(self, flags: Sequence[tuple[str, Span]], of: str, puts: dict[Span, bytes]) -> list[Change]:
+    def _changes(self, flags: Sequence[tuple[str, Span]], of: str, puts: dict[Span, bytes]) -> list[FlagChange]:
         """Put what hipcc gets for flags, and return what changed."""
         rest: list[tuple[str, Span]] = []
-        found: list[Change] = []
+        found: list[FlagChange] = []
         new: tuple[str, ...]
         for word, span in flags:
             if _HEADERS.fullmatch(word):
@@ -120,16 +120,16 @@ class MakefileFlags(MakefileCommands):
                 # `$(foreach sm,70 80,-gencode arch=compute_$(sm),code=sm_$(sm))`
                 puts[span] = b""
                 why = "hipcc compiles for what --offload-arch says"
-                found.append(Change(0, 0, "arch", ("-gencode",), (), why, Certainty.SAFE))
+                found.append(FlagChange(0, 0, "arch", ("-gencode",), (), why, Certainty.SAFE))
                 continue
             elif of == "nvcc" and (added := _ADDED.fullmatch(word)):
                 puts[span] = added[1].encode()
                 why = "hipcc is the host's compiler as well"
-                found.append(Change(0, 0, "compiler_options", (word,), (added[1],), why, Certainty.SAFE))
+                found.append(FlagChange(0, 0, "compiler_options", (word,), (added[1],), why, Certainty.SAFE))
                 continue
             elif (ours := prefixed(word)) is not None:
                 puts[span] = ours.encode()
-                found.append(Change(0, 0, "library", (word,), (ours,), "the libraries of ROCm", Certainty.SAFE))
+                found.append(FlagChange(0, 0, "library", (word,), (ours,), "the libraries of ROCm", Certainty.SAFE))
                 continue
             elif of == "nvcc" and (inside := _inside(word, self.rocm)):
                 self._report(span, inside[0].kind, f"chosen by make, change them there: {'; '.join(map(str, inside))}")
@@ -138,7 +138,7 @@ class MakefileFlags(MakefileCommands):
                 rest.append((word, span))
                 continue
             puts[span] = " ".join(new).encode()
-            found.append(Change(0, 0, "cuda_path", (word,), new, "ROCm's folder", Certainty.SAFE))
+            found.append(FlagChange(0, 0, "cuda_path", (word,), new, "ROCm's folder", Certainty.SAFE))
         texts = [_REFERENCE.sub(HOLE, word) for word, _ in rest]
         changes = translate(texts, of=of, rocm=self.rocm, shell=True).changes
         for change in settled(changes, self.project.sources):
@@ -151,7 +151,7 @@ class MakefileFlags(MakefileCommands):
             puts[Span(words[0][1].start, words[-1][1].end)] = " ".join(hip).encode()
         return found
 
-    def _filled(self, change: Change, words: Sequence[str]) -> list[str] | None:
+    def _filled(self, change: FlagChange, words: Sequence[str]) -> list[str] | None:
         parts = [part for word in words for part in _REFERENCE.findall(word)]
         holes = sum(flag.count(HOLE) for flag in change.hip)
         if holes and holes != len(parts):
@@ -171,7 +171,7 @@ def prefixed(word: str) -> str | None:
     return f"{match[1]}{' '.join(name for name in kept if name)})"
 
 
-def _inside(word: str, rocm: tuple[int, int]) -> list[Change]:
+def _inside(word: str, rocm: tuple[int, int]) -> list[FlagChange]:
     """Return what becomes of the flags in a function of make's: `$(if $(DEBUG),-G -g,-O3)`."""
     if not re.match(r"\$[({](?:if|or|and|filter|subst|foreach)[ \t]", word):
         return []

@@ -15,7 +15,7 @@ import libcst as cst
 
 from hipport.core.edits import Edit, Span
 from hipport.syntax.python import Python
-from hipport_passes.build_files.build_scripts.script_names import Names, called
+from hipport_passes.build_files.build_scripts.script_names import ScriptNames, called
 from hipport_passes.build_files.nvcc_flags import HOLE
 
 #: Names that say "this is ROCm": IS_HIP, is_rocm_pytorch, HIP_BUILD, USE_ROCM, IS_HIP_EXTENSION, rocm …
@@ -62,7 +62,7 @@ class Runs(NamedTuple):
         return self.rocm and self.cuda
 
 
-class Conditions(Names):
+class Conditions(ScriptNames):
     """A script's tree, with what is known of its names and its branches."""
 
     def __init__(self, source: Python) -> None:

@@ -32,7 +32,7 @@ class Binding:
     node: cst.CSTNode
 
 
-class Names:
+class ScriptNames:
     """A script's tree, and its names."""
 
     def __init__(self, source: Python) -> None:

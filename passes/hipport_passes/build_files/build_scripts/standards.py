@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 from hipport.core.finding import Certainty
 from hipport.syntax.cpp import Cpp
-from hipport_passes.build_files.nvcc_flags import Change
+from hipport_passes.build_files.nvcc_flags import FlagChange
 
 #: What is assumed where this cannot be told.
 ASSUMED = "; assumes nothing that C++17 took away or gave another meaning"
@@ -159,7 +159,7 @@ def assumed(sources: Iterable[object], older: str) -> str:
     return ASSUMED + (f" ({'; '.join(shown[:3])})" if shown else "")
 
 
-def settled(changes: Sequence[Change], sources: Iterable[object]) -> list[Change]:
+def settled(changes: Sequence[FlagChange], sources: Iterable[object]) -> list[FlagChange]:
     """Return the changes, those of the standard for certain where the sources say nothing else."""
     if not any(each.why.endswith(ASSUMED) for each in changes):
         return list(changes)
@@ -167,7 +167,7 @@ def settled(changes: Sequence[Change], sources: Iterable[object]) -> list[Change
     return [_settled(each, sources) if each.why.endswith(ASSUMED) else each for each in changes]
 
 
-def _settled(change: Change, sources: Iterable[object]) -> Change:
+def _settled(change: FlagChange, sources: Iterable[object]) -> FlagChange:
     said = assumed(sources, re.split("[= ]", " ".join(change.flags))[-1])
     certainty = change.certainty if said else Certainty.SAFE
     return replace(change, why=change.why.removesuffix(ASSUMED) + said, certainty=certainty)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from hipport.core.edits import Edit, Span
 from hipport.program.dividing import near
 from hipport.program.project import Project
-from hipport.syntax.cmake_script import CMake, Command, Expression
+from hipport.syntax.cmake_script import CMake, CMakeCommand, Expression
 from hipport_passes.build_files import cmake
 from hipport_passes.build_files.build_scripts.cmake_trees import HELPER, PUT_HERE, is_helper
 
@@ -97,7 +97,7 @@ def _taken_back(source: CMake) -> Iterator[Edit]:
             yield Edit(Span(*match.span()), match[1])
 
 
-def _of_branches(source: CMake, opening: Command, mine: bool) -> Iterator[Span]:
+def _of_branches(source: CMake, opening: CMakeCommand, mine: bool) -> Iterator[Span]:
     """Yield what goes of `if(USE_HIP) … else() … endif()`, or of `if(NOT USE_HIP) … endif()`."""
     depth, parted = 0, None
     for command in source.commands[source.commands.index(opening) :]:
@@ -120,7 +120,7 @@ def _of_branches(source: CMake, opening: Command, mine: bool) -> Iterator[Span]:
             parted = command
 
 
-def _sets_hip(source: CMake, command: Command) -> bool:
+def _sets_hip(source: CMake, command: CMakeCommand) -> bool:
     return any(source[each.span].startswith(_VARIABLE) for each in command.arguments[:2])
 
 
@@ -166,9 +166,9 @@ def _said(source: CMake) -> dict[_Key, tuple[dict[bytes, None], Span]]:
     return found
 
 
-def _branches(source: CMake) -> Iterator[tuple[list[Command], list[Command]]]:
+def _branches(source: CMake) -> Iterator[tuple[list[CMakeCommand], list[CMakeCommand]]]:
     """Yield the commands of `if(USE_HIP)`, and those of its `else()`, that stand in nothing else there."""
-    found: dict[Command, tuple[list[Command], list[Command]]] = {}
+    found: dict[CMakeCommand, tuple[list[CMakeCommand], list[CMakeCommand]]] = {}
     for command in source.commands:
         parts = source.around(command)[-1] if source.around(command) else ()
         if parts and parts[0].name == "if" and source[parts[0].inner].split() == [b"USE_HIP"] and len(parts) < 3:
@@ -176,16 +176,16 @@ def _branches(source: CMake) -> Iterator[tuple[list[Command], list[Command]]]:
     return (both for both in found.values() if all(both))
 
 
-def _within(source: CMake, command: Command) -> bool:
+def _within(source: CMake, command: CMakeCommand) -> bool:
     """Say whether a command stands where it is chosen by the option."""
     return any(_USE_HIP.search(source[parts[0].inner]) for parts in source.around(command))
 
 
-def _words(source: CMake, command: Command) -> list[bytes]:
+def _words(source: CMake, command: CMakeCommand) -> list[bytes]:
     return [word for each in command.arguments for word in source[each.span].strip(b'"').split()]
 
 
-def _words_for_hip(source: CMake, command: Command) -> Iterator[bytes]:
+def _words_for_hip(source: CMake, command: CMakeCommand) -> Iterator[bytes]:
     branches = source.around(command)
     within = any(len(parts) == 1 and source[parts[0].inner].split()[:1] == [b"USE_HIP"] for parts in branches)
     if within or (command.name in _SETS and _sets_hip(source, command)):

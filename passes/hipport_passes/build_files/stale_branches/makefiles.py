@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from hipport.core.edits import Edit, Span
 from hipport.program.project import Project
-from hipport.syntax.make import Line, Makefile
+from hipport.syntax.make import Makefile, MakeLine
 from hipport_passes.build_files import makefile
 
 _FOR_HIP, _FOR_CUDA = b"ifeq ($(USE_HIP),1)", b"ifneq ($(USE_HIP),1)"
@@ -21,9 +21,9 @@ _GOES_ON = re.compile(rb"\\\r?\n")
 class _Both:
     """A conditional as hipport writes it: its own lines, and those for either."""
 
-    own: list[Line]
-    hip: list[Line] = field(default_factory=list)
-    cuda: list[Line] = field(default_factory=list)
+    own: list[MakeLine]
+    hip: list[MakeLine] = field(default_factory=list)
+    cuda: list[MakeLine] = field(default_factory=list)
     other: bool = False
 
 
@@ -53,12 +53,12 @@ def behind(source: Makefile, project: Project) -> Iterator[tuple[Span, Sequence[
             yield (both.hip or both.cuda)[0].span, missing
 
 
-def _whole(source: Makefile, line: Line) -> Span:
+def _whole(source: Makefile, line: MakeLine) -> Span:
     end = source.text.find(b"\n", line.span.end)
     return Span(line.span.start, len(source.text) if end < 0 else end + 1)
 
 
-def _words(source: Makefile, line: Line) -> list[bytes]:
+def _words(source: Makefile, line: MakeLine) -> list[bytes]:
     if line.kind in ("comment", "blank"):
         return []
     text = source[line.span]

@@ -63,7 +63,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
 
 
 def _of_kind(source: Cpp, project: Project, kind: Kind) -> Iterator[Finding]:
-    everywhere = project.together(source, kind.declared)
+    everywhere = project.union_over(source, kind.declared)
     if not everywhere and kind.words.isdisjoint(source.words):
         return
     seen = Names(source, everywhere, kind)

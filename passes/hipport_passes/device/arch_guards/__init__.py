@@ -191,9 +191,9 @@ def _asks_for_device(part: Conditional) -> bool:
 def _build_macros(source: Cpp, project: Project) -> Iterator[Finding]:
     """Add a macro of hipcc's to conditions that only a build for PyTorch, or a flag, would make true."""
     names = [(span, name) for span, name in source.names(_BY_BUILD) if source.directive(span.start)]
-    if not names or project.together(source, includes_pytorch):
+    if not names or project.union_over(source, includes_pytorch):
         return
-    if project.together(source, _build_macros_of):
+    if project.union_over(source, _build_macros_of):
         return
     code = source.code
     done = 0

@@ -151,7 +151,7 @@ def is_half_decided(source: Cpp, group: tuple[Conditional, ...]) -> bool:
             and _made_amd(source, text, those)
             for part, (text, _, before) in zip(group[: last + 1], chain.parts, strict=False)
         )
-    except Unreadable:
+    except UnreadableChain:
         return False
 
 
@@ -267,7 +267,7 @@ def as_on_the_newest(directive: bytes, given: dict[bytes, int] | None = None) ->
                 newest = {name: value for name, value in NEWEST.items() if name != b"__CUDA_ARCH__"}
             if _holds(condition, known) is not _holds(condition, known | newest):
                 return False
-    except Unreadable:
+    except UnreadableChain:
         return False
     return True
 
@@ -283,7 +283,7 @@ def is_undecided(directive: bytes) -> bool:
     return not as_on_the_newest(directive, amd | {_OLD_COMPILER: 0})
 
 
-class Unreadable(Exception):
+class UnreadableChain(Exception):
     """A condition of which more decides than the macros that are given."""
 
 
@@ -303,5 +303,5 @@ def _holds(condition: list[bytes], known: Mapping[bytes, int]) -> bool:
     """Say whether a condition holds, of which these are the tokens. Raises Unreadable."""
     found = preprocessor_values.value(condition, _Given(known))
     if found is None:
-        raise Unreadable
+        raise UnreadableChain
     return found != 0

@@ -26,7 +26,7 @@ from hipport_passes.device.arch_guards.chains import (
     NEWEST,
     OLDEST,
     WORD,
-    Unreadable,
+    UnreadableChain,
     all_ask,
     as_on_the_newest,
     asked_text,
@@ -102,7 +102,7 @@ def _same_branches(source: Cpp, project: Project, group: tuple[Conditional, ...]
     """Say whether all branches are the same, as calls of hipport's functions with all lanes and without a mask are."""
     if group[-2].word != b"else":
         return False
-    constants = project.together(source, _constants)
+    constants = project.union_over(source, _constants)
     full = {name for name, is_full in constants if is_full} - {name for name, is_full in constants if not is_full}
 
     def unmasked(call: re.Match[bytes]) -> bytes:
@@ -171,7 +171,7 @@ def _chosen(source: Cpp, guards: Guards, group: tuple[Conditional, ...], span: S
     whole = code[group[0].span.start : group[-1].span.end]
     try:
         now = chain.taken_now()
-    except Unreadable:
+    except UnreadableChain:
         return None
     left = [branch_of(group, each) for each in now]
     is_error = all(each is not None and _ERRORS.fullmatch(code, each.start, each.end) for each in left)
@@ -192,7 +192,7 @@ def _chosen(source: Cpp, guards: Guards, group: tuple[Conditional, ...], span: S
     for since, until in ranges:
         try:
             settled = chain.settled(source, since, until)
-        except Unreadable:
+        except UnreadableChain:
             return None
         if settled is None:
             continue
@@ -352,7 +352,7 @@ class Guards:
             chain = chain_of(source, group)
             try:
                 taken = chain.taken_now() if chain is not None else set()
-            except Unreadable:
+            except UnreadableChain:
                 taken = set()
             branches = [branch_of(group, number) for number in taken]
             if taken and not any(each is not None and each.start <= at < each.end for each in branches):
@@ -483,7 +483,7 @@ def _lacking(source: Cpp, group: tuple[Conditional, ...]) -> set[bytes]:
     chain = chain_of(source, group)
     try:
         taken = chain.taken_now() if chain is not None else set()
-    except Unreadable:
+    except UnreadableChain:
         taken = set()
     there: set[bytes] = set()
     elsewhere: set[bytes] = set()
@@ -508,7 +508,7 @@ def _branches_of_newest(source: Cpp, group: tuple[Conditional, ...]) -> list[Spa
     chain = chain_of(source, group)
     try:
         taken = chain.taken_on_newest() if chain is not None else set()
-    except Unreadable:
+    except UnreadableChain:
         taken = set()
     return [each for number in taken if (each := branch_of(group, number)) is not None]
 

@@ -35,7 +35,7 @@ from hipport.analysis.exclusive_conditions import exclude, squeezed
 from hipport.analysis.functions import DEFINE, Call, Condition, Function, comes_by_label, contains
 from hipport.analysis.indirect_calls import CALLED, indirect_calls, targets
 from hipport.analysis.kernels import Kernels
-from hipport.analysis.library_names import Names
+from hipport.analysis.library_names import LibraryNames
 from hipport.analysis.uniformity import BLOCK, varies
 from hipport.analysis.word_index import leading_to
 from hipport.core.edits import Edit, Span
@@ -51,7 +51,7 @@ from hipport_passes.device.barriers.waiting import VOTES, Waiting, macros_by_wor
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-_VOTES = Names(VOTES)
+_VOTES = LibraryNames(VOTES)
 # Barriers with a number, and what a kernel with such begins with.
 _NUMBERED = frozenset((b"numbered_sync", b"numbered_arrive"))
 _BEGINS = re.compile(rb"\{\s*hipport::begin_numbered_barriers\s*\(\s*\)")
@@ -68,9 +68,9 @@ _SIDE = b"hipport_side"
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per vote that threads may be missing at, and per `if` with barriers that AMD takes for two."""
-    if project.together(source, _numbered):
+    if project.union_over(source, _numbered):
         yield from _begun(source, project, Kernels.of(project))
-    if not project.together(source, _barrier_functions):
+    if not project.union_over(source, _barrier_functions):
         return
     kernels = Kernels.of(project)
     yield from _votes(source, project, kernels)

@@ -50,13 +50,13 @@ class Waiting:
 
     def __init__(self, source: Cpp, project: Project, kernels: Kernels) -> None:
         self._kernels = kernels
-        macros = project.together(source, macros_by_words)
+        macros = project.union_over(source, macros_by_words)
         found = leading_to(_NAMES, macros)
         names = b"|".join(map(re.escape, sorted(found)))
         #: What a barrier is called: CUDA's names, and the program's macros for them.
         self.pattern = re.compile(_BARRIER.pattern + b"|" + names) if found else _BARRIER
         # Macros that are `__syncthreads()` and nothing else, however they are defined.
-        self._plain = frozenset(found - project.together(source, _more_than_barriers))
+        self._plain = frozenset(found - project.union_over(source, _more_than_barriers))
         self._files = [
             each for each in project.component(source) if isinstance(each, Cpp) and not each.is_hipport_header
         ]

@@ -30,23 +30,23 @@ class Unexpanded(Exception):
     """What a text comes to is not known. The message says why."""
 
 
-class Definition(NamedTuple):
+class AsmMacro(NamedTuple):
     """The names of the parameters, None without parentheses, and the text."""
 
     parameters: tuple[bytes, ...] | None
     text: bytes
 
 
-def definitions(files: Iterable[Cpp]) -> Mapping[bytes, Definition | None]:
+def definitions(files: Iterable[Cpp]) -> Mapping[bytes, AsmMacro | None]:
     """Return the macros of the files that HIP sees; None for those with several definitions."""
-    found: dict[bytes, Definition | None] = {}
+    found: dict[bytes, AsmMacro | None] = {}
     for file in files:
         for name, definition in file.fact(_definitions):
             found[name] = definition if found.get(name, definition) == definition else None
     return found
 
 
-def _definitions(source: Cpp) -> tuple[tuple[bytes, Definition], ...]:
+def _definitions(source: Cpp) -> tuple[tuple[bytes, AsmMacro], ...]:
     found = []
     for directive in source.directives if b"define" in source.code else ():
         match = _DEFINE.match(source.code, directive.start, directive.end)
@@ -55,7 +55,7 @@ def _definitions(source: Cpp) -> tuple[tuple[bytes, Definition], ...]:
         given = match["parameters"]
         parameters = None if given is None else tuple(each.strip() for each in given[1:-1].split(b","))
         text = with_strings(source, match.end(), directive.end)
-        found.append((match["name"], Definition(() if parameters == (b"",) else parameters, text)))
+        found.append((match["name"], AsmMacro(() if parameters == (b"",) else parameters, text)))
     return tuple(found)
 
 
@@ -69,7 +69,7 @@ def with_strings(source: Cpp, start: int, end: int) -> bytes:
 
 def expand(
     text: bytes,
-    macros: Mapping[bytes, Definition | None],
+    macros: Mapping[bytes, AsmMacro | None],
     wanted: Container[bytes] | None = None,
     hidden: frozenset[bytes] = frozenset(),
 ) -> bytes:
@@ -100,9 +100,9 @@ def expand(
 
 
 def _substituted(
-    macro: Definition,
+    macro: AsmMacro,
     given: Sequence[bytes],
-    macros: Mapping[bytes, Definition | None],
+    macros: Mapping[bytes, AsmMacro | None],
     wanted: Container[bytes] | None,
     hidden: frozenset[bytes],
 ) -> bytes:
@@ -132,7 +132,7 @@ def _substituted(
 
 
 def _given(
-    text: bytes, macros: Mapping[bytes, Definition | None], wanted: Container[bytes] | None, hidden: frozenset[bytes]
+    text: bytes, macros: Mapping[bytes, AsmMacro | None], wanted: Container[bytes] | None, hidden: frozenset[bytes]
 ) -> bytes:
     """Return an argument, expanded: all of it where it is one name, which may become a string in another macro."""
     macro = macros.get(text)

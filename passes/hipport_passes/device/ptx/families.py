@@ -21,7 +21,7 @@ from hipport.core.tables import load
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp
 from hipport_passes.device.ptx.operations import NAMESPACE, TABLE, Operation, Untranslated, function_name, operation
-from hipport_passes.device.ptx.ptx_assembly import Program, Register, Unparsed, parse
+from hipport_passes.device.ptx.ptx_assembly import PtxProgram, Register, Unparsed, parse
 from hipport_passes.device.ptx.statements import Statement, Unreadable, hole, statements, text_of
 from hipport_passes.device.ptx.translate import Place, Translation, translate
 
@@ -47,7 +47,7 @@ class _Use:
     source: Cpp
     arguments: Mapping[bytes, Span]
     given: tuple[bytes, ...]
-    program: Program
+    program: PtxProgram
     does: Operation
 
 
@@ -66,7 +66,7 @@ def _known(project: Project) -> dict[PurePath, Families]:
 
 def families(source: Cpp, project: Project) -> Families:
     """Return what becomes of the macros in `source`, and in the files that it is connected to."""
-    if not project.together(source, has_families):
+    if not project.union_over(source, has_families):
         return Families()
     known = project.fact(_known)
     files = [other for other in project.component(source) if isinstance(other, Cpp)]

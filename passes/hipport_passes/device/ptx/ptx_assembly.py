@@ -118,7 +118,7 @@ class Instruction:
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class PtxProgram:
     """The instructions of an asm statement and the types of the registers that it declares.
 
     `depth` is how many blocks stay open; negative where more are closed than opened.
@@ -140,7 +140,7 @@ def opcodes(text: bytes) -> list[bytes]:
     return found
 
 
-def parse(text: bytes, symbols: Sequence[bytes] = ()) -> Program:
+def parse(text: bytes, symbols: Sequence[bytes] = ()) -> PtxProgram:
     """Parse `text`. `symbols` are the names of the operands, by their number. Raises Unparsed."""
     return _Parser(text, symbols).program()
 
@@ -181,7 +181,7 @@ class _Parser:
         if not self.accept(sign):
             raise Unparsed(f"at {_shown(self.peek()) or 'its end'}, where {sign.decode()} should be")
 
-    def program(self) -> Program:
+    def program(self) -> PtxProgram:
         instructions: list[Instruction] = []
         registers: dict[bytes, bytes] = {}
         depth = 0
@@ -196,7 +196,7 @@ class _Parser:
                 self.declaration(registers)
             else:
                 instructions.append(self.instruction())
-        return Program(tuple(instructions), registers, depth)
+        return PtxProgram(tuple(instructions), registers, depth)
 
     def declaration(self, registers: dict[bytes, bytes]) -> None:
         word = self.peek()

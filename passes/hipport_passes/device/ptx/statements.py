@@ -17,7 +17,7 @@ from hipport.core.edits import Span
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp, within
 from hipport.syntax.preprocessor import condition
-from hipport_passes.device.ptx.expansions import Definition, Unexpanded, definitions, expand, with_strings
+from hipport_passes.device.ptx.expansions import AsmMacro, Unexpanded, definitions, expand, with_strings
 
 _KEYWORDS = frozenset((b"asm", b"__asm__", b"__asm"))
 _KEYWORD = rb"(?:asm|__asm__|__asm)"
@@ -64,7 +64,7 @@ class Unreadable(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Macros:
+class AsmMacros:
     """What the program's macros put into the text of a statement: strings, and strings made of what they are given."""
 
     strings: Mapping[bytes, bytes]
@@ -73,17 +73,17 @@ class Macros:
     #: What other macros stand for, if it is one word.
     values: Mapping[bytes, bytes]
     #: All macros: of what they are given, some make strings in other ways.
-    all: Mapping[bytes, Definition | None]
+    all: Mapping[bytes, AsmMacro | None]
 
     @staticmethod
-    def of(source: Cpp, project: Project) -> Macros:
+    def of(source: Cpp, project: Project) -> AsmMacros:
         quoting: dict[bytes, bool] = {}
-        made = project.together(source, _quoting_macros)
+        made = project.union_over(source, _quoting_macros)
         while more := {name for name, by in made if (not by or by in quoting) and name not in quoting}:
             quoting |= {name: (name, b"") not in made for name in more}
-        values = _values(project.together(source, _value_macros)) if quoting else {}
+        values = _values(project.union_over(source, _value_macros)) if quoting else {}
         every = definitions(each for each in project.component(source) if isinstance(each, Cpp))
-        return Macros(_values(project.together(source, _string_macros)), quoting, values, every)
+        return AsmMacros(_values(project.union_over(source, _string_macros)), quoting, values, every)
 
     def quoted(self, name: bytes, argument: bytes) -> bytes | None:
         """Return the string that macro `name` makes of `argument`; None if it depends on what that stands for."""
@@ -91,7 +91,7 @@ class Macros:
         return text if text[:1].isdigit() else None
 
 
-_NO_MACROS = Macros({}, {}, {}, {})
+_NO_MACROS = AsmMacros({}, {}, {}, {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ class Statement:
     macro: Span | None
     #: The sections between the colons, without the comments at their ends.
     sections: tuple[Span, ...]
-    macros: Macros
+    macros: AsmMacros
 
     @cached_property
     def template(self) -> Template:
@@ -199,12 +199,12 @@ def hole(index: int) -> bytes:
 
 def statements(source: Cpp, project: Project) -> Iterator[Statement]:
     """Yield the asm statements of `source`, wherever they are: in macros and inactive branches too."""
-    if b"asm" not in source.text and not project.together(source, _aliases):
+    if b"asm" not in source.text and not project.union_over(source, _aliases):
         return
     code = source.code
-    macros: Macros | None = None
+    macros: AsmMacros | None = None
     end = 0
-    for span, _ in source.names(_KEYWORDS | project.together(source, _aliases)):
+    for span, _ in source.names(_KEYWORDS | project.union_over(source, _aliases)):
         opening = _OPENING.match(code, span.end)
         if opening is None or span.start < end or not _is_statement(source, span.start):
             continue
@@ -213,7 +213,7 @@ def statements(source: Cpp, project: Project) -> Iterator[Statement]:
         if closing is None or (macro is not None and closing >= macro.end):
             continue
         if macros is None:
-            macros = Macros.of(source, project)
+            macros = AsmMacros.of(source, project)
         end = closing + 1
         inside = Span(opening.end(), closing)
         yield Statement(source, Span(span.start, end), macro, tuple(_split(source, inside, b":")), macros)
@@ -328,7 +328,7 @@ def _trimmed(source: Cpp, span: Span) -> Span:
     return Span(start, max(start, span.start + len(piece.rstrip(b" \t\r\n\f\v\\"))))
 
 
-def text_of(source: Cpp, span: Span, macros: Macros) -> Template:
+def text_of(source: Cpp, span: Span, macros: AsmMacros) -> Template:
     text = bytearray()
     holes: list[bytes] = []
     end = span.start
@@ -356,7 +356,7 @@ def text_of(source: Cpp, span: Span, macros: Macros) -> Template:
     return Template(bytes(text), tuple(holes))
 
 
-def _made(source: Cpp, match: re.Match[bytes], limit: int, macros: Macros) -> tuple[bytes, int] | None:
+def _made(source: Cpp, match: re.Match[bytes], limit: int, macros: AsmMacros) -> tuple[bytes, int] | None:
     """Return the string that a macro makes of what it is given, and where that ends; None if it is not known."""
     opening = _CALLED.match(source.code, match.end(), limit)
     closing = source.closing(opening.end() - 1) if opening is not None else None
@@ -395,7 +395,7 @@ def _unescaped(inside: bytes) -> bytes:
     return _ESCAPE.sub(value, inside)
 
 
-def _operand(source: Cpp, span: Span, macros: Macros) -> Operand:
+def _operand(source: Cpp, span: Span, macros: AsmMacros) -> Operand:
     code = source.code
     match = _OPERAND.match(code, span.start, span.end)
     if match is None or source.closing(match.end() - 1) != span.end - 1:

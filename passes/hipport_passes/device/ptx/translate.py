@@ -22,7 +22,7 @@ from hipport_passes.device.ptx.ptx_assembly import (
     Number,
     Pair,
     Placeholder,
-    Program,
+    PtxProgram,
     Register,
     Value,
     Vector,
@@ -80,7 +80,7 @@ _ANYWHERE = Place()
 
 
 def translate(
-    program: Program,
+    program: PtxProgram,
     outputs: Sequence[Operand],
     inputs: Sequence[Operand],
     holes: Sequence[bytes] = (),
@@ -117,7 +117,7 @@ class _Uses:
 class _Translator:
     def __init__(
         self,
-        program: Program,
+        program: PtxProgram,
         outputs: Sequence[Operand],
         inputs: Sequence[Operand],
         holes: Sequence[bytes],

@@ -20,7 +20,7 @@ from hipport.core.edits import Span
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp
 from hipport.syntax.cuda import Cuda
-from hipport_passes.device.ptx.expansions import Definition, Unexpanded, definitions, expand, with_strings
+from hipport_passes.device.ptx.expansions import AsmMacro, Unexpanded, definitions, expand, with_strings
 from hipport_passes.device.ptx.operations import Untranslated
 from hipport_passes.device.ptx.ptx_assembly import Unparsed, opcodes, parse
 from hipport_passes.device.ptx.statements import Statement, Unreadable, statements
@@ -43,7 +43,7 @@ _AROUND = {b"": (b"", b";"), b"{": (b"}", b";}"), b"do{": (b"}while(0)", b";}whi
 
 
 @dataclass(frozen=True)
-class Written:
+class WrittenAsm:
     """A use of a macro, with its parentheses, and what is put there: `text` for a macro of more than a statement."""
 
     span: Span
@@ -60,7 +60,7 @@ class WrittenOut:
     them, without statements of their own.
     """
 
-    uses: Mapping[PurePath, tuple[Written, ...]] = field(default_factory=dict)
+    uses: Mapping[PurePath, tuple[WrittenAsm, ...]] = field(default_factory=dict)
     macros: Mapping[PurePath, Mapping[int, Span]] = field(default_factory=dict)
     users: Mapping[PurePath, tuple[Span, ...]] = field(default_factory=dict)
 
@@ -107,7 +107,7 @@ class _Writing:
     ) -> None:
         self.files, self.project = files, project
         self.left, self.is_pointer, self.port = left, is_pointer, port
-        self._uses: dict[PurePath, list[Written]] = {}
+        self._uses: dict[PurePath, list[WrittenAsm]] = {}
         self._macros: dict[PurePath, dict[int, Span]] = {}
         self._users: dict[PurePath, tuple[Span, ...]] = {}
 
@@ -163,12 +163,12 @@ class _Writing:
         gone |= {start: Span(macro.start, macro.start) for start in starts}
         gone[starts[0]] = macro
 
-    def _put(self, made: Iterable[tuple[PurePath, Written]]) -> None:
+    def _put(self, made: Iterable[tuple[PurePath, WrittenAsm]]) -> None:
         for path, written in made:
             self._uses.setdefault(path, []).append(written)
 
 
-def _together(names: Iterable[bytes], macros: Mapping[bytes, Definition | None]) -> Iterator[frozenset[bytes]]:
+def _together(names: Iterable[bytes], macros: Mapping[bytes, AsmMacro | None]) -> Iterator[frozenset[bytes]]:
     """Yield the macros that are to be written out, each with those that come to it; what meets is one."""
     users: dict[bytes, set[bytes]] = {}
     for name, macro in macros.items():
@@ -197,7 +197,7 @@ def _defining(source: Cpp, names: frozenset[bytes]) -> Iterator[Span]:
 
 def _through_others(
     names: frozenset[bytes], files: list[Cpp], port: Callable[[Cpp], tuple[bytes, Translation] | None]
-) -> Iterator[tuple[PurePath, Written]]:
+) -> Iterator[tuple[PurePath, WrittenAsm]]:
     """Yield the uses of macros that use each other, each with what it comes to. Raises Unreadable and Unexpanded."""
     macros = definitions(files)
     length = 0
@@ -225,7 +225,7 @@ def _through_others(
             if ported is None:
                 raise Unreadable("a statement in it is left")
             # The expanded text is one line; so is what becomes of it.
-            yield source.path, Written(use, ported[1], (), _LINES.sub(b" ", ported[0]))
+            yield source.path, WrittenAsm(use, ported[1], (), _LINES.sub(b" ", ported[0]))
 
 
 def _without_strings(source: Cpp, span: Span) -> bytes:
@@ -237,7 +237,7 @@ def _without_strings(source: Cpp, span: Span) -> bytes:
 
 
 def _use(
-    source: Cpp, span: Span, name: bytes, macros: Mapping[bytes, Definition | None]
+    source: Cpp, span: Span, name: bytes, macros: Mapping[bytes, AsmMacro | None]
 ) -> tuple[Span, frozenset[bytes]]:
     """Return a use of a macro, with its parentheses; of one that is given by its name, the use of what gets it."""
     macro = macros.get(name)
@@ -258,7 +258,7 @@ def _use(
     return Span(outer.start("name"), closing + 1), frozenset((outer["name"],))
 
 
-def assembled(text: bytes, macros: Mapping[bytes, Definition | None]) -> bytes:
+def assembled(text: bytes, macros: Mapping[bytes, AsmMacro | None]) -> bytes:
     """Return a text with the macros in the texts of its asm statements replaced. Raises Unexpanded."""
     alone = Cuda(PurePath("use.cu"), text)
     for statement in reversed(list(statements(alone, Project((alone,))))):
@@ -274,7 +274,7 @@ def _uses(
     files: list[Cpp],
     project: Project,
     is_pointer: Callable[[Cpp, int, bytes], bool],
-) -> Iterator[tuple[PurePath, Written]]:
+) -> Iterator[tuple[PurePath, WrittenAsm]]:
     for source, span, bound in _places(statement, macro, files):
         text = statement.source[statement.span].replace(b"\\\r\n", b" ").replace(b"\\\n", b" ")
         if b"##" in text:
@@ -287,7 +287,7 @@ def _whole(
     macro: Span,
     files: list[Cpp],
     port: Callable[[Cpp], tuple[bytes, Translation] | None],
-) -> Iterator[tuple[PurePath, Written]]:
+) -> Iterator[tuple[PurePath, WrittenAsm]]:
     head = _DEFINE.match(statement.source.code, macro.start)
     body = statement.source[Span(head.end(), macro.end)] if head else b""
     lines = re.sub(rb"[ \t]*\\\r?\n", b"\n", body).split(b"\n")
@@ -305,7 +305,7 @@ def _whole(
         ported = port(Cuda(PurePath("use.cu"), text))
         if ported is None:
             raise Unreadable("a statement in it is left")
-        yield source.path, Written(span, ported[1], (), ported[0])
+        yield source.path, WrittenAsm(span, ported[1], (), ported[0])
 
 
 def _places(statement: Statement, macro: Span, files: list[Cpp]) -> Iterator[tuple[Cpp, Span, Mapping[bytes, bytes]]]:
@@ -382,7 +382,7 @@ def _expanded(text: bytes, bound: Mapping[bytes, bytes]) -> bytes:
 
 def _written(
     source: Cpp, span: Span, text: bytes, project: Project, is_pointer: Callable[[Cpp, int, bytes], bool]
-) -> Written:
+) -> WrittenAsm:
     alone = Cuda(PurePath("use.cu"), b"__device__ void use() { " + text + b"; }")
     found = list(statements(alone, Project((alone,), project.target)))
     if len(found) != 1 or found[0].template.holes:
@@ -393,4 +393,4 @@ def _written(
     translation = translate(
         program, outputs, inputs, (), Place(is_pointer=lambda each: is_pointer(source, span.start, each))
     )
-    return Written(span, translation, tuple(dict.fromkeys(opcodes(statement.template.text))))
+    return WrittenAsm(span, translation, tuple(dict.fromkeys(opcodes(statement.template.text))))

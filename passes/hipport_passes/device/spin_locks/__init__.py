@@ -86,7 +86,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         return
     kernels = Kernels.of(project)
     # Who draws a number waits for it, where there are such locks.
-    takers = kernels.carriers(source, _DRAWS if project.together(source, _draws_numbers) else ATOMICS)
+    takers = kernels.carriers(source, _DRAWS if project.union_over(source, _draws_numbers) else ATOMICS)
     watched = frozenset(_VOLATILE.findall(source.code))
     for function in kernels.functions(source):
         start = function.body.start_byte
@@ -94,7 +94,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             continue
         code = source.code[function.node.start_byte : function.body.end_byte]
         polls = _POLLS.search(code) or b"__shared__" in code or not takers.isdisjoint(function.called)
-        polls = polls or not project.together(source, readers_of).isdisjoint(function.called)
+        polls = polls or not project.union_over(source, readers_of).isdisjoint(function.called)
         # There may be volatile variables of the whole file in it.
         if not polls and (not watched or watched.isdisjoint(NAME.findall(code))):
             continue
@@ -185,7 +185,7 @@ def _of_loop(function: Function, loop: Node, kernels: Kernels, project: Project)
         elif _NUMBERED.search(function.source.code) and ticket(function, loop) and all_in_turns(function, kernels):
             return
         elif condition is not None and own_flag(
-            function, condition, kernels, project.together(function.source, readers_of)
+            function, condition, kernels, project.union_over(function.source, readers_of)
         ):
             yield Finding(
                 head,

@@ -40,7 +40,7 @@ def progress(function: Function, loop: Node, kernels: Kernels, project: Project)
     condition, body = loop.child_by_field_name("condition"), loop.child_by_field_name("body")
     if body is None:
         return
-    readers = project.together(function.source, readers_of)
+    readers = project.union_over(function.source, readers_of)
     for test in nodes(body, frozenset(("if_statement",))):
         if innermost_loop(test) != loop:
             continue
@@ -137,7 +137,7 @@ def _looked_at(function: Function, asked: Node, loop: Node, readers: frozenset[b
 
 def _raised_behind(function: Function, loop: Node, base: bytes, project: Project) -> tuple[Node, Node] | None:
     """Return where the array `base` is written behind a loop, and the index there."""
-    writers = project.together(function.source, _writers)
+    writers = project.union_over(function.source, _writers)
     for node in nodes(function.body):
         if node.start_byte < loop.end_byte:
             continue

@@ -55,7 +55,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding per function with such steps, and per value that a lane leads atomic operations on."""
     if b"atomic" in source.code:
         yield from _led(source, project)
-    if b"[" not in source.code or not project.together(source, has_shared) or not concerned(source, project):
+    if b"[" not in source.code or not project.union_over(source, has_shared) or not concerned(source, project):
         return
     kernels = Kernels.of(project)
     yield from of_several_steps(source, project, kernels)

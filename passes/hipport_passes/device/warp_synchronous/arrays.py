@@ -32,7 +32,7 @@ def arrays_of(function: Function, kernels: Kernels, project: Project, known: dic
     known[function] = {}  # What a recursion finds here.
     source = function.source
     text = source.code[function.node.start_byte : function.body.end_byte]
-    everywhere = project.together(source, _file_shared)
+    everywhere = project.union_over(source, _file_shared)
     elements = not function.kernel and has_elements(function, project)
     calls = kernels.callers(function) if elements else ()
     signs = (b"__shared__", b"volatile", *everywhere, *source.matched(_FROM_TEMPLATE))
@@ -150,10 +150,10 @@ def concerned(source: Cpp, project: Project) -> bool:
     words = source.words
     if b"__shared__" in words or b"volatile" in words or source.matched(_FROM_TEMPLATE):
         return True
-    if not words.isdisjoint(project.together(source, _file_shared)):
+    if not words.isdisjoint(project.union_over(source, _file_shared)):
         return True
     code = source.code
-    for span, _ in source.names(project.together(source, device_macros) | {b"__device__"}):
+    for span, _ in source.names(project.union_over(source, device_macros) | {b"__device__"}):
         end = code.find(b"{", span.end)
         while end >= 0:
             closing = source.closing(end)

@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 from hipport.analysis.functions import Function, functions
 from hipport.analysis.macros import choices
-from hipport.analysis.references import Definition, Mentions
+from hipport.analysis.references import Mentions, NamedDefinition
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
 from hipport.program.project import Component, Project
@@ -65,10 +65,10 @@ class _Logical:
         self.mentions = component.fact(Mentions)
         self.having = frozenset(having_intrinsics(self.mentions))
 
-    def reached_from(self, definition: Definition) -> bool:
+    def reached_from(self, definition: NamedDefinition) -> bool:
         return any(each in self.having for each in self.mentions.reached(definition))
 
-    def uses(self, definition: Definition) -> bool:
+    def uses(self, definition: NamedDefinition) -> bool:
         """Whether the definition comes to such intrinsics by what says it, itself if it is a function.
 
         Host code may put it wherever it likes; device code has to give it on, or to have the intrinsics itself: other
@@ -83,7 +83,7 @@ class _Logical:
             if user.function is not None
         )
 
-    def _gives(self, user: Definition, names: set[bytes]) -> bool:
+    def _gives(self, user: NamedDefinition, names: set[bytes]) -> bool:
         """Whether any of the names stands in the arguments of what reaches such intrinsics."""
         source = user.source
         for match in user.matches(_CALLED):
@@ -94,7 +94,7 @@ class _Logical:
                     return True
         return False
 
-    def native(self, definition: Definition) -> bool:
+    def native(self, definition: NamedDefinition) -> bool:
         """Whether it reaches a function of whole wavefronts."""
         return any(
             each.function is not None and on_wavefronts(each.function) for each in self.mentions.reached(definition)
@@ -151,13 +151,13 @@ def _comes_to(source: Cpp, logical: _Logical, number: _Number) -> bool | None:
     return not any(map(logical.native, asked))
 
 
-def _on_device(definition: Definition) -> bool:
+def _on_device(definition: NamedDefinition) -> bool:
     return (
         definition.function is not None and re.search(rb"__(?:device|global)__", definition.function.head) is not None
     )
 
 
-def _holds(definition: Definition, source: Cpp, span: Span) -> bool:
+def _holds(definition: NamedDefinition, source: Cpp, span: Span) -> bool:
     return definition.source is source and definition.span.start <= span.start < definition.span.end
 
 
@@ -181,7 +181,7 @@ def _branches(source: Cpp, project: Project) -> Iterator[tuple[Span, list[Span]]
             for each in spans if of_cuda else ():
                 if len(each) and within(each.start, source.hip_only):
                     yield each, of_cuda
-    names = project.together(source, _true_on_hip)
+    names = project.union_over(source, _true_on_hip)
     for function in functions(source) if _may_ask(source, names) else ():
         start = function.body.start_byte
         for choice in choices(function.text(function.body)):
@@ -193,7 +193,7 @@ def _branches(source: Cpp, project: Project) -> Iterator[tuple[Span, list[Span]]
 
 def _chosen(source: Cpp, project: Project) -> Iterator[_Number]:
     """`kIsAmd ? 64 : 32`, inside of functions and outside."""
-    names = project.together(source, _true_on_hip)
+    names = project.union_over(source, _true_on_hip)
     for match in _ONE_OR_OTHER.finditer(source.code) if _may_ask(source, names) else ():
         asked = _ASKED.search(source.code, max(0, match.start() - 120), match.start())
         amd = _asks_for_amd(asked.group(), names) if asked else None

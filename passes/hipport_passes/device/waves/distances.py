@@ -10,7 +10,7 @@ import re
 
 from hipport.analysis import constant_values
 from hipport.analysis.functions import function_at
-from hipport.analysis.references import Definition
+from hipport.analysis.references import NamedDefinition
 from hipport.core.edits import Span
 from hipport.program.project import Component
 from hipport.syntax.cpp import Cpp, within
@@ -26,7 +26,7 @@ _CHANGES = rb"(?:\+\+|--|&)\s*%b\b|\b%b\s*(?:\+\+|--|(?:[-+*/%%&|^]|<<|>>)?=(?!=
 _NEAR = 1000
 
 
-def stays_in_half(component: Component, definition: Definition, distance: Span) -> bool:
+def stays_in_half(component: Component, definition: NamedDefinition, distance: Span) -> bool:
     """Say whether a number of lanes in `definition` is known to be below 32.
 
     By its value, by the loop that halves it, as half of what an assertion lets be 32 at most, and for a parameter by

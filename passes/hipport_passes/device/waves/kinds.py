@@ -130,9 +130,9 @@ class Wavefronts:
 
 def hip_throughout(source: Cpp, project: Project) -> bool:
     """Say whether a file of HIP's is of whole wavefronts, with all that belongs to it: no mask has 32 bits."""
-    if project.together(source, _narrow_masks):
+    if project.union_over(source, _narrow_masks):
         return False
-    return bool(project.together(source, _of_64_lanes)) or bool(project.component(source).fact(Wavefronts))
+    return bool(project.union_over(source, _of_64_lanes)) or bool(project.component(source).fact(Wavefronts))
 
 
 def _of_64_lanes(source: Cpp) -> frozenset[bool]:

@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from hipport.analysis import constant_values, template_arguments
-from hipport.analysis.references import Definition, Mentions
+from hipport.analysis.references import Mentions, NamedDefinition
 from hipport.core.edits import Span
 from hipport.program.project import Component
 from hipport.syntax.cpp import Cpp, within, word_before
@@ -54,7 +54,7 @@ _WARP_SIZE = re.compile(rb"\bhipport::warp_size\b")
 class Mark(NamedTuple):
     """A place that tells how many lanes are meant, and the definition that it is in."""
 
-    definition: Definition
+    definition: NamedDefinition
     span: Span
 
     @property
@@ -75,7 +75,7 @@ class Mixed(NamedTuple):
 
     native: Mark
     logical: Mark
-    user: Definition
+    user: NamedDefinition
 
 
 def counted(component: Component, match: re.Match[bytes]) -> int | None:
@@ -130,14 +130,14 @@ def _logicals(source: Cpp) -> tuple[int, ...]:
     return tuple(match.start() for pattern in patterns for match in pattern.finditer(source.code))
 
 
-class Asked(NamedTuple):
+class AskedWave(NamedTuple):
     """Whether anything of a program's counts on wavefronts, and whether anything counts on 32 lanes."""
 
     native: bool
     logical: bool
 
 
-def asked(component: Component) -> Asked:
+def asked(component: Component) -> AskedWave:
     """Say what the program's device code counts on: what the host may mean by its question for the size of a warp."""
     files = [file for file in component if isinstance(file, Cpp)]
     own = own_names(files)
@@ -149,16 +149,16 @@ def asked(component: Component) -> Asked:
     logical = any(
         not within(match.start(), file.cuda_only) for file in files for match in OF_32_LANES.finditer(file.code)
     )
-    return Asked(native, logical)
+    return AskedWave(native, logical)
 
 
 def _meeting(
-    mentions: Mentions, natives: Mapping[Definition, Mark], logicals: Mapping[Definition, Mark]
+    mentions: Mentions, natives: Mapping[NamedDefinition, Mark], logicals: Mapping[NamedDefinition, Mark]
 ) -> Iterator[Mixed]:
     # What the host does with both is launch kernels of both kinds, and no code for devices uses what is the host's.
     devices = [each for each in mentions.definitions if each in natives or _on_device(each)]
     users = mentions.users_among(devices)
-    without: set[Definition] = set()
+    without: set[NamedDefinition] = set()
     for native, mark in natives.items():
         for user in mentions.reaching_by(native, users):
             if user in without or not _on_device(user):
@@ -179,7 +179,7 @@ _ON_DEVICE = re.compile(rb"\b__(?:device|global)__\b|\b\w*(?:DEVICE|GLOBAL|KERNE
 _ASKS_LANES = re.compile(rb"\bthreadIdx\b")
 
 
-def _on_device(definition: Definition) -> bool:
+def _on_device(definition: NamedDefinition) -> bool:
     function = definition.function
     return function is None or bool(
         _ON_DEVICE.search(function.head) or function.mentions(_ASKS_LANES) or WAVE_FUNCTION.search(function.head)
@@ -187,7 +187,7 @@ def _on_device(definition: Definition) -> bool:
 
 
 def native_marks(
-    definition: Definition, own: frozenset[bytes] = frozenset(), component: Component | None = None
+    definition: NamedDefinition, own: frozenset[bytes] = frozenset(), component: Component | None = None
 ) -> Iterator[Mark]:
     """Yield what a definition does with whole wavefronts, by its own words; `own` are names of the program's.
 
@@ -237,7 +237,7 @@ def _groups_of_hipport(component: Component) -> bool:
     return any(isinstance(file, Cpp) and b"hipport::cooperative_groups" in file.code for file in component)
 
 
-def _of_32(definition: Definition, component: Component, match: re.Match[bytes]) -> bool:
+def _of_32(definition: NamedDefinition, component: Component, match: re.Match[bytes]) -> bool:
     """Whether what is counted by, or the size of a tile, is 32."""
     if match.re is COUNTED or match.re is _BY_VARIABLE:
         less = _LESS_ONE.fullmatch(match["mask"] or b"")
@@ -261,7 +261,7 @@ def _of_32(definition: Definition, component: Component, match: re.Match[bytes])
     return True
 
 
-def _is_thread(definition: Definition, offset: int) -> bool:
+def _is_thread(definition: NamedDefinition, offset: int) -> bool:
     """Whether what stands in front is a variable that was given a thread's number."""
     code = definition.source.code
     name = word_before(code, offset)
@@ -271,7 +271,7 @@ def _is_thread(definition: Definition, offset: int) -> bool:
     return given.search(code, definition.span.start, offset) is not None
 
 
-def _may_be(definition: Definition, component: Component, name: bytes, number: int) -> bool:
+def _may_be(definition: NamedDefinition, component: Component, name: bytes, number: int) -> bool:
     """Whether a parameter of a template, or a member of a class that is one, has a number somewhere in the program."""
     function = definition.function
     if number == _LANES and _is_default(definition, name):
@@ -286,7 +286,7 @@ def _may_be(definition: Definition, component: Component, name: bytes, number: i
     return number in (template_arguments.given(component, function, name, some=True) or ())
 
 
-def _is_default(definition: Definition, name: bytes) -> bool:
+def _is_default(definition: NamedDefinition, name: bytes) -> bool:
     """Whether a parameter of a template, or of a function, is 32 where nothing is given."""
     function = definition.function
     if function is None:
@@ -297,7 +297,7 @@ def _is_default(definition: Definition, name: bytes) -> bool:
     return given.search(definition.source.code, start, function.body.start_byte) is not None
 
 
-def _logical_marks(definition: Definition, component: Component, own: frozenset[bytes]) -> Iterator[Mark]:
+def _logical_marks(definition: NamedDefinition, component: Component, own: frozenset[bytes]) -> Iterator[Mark]:
     """Yield what it does with 32 lanes."""
     found = (_FOUND_GROUPS,) if component.fact(_groups_of_hipport) else ()
     source = definition.source

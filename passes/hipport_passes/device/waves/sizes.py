@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from hipport.analysis.functions import functions
-from hipport.analysis.references import Definition, Mentions
+from hipport.analysis.references import Mentions, NamedDefinition
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
 from hipport.program.project import Component, Project
@@ -80,13 +80,13 @@ def sizes_of_wavefronts(source: Cpp) -> frozenset[bytes]:
 _OF_32_LANES = re.compile(rb"\bhipport::\w+_sync\b")
 
 
-def with_intrinsics(definition: Definition) -> bool:
+def with_intrinsics(definition: NamedDefinition) -> bool:
     """Say whether a definition has intrinsics of 32 lanes, that both compilers see."""
     ported = definition.source.ported
     return any(not ported(match.start()) for match in definition.matches(_INTRINSIC))
 
 
-def having_intrinsics(mentions: Mentions) -> list[Definition]:
+def having_intrinsics(mentions: Mentions) -> list[NamedDefinition]:
     """Return the definitions with intrinsics of 32 lanes, that both compilers see."""
     return [each for each in mentions.having(_places) if with_intrinsics(each)]
 
@@ -120,11 +120,11 @@ def _with_intrinsics(source: Cpp) -> frozenset[bytes]:
 
 def of_hip(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding for each size that is another for HIP, where what has intrinsics of 32 lanes gets to see them."""
-    known = project.together(source, sizes)
+    known = project.union_over(source, sizes)
     beside = {name for name, hip in known if hip} & {name for name, hip in known if not hip}
     if not beside or not source.hip_only:
         return
-    used = project.together(source, _with_intrinsics)
+    used = project.union_over(source, _with_intrinsics)
     if not used:
         return
     given = project.component(source).fact(_handed_on)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from hipport.analysis import constant_values
 from hipport.analysis.functions import Function, Variable, called_name
-from hipport.analysis.library_names import Names
+from hipport.analysis.library_names import LibraryNames
 from hipport.analysis.value_propagation import Flow, Kind
 from hipport.core.tables import load
 from hipport.program.project import Project
@@ -80,7 +80,7 @@ class Masks(Flow):
     def library(self, source: Cpp) -> frozenset[int]:
         """Where the file uses intrinsics that are not the program's own."""
         if source.path not in self._library:
-            uses = Names(intrinsic()).uses(source, self.project)
+            uses = LibraryNames(intrinsic()).uses(source, self.project)
             self._library[source.path] = frozenset(where.start for where, _ in uses)
         return self._library[source.path]
 

@@ -366,10 +366,10 @@ class Widening(Arithmetic):
     def macros(self) -> None:
         """Macros that have intrinsics in them: whoever else uses them keeps them as they are."""
         words = set(re.findall(rb"\w+", self.function.text(self.function.body)))
-        for name in sorted(words & self.project.together(self.function.source, macros_of_warps)):
+        for name in sorted(words & self.project.union_over(self.function.source, macros_of_warps)):
             self.done.places.append(f"{name.decode()} is a macro with intrinsics in it: make it a function")
         bodies: dict[bytes, list[bytes]] = {}
-        for name, body in self.project.together(self.function.source, macro_bodies):
+        for name, body in self.project.union_over(self.function.source, macro_bodies):
             bodies.setdefault(name, []).append(body)
         self.places_of_32(sorted(words & bodies.keys()), bodies)
 

@@ -117,7 +117,7 @@ def _found(source: Cpp, project: Project) -> Iterator[Finding]:
         here = include.path
         if row is not None and is_own(source, include, project):
             row = None
-        if row is not None and include.path in known.samples.of and not project.together(source, _of_samples):
+        if row is not None and include.path in known.samples.of and not project.union_over(source, _of_samples):
             row = Row(known.samples.header, review="checks, arguments and timers mean the same; messages differ")
         if row is None and include.path not in known.groups and _is_unknown(source, project, include):
             row = known.unknown[1]
@@ -199,7 +199,7 @@ def _named_by_macros(source: Cpp, project: Project) -> Iterator[Finding]:
     """Headers of CUDA's that a macro stands for and `#include MACRO` includes, in this file or one with it."""
     if b"define" not in source.code:
         return
-    included = project.together(source, _included_macros)
+    included = project.union_over(source, _included_macros)
     if not included:
         return
     for directive in source.directives:
@@ -262,7 +262,7 @@ def _mapped(
         target, own = header(source, project, hip.removeprefix(FOLDER + "/"))
         creates = together(own)
     macros = []
-    steered = project.together(source, _steered) if any(hip == each[0] for each in table().steering) else ()
+    steered = project.union_over(source, _steered) if any(hip == each[0] for each in table().steering) else ()
     for steered_header, macro, _, _ in table().steering:
         if steered_header == hip and macro in steered and "!" + macro not in steered:
             # The value that -DMACRO gives it, so that both may be there.

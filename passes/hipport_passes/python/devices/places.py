@@ -27,7 +27,7 @@ _LOOKS_UP = frozenset(("get", "pop", "getattr", "setdefault", "getenv"))
 _OPTIONS = frozenset(("add_argument", "option", "Option", "Argument", "Field", "field"))
 
 
-class Places:
+class DevicePlaces:
     """Where values of a file are devices. `others` are the files of its program, itself among them."""
 
     def __init__(self, script: Script, others: Sequence[Python]) -> None:

@@ -18,7 +18,7 @@ import libcst as cst
 
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
-from hipport_passes.python.runtime.program import Program
+from hipport_passes.python.runtime.program import PythonProgram
 
 
 class _Function(NamedTuple):
@@ -117,7 +117,7 @@ class _Use(NamedTuple):
     functions: tuple[str, ...]
 
 
-def expressed(program: Program, node: cst.CSTNode, module: str) -> Finding | None:
+def expressed(program: PythonProgram, node: cst.CSTNode, module: str) -> Finding | None:
     """Return the finding that gives an import of `module` something to fall back on, if its uses can be expressed."""
     functions = _FUNCTIONS.get(module)
     line = program.statement(node)
@@ -155,7 +155,7 @@ def expressed(program: Program, node: cst.CSTNode, module: str) -> Finding | Non
     return Finding(program.source.span(node), "attention", message, edits, Certainty.REVIEW)
 
 
-def _imports(program: Program, line: cst.SimpleStatementLine, module: str) -> list[cst.SimpleStatementLine]:
+def _imports(program: PythonProgram, line: cst.SimpleStatementLine, module: str) -> list[cst.SimpleStatementLine]:
     """Return the lines of the function, or of what is in none, that import the module, if they all stand together."""
     found = [
         statement
@@ -178,7 +178,7 @@ def _imports(program: Program, line: cst.SimpleStatementLine, module: str) -> li
     return found
 
 
-def _is_global(program: Program, name: str) -> bool:
+def _is_global(program: PythonProgram, name: str) -> bool:
     """Say whether the module of that name is imported at the top of the file, and bound nowhere else."""
     places = [
         alias
@@ -190,19 +190,19 @@ def _is_global(program: Program, name: str) -> bool:
     return bool(places) and all(program.function(alias) is None for alias in places)
 
 
-def _within(program: Program, function: cst.FunctionDef, name: str) -> bool:
+def _within(program: PythonProgram, function: cst.FunctionDef, name: str) -> bool:
     """Say whether a name is used anywhere in a function."""
     return any(any(outer is function for outer, _ in program.ancestors(place)) for place in program.named(name))
 
 
-def _takes_names(program: Program, function: cst.FunctionDef, uses: list[_Use]) -> bool:
+def _takes_names(program: PythonProgram, function: cst.FunctionDef, uses: list[_Use]) -> bool:
     """Say whether what is put into the function binds a name that means something else there."""
     spaces = any(use.path in _PATHS or use.path == "xformers" for use in uses)
     return spaces and _within(program, function, "SimpleNamespace")
 
 
 def _uses(
-    program: Program, lines: list[cst.SimpleStatementLine], functions: Mapping[str, _Function], module: str
+    program: PythonProgram, lines: list[cst.SimpleStatementLine], functions: Mapping[str, _Function], module: str
 ) -> list[_Use] | None:
     """Return the names that the imports bind and what is called by them; None where that cannot be expressed."""
     bound = _bound(program, lines)
@@ -233,7 +233,7 @@ def _uses(
     return uses or None
 
 
-def _bound(program: Program, lines: list[cst.SimpleStatementLine]) -> dict[str, str] | None:
+def _bound(program: PythonProgram, lines: list[cst.SimpleStatementLine]) -> dict[str, str] | None:
     """Return what names imports bind, and to what; None where that is not seen."""
     bound: dict[str, str] = {}
     for line in lines:
@@ -257,7 +257,7 @@ def _bound(program: Program, lines: list[cst.SimpleStatementLine]) -> dict[str, 
 
 
 def _places(
-    program: Program, name: str, scope: cst.FunctionDef | None, apart: set[cst.FunctionDef]
+    program: PythonProgram, name: str, scope: cst.FunctionDef | None, apart: set[cst.FunctionDef]
 ) -> Iterator[cst.Name]:
     """Yield where a name is used in `scope`, but for functions that bind it by themselves."""
     for place in program.named(name):
@@ -274,7 +274,7 @@ def _places(
         yield place
 
 
-def _called(program: Program, place: cst.Name, path: str, functions: Mapping[str, _Function]) -> str | None:
+def _called(program: PythonProgram, place: cst.Name, path: str, functions: Mapping[str, _Function]) -> str | None:
     """Return the function of the package that is called by a name for `path`; None where it is no such call."""
     whole: cst.CSTNode = place
     while isinstance(parent := program.parent[whole], cst.Attribute) and parent.value is whole:
@@ -287,7 +287,7 @@ def _called(program: Program, place: cst.Name, path: str, functions: Mapping[str
 
 
 def _free(
-    program: Program, uses: list[_Use], functions: Mapping[str, _Function], function: cst.FunctionDef | None
+    program: PythonProgram, uses: list[_Use], functions: Mapping[str, _Function], function: cst.FunctionDef | None
 ) -> bool:
     """Say whether the names that are defined in place of the package mean nothing else in the file, or the function."""
     ours = {use.name for use in uses}

@@ -16,13 +16,13 @@ import libcst as cst
 from hipport.core.finding import Finding
 from hipport_passes.python.runtime.capability_reader import Elsewhere, Reader
 from hipport_passes.python.runtime.capability_values import Capability
-from hipport_passes.python.runtime.program import Program, finding
+from hipport_passes.python.runtime.program import PythonProgram, finding
 
 #: What a build script has, where what stops it is about what is compiled.
 _BUILDS = re.compile(rb"\b(?:CUDAExtension|CppExtension|BuildExtension)\b")
 
 
-def functions(program: Program) -> dict[tuple[str, str], str]:
+def functions(program: PythonProgram) -> dict[tuple[str, str], str]:
     """Return what of a file is a capability, or returns one, or what is made of one, and how that is made.
 
     By the name of the class it belongs to, empty for the module's own: functions, methods, variables and attributes.
@@ -54,7 +54,7 @@ def functions(program: Program) -> dict[tuple[str, str], str]:
     return {place: kind for place, of in kinds.items() if len(of) == 1 and (kind := next(iter(of))) is not None}
 
 
-def capabilities(program: Program, known: Elsewhere, missing_code: Mapping[Capability, str]) -> Iterator[Finding]:
+def capabilities(program: PythonProgram, known: Elsewhere, missing_code: Mapping[Capability, str]) -> Iterator[Finding]:
     """Yield the conditions on a compute capability that AMD's GPUs meet, or fail, by accident.
 
     `known` is what other modules say; `missing_code` is, by the capability that it takes, where functions have none on
@@ -70,7 +70,7 @@ def capabilities(program: Program, known: Elsewhere, missing_code: Mapping[Capab
 class _Conditions:
     """What is asked by a compute capability in a program, with what has been decided so far."""
 
-    def __init__(self, program: Program, reader: Reader, missing_code: Mapping[Capability, str]) -> None:
+    def __init__(self, program: PythonProgram, reader: Reader, missing_code: Mapping[Capability, str]) -> None:
         self.program, self.reader, self.missing_code = program, reader, missing_code
         #: What conditions are on ROCm.
         self.decided: dict[cst.CSTNode, bool] = {}
@@ -182,7 +182,7 @@ class _Conditions:
         return finding(program, node, "capability", message)
 
 
-def _only_asked(program: Program, name: cst.BaseExpression, decided: Mapping[cst.CSTNode, bool]) -> bool:
+def _only_asked(program: PythonProgram, name: cst.BaseExpression, decided: Mapping[cst.CSTNode, bool]) -> bool:
     """Say whether what a name of an architecture is made for are conditions, of which each is told of by itself."""
     reads: list[cst.CSTNode] = [name]
     match program.parent[name]:
@@ -197,7 +197,7 @@ def _only_asked(program: Program, name: cst.BaseExpression, decided: Mapping[cst
     )
 
 
-def _settled(program: Program, node: cst.CSTNode, decided: Mapping[cst.CSTNode, bool]) -> bool:
+def _settled(program: PythonProgram, node: cst.CSTNode, decided: Mapping[cst.CSTNode, bool]) -> bool:
     """Say whether what else is in the condition that `node` is a part of decides it on ROCm."""
     for above, child in program.ancestors(node):
         if not isinstance(above, cst.BooleanOperation):

@@ -25,7 +25,7 @@ from hipport_passes.python.runtime.capability_values import (
 from hipport_passes.python.runtime.comparisons import SIGNS, Compared, Sign, compared
 from hipport_passes.python.runtime.elsewhere import Known
 from hipport_passes.python.runtime.origins import EACH, origins
-from hipport_passes.python.runtime.program import Program
+from hipport_passes.python.runtime.program import PythonProgram
 
 #: NVIDIA's GPU that an AMD GPU is most like, as far as programs ask.
 _LIKE: Capability = (8, 0)
@@ -96,7 +96,7 @@ def _is_pair(values: tuple[object, ...]) -> bool:
 class Reader:
     """What expressions of a file are, as far as they are made of a compute capability."""
 
-    def __init__(self, program: Program, known: Elsewhere) -> None:
+    def __init__(self, program: PythonProgram, known: Elsewhere) -> None:
         self.program = program
         self.known = known.kinds
         self.constants = known.constants

@@ -11,7 +11,7 @@ import libcst as cst
 
 from hipport_passes.python.runtime import elsewhere
 from hipport_passes.python.runtime.origins import Origins
-from hipport_passes.python.runtime.program import Program
+from hipport_passes.python.runtime.program import PythonProgram
 
 Sign = type[cst.BaseCompOp]
 
@@ -59,7 +59,7 @@ class Compared(NamedTuple):
     signs: tuple[Sign, ...]
 
 
-def compared(program: Program, origins: Origins, node: cst.CSTNode) -> Compared | None:
+def compared(program: PythonProgram, origins: Origins, node: cst.CSTNode) -> Compared | None:
     """Return what is compared at `node`; None if it is no comparison, or one by what could not be followed."""
     match node:
         case cst.Comparison(left=left, comparisons=targets):
@@ -85,7 +85,7 @@ def _given(call: cst.Call) -> tuple[cst.BaseExpression, ...] | None:
 
 
 def _function(
-    program: Program, origins: Origins, called: cst.BaseExpression, depth: int = 0
+    program: PythonProgram, origins: Origins, called: cst.BaseExpression, depth: int = 0
 ) -> tuple[Sign | None, tuple[cst.BaseExpression, ...]]:
     """Return the sign that a function stands for, and what it was given before: `partial(operator.le, 9)`."""
     match called:

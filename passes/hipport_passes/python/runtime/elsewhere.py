@@ -12,7 +12,7 @@ import libcst as cst
 
 from hipport.program.project import Project
 from hipport.syntax.python import Python
-from hipport_passes.python.runtime.program import Program
+from hipport_passes.python.runtime.program import PythonProgram
 
 #: Values by the module, or the class, that they belong to, and their name.
 Known = Mapping[tuple[str, str], object]
@@ -61,7 +61,7 @@ def _value(match: re.Match[bytes]) -> object:
     return match["text"].decode()
 
 
-def read(program: Program, node: cst.CSTNode, known: Mapping[tuple[str, str], _Value]) -> _Value | None:
+def read(program: PythonProgram, node: cst.CSTNode, known: Mapping[tuple[str, str], _Value]) -> _Value | None:
     """Return what `known` says of a name that is imported, or of a member of what is."""
     match node:
         case cst.Name(name) if (statement := program.imported(node)) is not None:
@@ -76,7 +76,7 @@ def read(program: Program, node: cst.CSTNode, known: Mapping[tuple[str, str], _V
     return None
 
 
-def is_imported(program: Program, name: cst.Name | cst.Attribute) -> bool:
+def is_imported(program: PythonProgram, name: cst.Name | cst.Attribute) -> bool:
     """Say whether a name, or what its first part is, comes by an import."""
     first: cst.BaseExpression = name
     while isinstance(first, cst.Attribute):
@@ -85,7 +85,7 @@ def is_imported(program: Program, name: cst.Name | cst.Attribute) -> bool:
     return bool(bound) and all(isinstance(each.node, cst.Import | cst.ImportFrom) for each in bound)
 
 
-def owner_of(program: Program, name: cst.Name | cst.Attribute) -> str:
+def owner_of(program: PythonProgram, name: cst.Name | cst.Attribute) -> str:
     """Return the last part of what a module, or a class, is called where it is: `import lib.consts as c`."""
     of = program.code(name)
     if isinstance(name, cst.Name) and (statement := program.imported(name)) is not None:
@@ -98,7 +98,7 @@ def owner_of(program: Program, name: cst.Name | cst.Attribute) -> str:
     return of.rpartition(".")[2]
 
 
-def called(program: Program, statement: cst.ImportFrom, name: str) -> str:
+def called(program: PythonProgram, statement: cst.ImportFrom, name: str) -> str:
     """What is imported under a name: `from consts import MIN as LEAST`."""
     for each in statement.names if not isinstance(statement.names, cst.ImportStar) else ():
         if each.asname is not None and program.code(each.asname.name) == name:

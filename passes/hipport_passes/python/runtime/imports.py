@@ -11,7 +11,7 @@ import libcst as cst
 from hipport.core.finding import Finding
 from hipport_passes.build_files.nvcc_flags import HOLE
 from hipport_passes.python.runtime.attention import expressed
-from hipport_passes.python.runtime.program import Program, finding
+from hipport_passes.python.runtime.program import PythonProgram, finding
 
 _LIBRARY = re.compile(r"(?:.*/)?(?:lib)?([A-Za-z-]+?)(?:64_\d+)?(?:\.so(?:\.\d+)*|\.dll|_static\.a)?")
 #: A condition that asks which of several back ends is to be taken.
@@ -22,7 +22,7 @@ _OPTIONAL = re.compile(
 )
 
 
-def imports(program: Program, modules: Mapping[str, str]) -> Iterator[Finding]:
+def imports(program: PythonProgram, modules: Mapping[str, str]) -> Iterator[Finding]:
     """Yield what is imported that a machine with ROCm lacks, once for each module."""
     seen: set[tuple[str, cst.FunctionDef | None]] = set()
     told: set[str] = set()
@@ -54,7 +54,7 @@ def imports(program: Program, modules: Mapping[str, str]) -> Iterator[Finding]:
                 yield finding(program, node, "module", f"{known} {modules[known]}{said}")
 
 
-def _imported(program: Program, node: cst.CSTNode) -> Iterator[str]:
+def _imported(program: PythonProgram, node: cst.CSTNode) -> Iterator[str]:
     if isinstance(node, cst.Import):
         for alias in node.names:
             yield program.code(alias.name)
@@ -67,7 +67,7 @@ def _imported(program: Program, node: cst.CSTNode) -> Iterator[str]:
             yield module
 
 
-def imported_by_name(program: Program, modules: Mapping[str, str]) -> Iterator[Finding]:
+def imported_by_name(program: PythonProgram, modules: Mapping[str, str]) -> Iterator[Finding]:
     """Yield the modules that a program imports by a string, or insists on being there, and that ROCm lacks."""
     told: set[str] = set()
     for name in ("import_module", "__import__", "find_spec"):
@@ -82,7 +82,7 @@ def imported_by_name(program: Program, modules: Mapping[str, str]) -> Iterator[F
             yield finding(program, call, "module", f"{known} {modules[known]}")
 
 
-def _insisted(program: Program, call: cst.Call) -> bool:
+def _insisted(program: PythonProgram, call: cst.Call) -> bool:
     """Say whether the program stops where a module is not found: `assert find_spec(…)`, or raises."""
     test: cst.CSTNode = call
     above = program.parent[test]
@@ -95,7 +95,7 @@ def _insisted(program: Program, call: cst.Call) -> bool:
     return _stops_without(program, test, absent)
 
 
-def _stops_without(program: Program, test: cst.CSTNode, absent: bool = False) -> bool:
+def _stops_without(program: PythonProgram, test: cst.CSTNode, absent: bool = False) -> bool:
     above = program.parent[test]
     if isinstance(above, cst.UnaryOperation) and isinstance(above.operator, cst.Not):
         test, above, absent = above, program.parent[above], not absent
@@ -113,7 +113,7 @@ def _longest(module: str, modules: Mapping[str, str]) -> str | None:
     return None
 
 
-def _needed(program: Program, node: cst.CSTNode) -> bool:
+def _needed(program: PythonProgram, node: cst.CSTNode) -> bool:
     """Say whether the program fails on ROCm without the module, as far as can be told where it is imported."""
     if not program.runs(node).rocm:
         return False
@@ -130,7 +130,7 @@ def _needed(program: Program, node: cst.CSTNode) -> bool:
     )
 
 
-def _insisted_later(program: Program, node: cst.CSTNode) -> cst.CSTNode | None:
+def _insisted_later(program: PythonProgram, node: cst.CSTNode) -> cst.CSTNode | None:
     """Return where the program stops after all for want of what it has tried to import.
 
     `try: import a except ImportError: a = None`, and `assert a is not None` somewhere else.
@@ -156,7 +156,7 @@ def _insisted_later(program: Program, node: cst.CSTNode) -> cst.CSTNode | None:
     return None
 
 
-def _called_all_the_same(program: Program, node: cst.CSTNode) -> bool:
+def _called_all_the_same(program: PythonProgram, node: cst.CSTNode) -> bool:
     """Say whether nothing asks if what was tried to be imported is there, and it is called.
 
     `try: import a except ImportError: a = None`, or `pass`, and then `a.f()`.
@@ -198,7 +198,7 @@ def _called_all_the_same(program: Program, node: cst.CSTNode) -> bool:
     return called
 
 
-def _choice(program: Program, node: cst.CSTNode) -> tuple[cst.CSTNode | None, str]:
+def _choice(program: PythonProgram, node: cst.CSTNode) -> tuple[cst.CSTNode | None, str]:
     """Return where the program takes PyTorch's own attention in place of what is imported, and on what condition."""
     for above, _ in program.ancestors(node):
         branch: cst.CSTNode | None = above
@@ -209,7 +209,7 @@ def _choice(program: Program, node: cst.CSTNode) -> tuple[cst.CSTNode | None, st
     return None, ""
 
 
-def libraries(program: Program, known: Mapping[str, str]) -> Iterator[Finding]:
+def libraries(program: PythonProgram, known: Mapping[str, str]) -> Iterator[Finding]:
     """Yield the libraries of CUDA that are loaded by their file's name."""
     for name in ("CDLL", "LoadLibrary", "find_library", "PyDLL"):
         for call in program.calls(name):
@@ -222,7 +222,7 @@ def libraries(program: Program, known: Mapping[str, str]) -> Iterator[Finding]:
             yield finding(program, call, "library", f"ROCm has no {text}; {known[match[1]]}")
 
 
-def _file(program: Program, node: cst.BaseExpression, depth: int = 0) -> str:
+def _file(program: PythonProgram, node: cst.BaseExpression, depth: int = 0) -> str:
     """Return the path that an expression is, or the end of it."""
     match node:
         case cst.Call(func=function, args=[_, *_, cst.Arg(last)]) if program.code(function).endswith("path.join"):
@@ -236,5 +236,5 @@ def _file(program: Program, node: cst.BaseExpression, depth: int = 0) -> str:
     return program.text(node)
 
 
-def _used(program: Program, call: cst.Call) -> bool:
+def _used(program: PythonProgram, call: cst.Call) -> bool:
     return isinstance(program.parent[call], cst.Arg)

@@ -16,13 +16,13 @@ from hipport.syntax.shell import Shell
 from hipport_passes.packages.asking import Asking
 from hipport_passes.packages.commands import BRINGS, in_commands
 from hipport_passes.python.runtime.probes import RUNS
-from hipport_passes.python.runtime.program import Program, finding
+from hipport_passes.python.runtime.program import PythonProgram, finding
 
 # `get_ipython().run_line_magic("pip", "install …")`, and what older notebooks were exported as.
 _MAGIC = re.compile(r"(?:get_ipython\(\)|\w*ip(?:ython)?)\.(run_line_magic|run_cell_magic|magic)")
 
 
-def installs(program: Program, project: Project) -> Iterator[Finding]:
+def installs(program: PythonProgram, project: Project) -> Iterator[Finding]:
     """Yield the calls that run pip, uv or conda for what is only built for CUDA."""
     asking = Asking(project)
     notebook = project.by_path.get(program.source.path)
@@ -53,7 +53,7 @@ def installs(program: Program, project: Project) -> Iterator[Finding]:
             yield finding(program, node, "installs", message)
 
 
-def _of_magic(program: Program, call: cst.Call, kind: str) -> str:
+def _of_magic(program: PythonProgram, call: cst.Call, kind: str) -> str:
     """Return the command that IPython is asked to run: by a magic for the shell, or for a package manager."""
     words = [program.text(each.value) for each in call.args]
     if kind == "magic":
@@ -63,7 +63,7 @@ def _of_magic(program: Program, call: cst.Call, kind: str) -> str:
     return " ".join(words)
 
 
-def _command(program: Program, call: cst.Call) -> str:
+def _command(program: PythonProgram, call: cst.Call) -> str:
     """Return the command that a call runs, as a shell would be given it, as far as it is written out."""
     first = call.args[0].value
     if isinstance(first, (cst.List, cst.Tuple)):
@@ -76,7 +76,7 @@ def _command(program: Program, call: cst.Call) -> str:
     return program.text(first)
 
 
-def _word(program: Program, value: cst.BaseExpression) -> str:
+def _word(program: PythonProgram, value: cst.BaseExpression) -> str:
     if program.code(value) == "sys.executable":
         return "python"
     text = program.text(value)

@@ -10,12 +10,12 @@ import libcst as cst
 from hipport.core.finding import Finding
 from hipport_passes.build_files.build_scripts.no_gpu import full_name
 from hipport_passes.python.runtime.probes import are_properties
-from hipport_passes.python.runtime.program import Program, finding
+from hipport_passes.python.runtime.program import PythonProgram, finding
 
 _ERRORS = "RuntimeError|AttributeError|AssertionError|ValueError|ImportError"
 
 
-def lacking(program: Program, names: Mapping[str, str], properties: Mapping[str, str]) -> Iterator[Finding]:
+def lacking(program: PythonProgram, names: Mapping[str, str], properties: Mapping[str, str]) -> Iterator[Finding]:
     """Yield the first use of each of `names`, which are whole paths, and of the `properties` of a device."""
     told: set[str] = set()
     for node in program.nodes:
@@ -35,7 +35,7 @@ def lacking(program: Program, names: Mapping[str, str], properties: Mapping[str,
         yield finding(program, node, "lacking", f"{name}: {why}")
 
 
-def _is_part(program: Program, node: cst.CSTNode) -> bool:
+def _is_part(program: PythonProgram, node: cst.CSTNode) -> bool:
     """Say whether a name is part of a longer one, or of an import, or what an argument is called."""
     above = program.parent[node]
     if isinstance(above, (cst.Arg, cst.Param)):

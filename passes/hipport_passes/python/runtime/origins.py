@@ -15,7 +15,7 @@ import libcst as cst
 
 from hipport.syntax.python import Python
 from hipport_passes.build_files.build_scripts.script_names import Binding
-from hipport_passes.python.runtime.program import Program
+from hipport_passes.python.runtime.program import PythonProgram
 
 #: What stands for any element of a list that is gone through.
 EACH = "*"
@@ -34,7 +34,7 @@ _DATA = re.compile(r"\b(?:dataclass|define|attrs|s)\b|\bNamedTuple\b|\bBaseModel
 class Origins:
     """What the values of a file's expressions may be."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: PythonProgram) -> None:
         self.program = program
         self._known: dict[cst.BaseExpression, tuple[Origin, ...]] = {}
         self._globals: dict[str, list[cst.FunctionDef]] = {}
@@ -347,4 +347,4 @@ class Origins:
 
 def origins(source: Python) -> Origins:
     """Return the origins of the values of a file: a fact of it."""
-    return Origins(source.fact(Program))
+    return Origins(source.fact(PythonProgram))

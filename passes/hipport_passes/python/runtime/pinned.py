@@ -10,7 +10,7 @@ import libcst as cst
 
 from hipport.syntax.python import Misplaced, Python
 from hipport_passes.python.runtime.origins import Origins, origins
-from hipport_passes.python.runtime.program import Program
+from hipport_passes.python.runtime.program import PythonProgram
 
 # Views of a tensor, whose memory is the tensor's.
 _VIEWS = frozenset(
@@ -32,7 +32,7 @@ def pinned(source: Python) -> tuple[Given, ...]:
     """Return the functions that are given such tensors, in order. A fact of the file."""
     if source.module is None:
         return ()
-    program, known = source.fact(Program), source.fact(origins)
+    program, known = source.fact(PythonProgram), source.fact(origins)
     found = []
     with contextlib.suppress(Misplaced):
         for node in program.nodes:

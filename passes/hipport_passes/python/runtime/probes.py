@@ -14,7 +14,7 @@ from hipport_passes.build_files import nvidia_tools
 from hipport_passes.build_files.nvcc_flags import HOLE
 from hipport_passes.python.python_gates import PRODUCT
 from hipport_passes.python.runtime.origins import origins as origins_of
-from hipport_passes.python.runtime.program import Program, finding
+from hipport_passes.python.runtime.program import PythonProgram, finding
 
 _NVIDIA_SMI = re.compile(r"(?:.*[/\\\s;&|(])?nvidia-smi(?:\.exe)?(?:\s.*|\s*[;&|)].*)?", re.DOTALL)
 #: Functions that run a command.
@@ -27,7 +27,7 @@ _ERRORS = r"\w*OSError|FileNotFoundError|CalledProcessError|SubprocessError|IOEr
 _AMD = re.compile(rb"(?i)radeon|instinct|\bmi[123]\d\d|gfx9|gfx1[012]|\bamd\b")
 
 
-def nvidia_smi(program: Program) -> Iterator[Finding]:
+def nvidia_smi(program: PythonProgram) -> Iterator[Finding]:
     """Yield the runs of nvidia-smi that are not prepared for its absence."""
     if re.search(rb"rocm-smi|amd-smi|rocm_smi|amdsmi", program.source.text):
         return
@@ -58,7 +58,7 @@ def nvidia_smi(program: Program) -> Iterator[Finding]:
         yield finding(program, call, "nvidia_smi", message)
 
 
-def tools(program: Program) -> Iterator[Finding]:
+def tools(program: PythonProgram) -> Iterator[Finding]:
     """Yield the runs of NVIDIA's profilers, debuggers and checkers."""
     said: set[str] = set()
     for node in program.nodes:
@@ -75,7 +75,7 @@ def tools(program: Program) -> Iterator[Finding]:
             yield finding(program, call, "tool", nvidia_tools.told(found[1]))
 
 
-def _given_to(program: Program, node: cst.CSTNode, depth: int = 0) -> cst.Call | None:
+def _given_to(program: PythonProgram, node: cst.CSTNode, depth: int = 0) -> cst.Call | None:
     """Return the call that gets a command which a string begins, or is."""
     for above, child in program.ancestors(node):
         if isinstance(above, cst.Call):
@@ -98,7 +98,7 @@ def _given_to(program: Program, node: cst.CSTNode, depth: int = 0) -> cst.Call |
     return None
 
 
-def _prepared(program: Program, node: cst.CSTNode) -> bool:
+def _prepared(program: PythonProgram, node: cst.CSTNode) -> bool:
     """Say whether the code is only reached where the tool was found."""
     for test, _ in program.conditions(node):
         code = program.code(test)
@@ -111,7 +111,7 @@ def _prepared(program: Program, node: cst.CSTNode) -> bool:
     return False
 
 
-def _asked(program: Program, call: cst.Call) -> bool:
+def _asked(program: PythonProgram, call: cst.Call) -> bool:
     """Say whether it is a condition that the tool is there, and one on more than running it."""
     node: cst.CSTNode = call
     while isinstance(program.parent[node], (cst.Comparison, cst.BooleanOperation, cst.UnaryOperation)):
@@ -122,13 +122,13 @@ def _asked(program: Program, call: cst.Call) -> bool:
     return node is not call or isinstance(above, cst.Return)
 
 
-def _compared(program: Program, call: cst.Call) -> bool:
+def _compared(program: PythonProgram, call: cst.Call) -> bool:
     """Say whether only the exit status matters: `os.system("nvidia-smi") == 0` copes."""
     above = program.parent[call]
     return isinstance(above, cst.Comparison) and not _LOOKS.search(program.code(call.func))
 
 
-def device_names(program: Program) -> Iterator[Finding]:
+def device_names(program: PythonProgram) -> Iterator[Finding]:
     """Yield what is decided by the names of NVIDIA's products."""
     if _AMD.search(program.source.text):
         return
@@ -164,7 +164,7 @@ def device_names(program: Program) -> Iterator[Finding]:
             yield finding(program, node, "device_name", message)
 
 
-def _chain(program: Program, node: cst.CSTNode) -> cst.CSTNode:
+def _chain(program: PythonProgram, node: cst.CSTNode) -> cst.CSTNode:
     """Return the first `if` of the `elif` chain that the condition `node` is in, or else the statement."""
     for above, child in program.ancestors(node):
         if isinstance(above, cst.If) and child is above.test:
@@ -176,7 +176,7 @@ def _chain(program: Program, node: cst.CSTNode) -> cst.CSTNode:
     return node
 
 
-def _is_name(program: Program, node: cst.CSTNode, depth: int = 0) -> bool:
+def _is_name(program: PythonProgram, node: cst.CSTNode, depth: int = 0) -> bool:
     if depth > 6:
         return False
     match node:
@@ -199,14 +199,14 @@ def _is_name(program: Program, node: cst.CSTNode, depth: int = 0) -> bool:
     return False
 
 
-def are_properties(program: Program, node: cst.BaseExpression, depth: int = 0) -> bool:
+def are_properties(program: PythonProgram, node: cst.BaseExpression, depth: int = 0) -> bool:
     if isinstance(node, cst.Call) and program.is_of_torch(node, "get_device_properties"):
         return True
     found = program.source.fact(origins_of).of(node) if depth < 6 else []
     return any(part is None and are_properties(program, value, depth + 1) for value, part in found)
 
 
-def _product(program: Program, node: cst.BaseExpression, depth: int = 0) -> str:
+def _product(program: PythonProgram, node: cst.BaseExpression, depth: int = 0) -> str:
     """Return a product of NVIDIA's that is among the strings that an expression may be, or has."""
     if depth > 4:
         return ""
@@ -233,7 +233,7 @@ def _product(program: Program, node: cst.BaseExpression, depth: int = 0) -> str:
     return ""
 
 
-def arch_lists(program: Program) -> Iterator[Finding]:
+def arch_lists(program: PythonProgram) -> Iterator[Finding]:
     """Yield what takes apart the list of architectures that PyTorch is built for: on ROCm these are gfx names."""
     for call in program.of_torch("get_arch_list"):
         if not program.runs(call).both:
@@ -250,7 +250,7 @@ def arch_lists(program: Program) -> Iterator[Finding]:
             yield finding(program, call, "arch_list", message)
 
 
-def warp_sizes(program: Program) -> Iterator[Finding]:
+def warp_sizes(program: PythonProgram) -> Iterator[Finding]:
     """Yield where a program asks how many lanes the GPU's warps have."""
     if program.decided:
         return
@@ -271,7 +271,7 @@ _NO_MATH = (
 )
 
 
-def switches(program: Program) -> Iterator[Finding]:
+def switches(program: PythonProgram) -> Iterator[Finding]:
     """Yield the switches of PyTorch that mean something else on ROCm."""
     for call in program.calls("version"):
         if not re.search(r"cudnn\.version$", program.code(call.func)) or not program.runs(call).both:
@@ -308,7 +308,7 @@ def switches(program: Program) -> Iterator[Finding]:
                 yield finding(program, call, "sdp_kernel", _NO_MATH, edits)
 
 
-def _stops_without(program: Program, name: cst.Name | cst.Attribute) -> bool:
+def _stops_without(program: PythonProgram, name: cst.Name | cst.Attribute) -> bool:
     """Say whether the program stops where the variable is None."""
     above = program.parent[name]
     match above:
@@ -325,12 +325,12 @@ def _stops_without(program: Program, name: cst.Name | cst.Attribute) -> bool:
     return isinstance(outer, cst.Assert) and outer.test is test and not absent
 
 
-def _insists_on(program: Program, home: cst.Attribute) -> bool:
+def _insists_on(program: PythonProgram, home: cst.Attribute) -> bool:
     """Say whether the program stops where an attribute is None."""
     return program.runs(home).both and not program.decided and _stops_without(program, home)
 
 
-def homes(program: Program) -> Iterator[Finding]:
+def homes(program: PythonProgram) -> Iterator[Finding]:
     """Yield the paths below CUDA's folder that are needed while the program runs."""
     for node in program.nodes:
         if isinstance(node, cst.Subscript) and re.fullmatch(r"(?:os\.)?environ", program.code(node.value)):
@@ -374,5 +374,5 @@ def homes(program: Program) -> Iterator[Finding]:
             yield finding(program, name_node, "cuda_home", message)
 
 
-def _asks_home(program: Program, node: cst.CSTNode, name: str) -> bool:
+def _asks_home(program: PythonProgram, node: cst.CSTNode, name: str) -> bool:
     return any(name in program.code(test) for test, _ in program.conditions(node))

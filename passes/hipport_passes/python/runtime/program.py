@@ -18,7 +18,7 @@ _PROPERTY = re.compile(r"(?:^|\.)(?:cached_)?property$")
 _ANY_ERROR = re.compile(r"\b(?:Base)?Exception\b")
 
 
-class Program(Script):
+class PythonProgram(Script):
     """A Python file: names and branches as in a build script, and what is read from PyTorch in it."""
 
     def __init__(self, source: Python) -> None:
@@ -192,7 +192,9 @@ def _operands(test: cst.CSTNode) -> Iterator[cst.CSTNode]:
         yield from _operands(test.right)
 
 
-def finding(program: Program, node: cst.CSTNode, kind: str, message: str, edits: tuple[Edit, ...] = ()) -> Finding:
+def finding(
+    program: PythonProgram, node: cst.CSTNode, kind: str, message: str, edits: tuple[Edit, ...] = ()
+) -> Finding:
     """Return a finding for review, or for a person where there are no edits."""
     certainty = Certainty.REVIEW if edits else Certainty.MANUAL
     return Finding(program.source.span(node), kind, message, edits, certainty)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from hipport.core.finding import Finding
-from hipport_passes.python.runtime.program import Program, finding
+from hipport_passes.python.runtime.program import PythonProgram, finding
 
 #: What PyTorch's hipify leaves as it is, and what means something else with 64 lanes, or nothing, on AMD's GPUs.
 _WANTS_PORTING = re.compile(
@@ -20,7 +20,7 @@ _WANTS_PORTING = re.compile(
 )
 
 
-def sources(program: Program) -> Iterator[Finding]:
+def sources(program: PythonProgram) -> Iterator[Finding]:
     """Yield the kernels in strings that `load_inline` compiles and that want more than new names."""
     for call in program.calls("load_inline"):
         given = [argument.value for argument in call.args if argument.keyword is None][2:3]
@@ -36,7 +36,7 @@ def sources(program: Program) -> Iterator[Finding]:
                     yield finding(program, text, "inline_source", message)
 
 
-def _strings(program: Program, node: cst.BaseExpression, depth: int) -> Iterator[cst.BaseExpression]:
+def _strings(program: PythonProgram, node: cst.BaseExpression, depth: int) -> Iterator[cst.BaseExpression]:
     if depth > 6:
         return
     match node:

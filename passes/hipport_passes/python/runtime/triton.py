@@ -13,7 +13,7 @@ from hipport.core.finding import Finding
 from hipport_passes.python.runtime import elsewhere
 from hipport_passes.python.runtime.elsewhere import Known
 from hipport_passes.python.runtime.origins import EACH, origins
-from hipport_passes.python.runtime.program import Program, finding
+from hipport_passes.python.runtime.program import PythonProgram, finding
 
 _PORTABLE = "functions of NVIDIA's libdevice; triton.language.extra.libdevice has those of the GPU that is there"
 _OPTIONS = {
@@ -25,7 +25,7 @@ _OPTIONS = {
 }
 
 
-def kernels(program: Program, known: Known) -> Iterator[Finding]:
+def kernels(program: PythonProgram, known: Known) -> Iterator[Finding]:
     """Yield the options, functions and paths in Triton code that are for NVIDIA's GPUs.
 
     `known` are the constants of other modules and classes.
@@ -63,7 +63,7 @@ def kernels(program: Program, known: Known) -> Iterator[Finding]:
                 yield from _attribute(program, node, name)
 
 
-def _call(program: Program, call: cst.Call) -> Iterator[Finding]:
+def _call(program: PythonProgram, call: cst.Call) -> Iterator[Finding]:
     """PTX, and targets to compile for."""
     function = program.code(call.func)
     if re.search(r"(?:^|\.)inline_asm_elementwise$", function):
@@ -74,7 +74,7 @@ def _call(program: Program, call: cst.Call) -> Iterator[Finding]:
         yield from _target(program, call, call.args[0].value)
 
 
-def _attribute(program: Program, node: cst.Attribute, name: str) -> Iterator[Finding]:
+def _attribute(program: PythonProgram, node: cst.Attribute, name: str) -> Iterator[Finding]:
     """What is read of `triton.language.extra.cuda`, and dependent launches, of whatever they are read."""
     dependent = name in ("gdc_wait", "gdc_launch_dependents")
     of_cuda = isinstance(node.value, cst.Attribute) and node.value.attr.value == "cuda"
@@ -93,7 +93,7 @@ _COUNTED = ("num_warps", "num_ctas")
 _BITCODE = re.compile(r"libdevice[\w.]*\.bc$")
 
 
-def _target(program: Program, node: cst.CSTNode, backend: cst.CSTNode) -> Iterator[Finding]:
+def _target(program: PythonProgram, node: cst.CSTNode, backend: cst.CSTNode) -> Iterator[Finding]:
     """`GPUTarget("cuda", 80, 32)`"""
     if program.text(backend) == "cuda" and program.runs(node).both:
         message = (
@@ -103,7 +103,7 @@ def _target(program: Program, node: cst.CSTNode, backend: cst.CSTNode) -> Iterat
         yield finding(program, node, "target", message)
 
 
-def _is_target(program: Program, node: cst.BaseExpression) -> bool:
+def _is_target(program: PythonProgram, node: cst.BaseExpression) -> bool:
     """Say whether that is the target that Triton compiles for."""
     values = [node]
     if isinstance(node, cst.Name | cst.Attribute):
@@ -111,7 +111,7 @@ def _is_target(program: Program, node: cst.BaseExpression) -> bool:
     return any(isinstance(each, cst.Call) and program.code(each.func).endswith("get_current_target") for each in values)
 
 
-def _asked_target(program: Program, node: cst.Comparison, part: str) -> Iterator[Finding]:
+def _asked_target(program: PythonProgram, node: cst.Comparison, part: str) -> Iterator[Finding]:
     operator, other = node.comparisons[0].operator, node.comparisons[0].comparator
     if part == "arch" and isinstance(other, cst.Integer):
         if not program.copes(node, "TypeError"):
@@ -130,7 +130,7 @@ def _asked_target(program: Program, node: cst.Comparison, part: str) -> Iterator
             yield finding(program, node, "target", message)
 
 
-def _numbers(program: Program, node: cst.BaseExpression, known: Known, depth: int = 0) -> list[int]:
+def _numbers(program: PythonProgram, node: cst.BaseExpression, known: Known, depth: int = 0) -> list[int]:
     """Return the numbers that an expression may be, as far as they are written out."""
     if depth > 6:
         return []
@@ -157,14 +157,16 @@ def _numbers(program: Program, node: cst.BaseExpression, known: Known, depth: in
     ]
 
 
-def _reached(program: Program, node: cst.CSTNode) -> bool:
+def _reached(program: PythonProgram, node: cst.CSTNode) -> bool:
     if not program.runs(node).both or program.copes(node, "ImportError|ModuleNotFoundError|AttributeError"):
         return False
     # What is imported where another path was tried in vain is right where it is.
     return not any(isinstance(above, cst.ExceptHandler) for above, _ in program.ancestors(node))
 
 
-def _option(program: Program, node: cst.Arg, option: str, value: cst.BaseExpression, known: Known) -> Iterator[Finding]:
+def _option(
+    program: PythonProgram, node: cst.Arg, option: str, value: cst.BaseExpression, known: Known
+) -> Iterator[Finding]:
     call = program.parent[node]
     if not isinstance(call, cst.Call) or not program.runs(node).both:
         return
@@ -173,7 +175,7 @@ def _option(program: Program, node: cst.Arg, option: str, value: cst.BaseExpress
         yield from _told(program, option, value, known)
 
 
-def _told(program: Program, option: str, value: cst.BaseExpression, known: Known) -> Iterator[Finding]:
+def _told(program: PythonProgram, option: str, value: cst.BaseExpression, known: Known) -> Iterator[Finding]:
     if option in _OPTIONS:
         yield finding(program, value, "triton_option", f"{option} {_OPTIONS[option]}")
     elif numbers := _numbers(program, value, known):
@@ -189,7 +191,7 @@ def _told(program: Program, option: str, value: cst.BaseExpression, known: Known
             )
 
 
-def _libdevice(program: Program, node: cst.Attribute) -> Iterator[Finding]:
+def _libdevice(program: PythonProgram, node: cst.Attribute) -> Iterator[Finding]:
     """`tl.extra.cuda.libdevice.round`, `import triton.language.extra.cuda.libdevice as libdevice`."""
     above = program.parent[node]
     if isinstance(above, cst.ImportFrom):
@@ -201,7 +203,7 @@ def _libdevice(program: Program, node: cst.Attribute) -> Iterator[Finding]:
         yield finding(program, node, "libdevice", f"{_PORTABLE}, by `from triton.language.extra import libdevice`")
 
 
-def _path(program: Program, node: cst.ImportFrom, module: cst.Attribute) -> Iterator[Finding]:
+def _path(program: PythonProgram, node: cst.ImportFrom, module: cst.Attribute) -> Iterator[Finding]:
     """`from triton.language.extra.cuda import libdevice`, `from triton.language.extra.cuda.libdevice import rsqrt`."""
     assert not isinstance(node.names, cst.ImportStar)
     code = program.code(module)

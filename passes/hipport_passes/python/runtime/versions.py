@@ -11,7 +11,7 @@ import libcst as cst
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Finding
 from hipport_passes.python.runtime.origins import origins
-from hipport_passes.python.runtime.program import Program, finding
+from hipport_passes.python.runtime.program import PythonProgram, finding
 
 #: The release that ROCm is taken for. PyTorch's own wheels of 2025 and 2026 are built with this one.
 ASSUMED = "12.8"
@@ -28,7 +28,7 @@ _WHEEL = re.compile(r"(?i)\bwhl\b|wheel|https?://|index[-_]url|cu(?:da)?[-_]?[\"
 _RUNS_NVCC = re.compile(r"\bnvcc\b|nvidia-smi|bare_metal|\bCUDA_HOME\b|\bcuda_dir\b")
 
 
-def versions(program: Program) -> Iterator[Finding]:
+def versions(program: PythonProgram) -> Iterator[Finding]:
     """Yield the uses of `torch.version.cuda` that fail on ROCm, or that take a decision there."""
     program.lift(gates(program))
     said: set[Span] = set()
@@ -40,14 +40,14 @@ def versions(program: Program) -> Iterator[Finding]:
                 yield each
 
 
-def gates(program: Program) -> list[cst.BaseExpression]:
+def gates(program: PythonProgram) -> list[cst.BaseExpression]:
     """Return the conditions that stop a program without CUDA, and that are opened for ROCm."""
     places = _places(program)
     places += [call for place in places for call in _returned(program, place)]
     return [gate for place in places for gate in _gates(program, place)]
 
 
-def _places(program: Program) -> list[cst.BaseExpression]:
+def _places(program: PythonProgram) -> list[cst.BaseExpression]:
     found: list[cst.BaseExpression] = [
         above
         for name in program.named("cuda")
@@ -82,7 +82,7 @@ def _read(above: cst.CSTNode, name: cst.Name) -> bool:
     return isinstance(above, cst.Attribute) and above.value is name
 
 
-def _of_torch(program: Program, node: cst.Attribute) -> bool:
+def _of_torch(program: PythonProgram, node: cst.Attribute) -> bool:
     if re.fullmatch(r"_?(?:torch|th|pt|pytorch)\.version", program.code(node.value)):
         return True
     if isinstance(node.value, cst.Name):
@@ -96,7 +96,7 @@ def _of_torch(program: Program, node: cst.Attribute) -> bool:
     return False
 
 
-def _uses(program: Program, node: cst.BaseExpression, depth: int) -> Iterator[Finding]:
+def _uses(program: PythonProgram, node: cst.BaseExpression, depth: int) -> Iterator[Finding]:
     """Follow the value at `node` to what is made of it."""
     if depth > 4 or not program.runs(node).both:
         return
@@ -105,7 +105,7 @@ def _uses(program: Program, node: cst.BaseExpression, depth: int) -> Iterator[Fi
         yield from _uses(program, other, depth + 1)
 
 
-def _judged(program: Program, node: cst.BaseExpression) -> Iterator[Finding]:
+def _judged(program: PythonProgram, node: cst.BaseExpression) -> Iterator[Finding]:
     """Yield what is to be said of what is done with the value right where it stands."""
     above = program.parent[node]
     match above:
@@ -130,7 +130,7 @@ def _judged(program: Program, node: cst.BaseExpression) -> Iterator[Finding]:
             yield from _asked(program, node, above, True)
 
 
-def _passed_on(program: Program, node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+def _passed_on(program: PythonProgram, node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
     """Yield the other expressions that have the value at `node`."""
     above = program.parent[node]
     match above:
@@ -160,7 +160,7 @@ def _passed_on(program: Program, node: cst.BaseExpression) -> Iterator[cst.BaseE
             yield above
 
 
-def _read_elsewhere(program: Program, node: cst.BaseExpression) -> list[cst.Name | cst.Attribute | cst.Subscript]:
+def _read_elsewhere(program: PythonProgram, node: cst.BaseExpression) -> list[cst.Name | cst.Attribute | cst.Subscript]:
     """Return where what is read is the value at `node`, and nothing else: of a tuple, or an attribute of a class."""
     known = program.source.fact(origins)
     reads = (each for each in program.nodes if isinstance(each, cst.Name | cst.Attribute | cst.Subscript))
@@ -172,7 +172,7 @@ def _read_elsewhere(program: Program, node: cst.BaseExpression) -> list[cst.Name
     ]
 
 
-def _entries(program: Program, table: cst.CSTNode, key: str) -> Iterator[cst.BaseExpression]:
+def _entries(program: PythonProgram, table: cst.CSTNode, key: str) -> Iterator[cst.BaseExpression]:
     """Yield where an entry of a table is read, by the one name that the table is given."""
     above = program.parent[table]
     match above:
@@ -193,7 +193,7 @@ def _entries(program: Program, table: cst.CSTNode, key: str) -> Iterator[cst.Bas
                 yield call
 
 
-def _returned(program: Program, node: cst.BaseExpression) -> Iterator[cst.Call]:
+def _returned(program: PythonProgram, node: cst.BaseExpression) -> Iterator[cst.Call]:
     """Yield the calls of a function of the file that returns what is at `node`, and nothing else."""
     above = program.parent[node]
     function = program.function(above) if isinstance(above, cst.Return) else None
@@ -206,7 +206,7 @@ def _returned(program: Program, node: cst.BaseExpression) -> Iterator[cst.Call]:
     yield from (call for call in program.calls(function.name.value) if method == isinstance(call.func, cst.Attribute))
 
 
-def _read_again(program: Program, target: cst.Name | cst.Attribute) -> Iterator[cst.Name | cst.Attribute]:
+def _read_again(program: PythonProgram, target: cst.Name | cst.Attribute) -> Iterator[cst.Name | cst.Attribute]:
     """Yield where the name, or the attribute of the same object, stands elsewhere."""
     if isinstance(target, cst.Name):
         yield from (other for other in program.named(target.value) if other is not target)
@@ -217,7 +217,7 @@ def _read_again(program: Program, target: cst.Name | cst.Attribute) -> Iterator[
             yield above
 
 
-def _fails(program: Program, node: cst.BaseExpression) -> Iterator[Finding]:
+def _fails(program: PythonProgram, node: cst.BaseExpression) -> Iterator[Finding]:
     """Something is made of the version that cannot be made of None."""
     if program.copes(node, _ERRORS):
         return
@@ -239,7 +239,7 @@ def _fails(program: Program, node: cst.BaseExpression) -> Iterator[Finding]:
         yield finding(program, node, "cuda_version", message, (edit,) if quote else ())
 
 
-def _compared(program: Program, node: cst.BaseExpression) -> Iterator[Finding]:
+def _compared(program: PythonProgram, node: cst.BaseExpression) -> Iterator[Finding]:
     comparison = program.parent[node]
     if isinstance(comparison, cst.ComparisonTarget):
         target, comparison = comparison, program.parent[comparison]
@@ -268,7 +268,7 @@ def _compared(program: Program, node: cst.BaseExpression) -> Iterator[Finding]:
         yield finding(program, comparison, "cuda_version", message)
 
 
-def _stops(program: Program, test: cst.CSTNode) -> bool:
+def _stops(program: PythonProgram, test: cst.CSTNode) -> bool:
     """Say whether the program stops where the condition is true."""
     node, above = test, program.parent[test]
     while isinstance(above, cst.BooleanOperation):
@@ -276,7 +276,7 @@ def _stops(program: Program, test: cst.CSTNode) -> bool:
     return isinstance(above, cst.If) and above.test is node and program.stops(above.body)
 
 
-def _insists(program: Program, test: cst.CSTNode) -> bool:
+def _insists(program: PythonProgram, test: cst.CSTNode) -> bool:
     """Say whether the program stops where the condition is false."""
     node, above = test, program.parent[test]
     while isinstance(above, cst.BooleanOperation) and isinstance(above.operator, cst.And):
@@ -284,7 +284,7 @@ def _insists(program: Program, test: cst.CSTNode) -> bool:
     return isinstance(above, cst.Assert) and above.test is node
 
 
-def _needed(program: Program, test: cst.CSTNode) -> bool:
+def _needed(program: PythonProgram, test: cst.CSTNode) -> bool:
     """Say whether the program stops where the condition is false, in an assertion or by its `else`."""
     above = program.parent[test]
     if isinstance(above, cst.If) and above.test is test and isinstance(above.orelse, cst.Else):
@@ -292,7 +292,9 @@ def _needed(program: Program, test: cst.CSTNode) -> bool:
     return _insists(program, test)
 
 
-def _asked(program: Program, node: cst.BaseExpression, test: cst.BaseExpression, absent: bool) -> Iterator[Finding]:
+def _asked(
+    program: PythonProgram, node: cst.BaseExpression, test: cst.BaseExpression, absent: bool
+) -> Iterator[Finding]:
     """The program asks whether PyTorch is built for CUDA. `absent`: the test is true where it is not."""
     if program.decided or _answered(program, test):
         return
@@ -327,7 +329,7 @@ def _asked(program: Program, node: cst.BaseExpression, test: cst.BaseExpression,
         yield finding(program, test, "cuda_build", message)
 
 
-def _gates(program: Program, node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+def _gates(program: PythonProgram, node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
     """Yield the conditions that `_asked` opens for ROCm."""
     if program.decided:
         return
@@ -341,7 +343,7 @@ def _gates(program: Program, node: cst.BaseExpression) -> Iterator[cst.BaseExpre
         yield test
 
 
-def _answered(program: Program, test: cst.BaseExpression) -> bool:
+def _answered(program: PythonProgram, test: cst.BaseExpression) -> bool:
     """Say whether the condition asks for ROCm as well."""
     outer: cst.CSTNode = test
     while isinstance(program.parent[outer], (cst.BooleanOperation, cst.UnaryOperation)):
@@ -353,7 +355,7 @@ def _answered(program: Program, test: cst.BaseExpression) -> bool:
     return asks or (other is not None and re.search(r"(?i)\bhip\b|rocm|\bck\b", program.code(other)) is not None)
 
 
-def _value_needed(program: Program, test: cst.BaseExpression, code: str) -> bool:
+def _value_needed(program: PythonProgram, test: cst.BaseExpression, code: str) -> bool:
     """Say whether the version itself is looked at where the condition has made sure that there is one."""
     outer: cst.CSTNode = test
     while isinstance(program.parent[outer], (cst.BooleanOperation, cst.UnaryOperation, cst.Comparison)):
