@@ -22,8 +22,8 @@ from hipport.core.finding import Finding
 from hipport.engine.pipeline import Pass
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp
+from hipport_passes.compatibility.device_pointers.braced_numbers import constructed, listed, taking
 from hipport_passes.compatibility.device_pointers.declared import Kind
-from hipport_passes.compatibility.device_pointers.lists import constructed, listed, taking
 from hipport_passes.compatibility.device_pointers.names import (
     BYTES,
     INTEGER,
