@@ -15,6 +15,7 @@ from hipport.core.edits import Edit, Span
 from hipport.program.dividing import near
 from hipport.program.project import Project
 from hipport.syntax.cmake_script import CMake, CMakeCommand, Expression
+from hipport.syntax.enclosing import Block, answered
 from hipport_passes.build_files import cmake
 from hipport_passes.build_files.build_scripts.cmake_trees import HELPER, PUT_HERE, is_helper
 
@@ -170,15 +171,31 @@ def _branches(source: CMake) -> Iterator[tuple[list[CMakeCommand], list[CMakeCom
     """Yield the commands of `if(USE_HIP)`, and those of its `else()`, that stand in nothing else there."""
     found: dict[CMakeCommand, tuple[list[CMakeCommand], list[CMakeCommand]]] = {}
     for command in source.commands:
-        parts = source.around(command)[-1] if source.around(command) else ()
-        if parts and parts[0].name == "if" and source[parts[0].inner].split() == [b"USE_HIP"] and len(parts) < 3:
-            found.setdefault(parts[0], ([], []))[len(parts) - 1].append(command)
+        block = source.block(command)
+        if block is None or block.first.name != "if" or source[block.first.inner].split() != [b"USE_HIP"]:
+            continue
+        if block.before is None or block.before.before is None:
+            found.setdefault(block.first, ([], []))[block.before is not None].append(command)
     return (both for both in found.values() if all(both))
+
+
+def _chosen(source: CMake) -> dict[Block[CMakeCommand], bool | None]:
+    """Which blocks the option chooses, as far as that was asked."""
+    return {}
+
+
+def _of_hip(source: CMake) -> dict[Block[CMakeCommand], bool | None]:
+    """Which blocks are HIP's, as far as that was asked."""
+    return {}
 
 
 def _within(source: CMake, command: CMakeCommand) -> bool:
     """Say whether a command stands where it is chosen by the option."""
-    return any(_USE_HIP.search(source[parts[0].inner]) for parts in source.around(command))
+
+    def chosen(block: Block[CMakeCommand]) -> bool | None:
+        return True if _USE_HIP.search(source[block.first.inner]) else None
+
+    return bool(answered(source.block(command), source.fact(_chosen), chosen))
 
 
 def _words(source: CMake, command: CMakeCommand) -> list[bytes]:
@@ -186,8 +203,11 @@ def _words(source: CMake, command: CMakeCommand) -> list[bytes]:
 
 
 def _words_for_hip(source: CMake, command: CMakeCommand) -> Iterator[bytes]:
-    branches = source.around(command)
-    within = any(len(parts) == 1 and source[parts[0].inner].split()[:1] == [b"USE_HIP"] for parts in branches)
+
+    def of_hip(block: Block[CMakeCommand]) -> bool | None:
+        return True if block.before is None and source[block.first.inner].split()[:1] == [b"USE_HIP"] else None
+
+    within = answered(source.block(command), source.fact(_of_hip), of_hip)
     if within or (command.name in _SETS and _sets_hip(source, command)):
         yield from _words(source, command)
         return
