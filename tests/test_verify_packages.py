@@ -46,7 +46,7 @@ pytestmark = [
 
 #: Of the types of numbers that a kernel is compiled for, those that cases have: each of the others takes as long.
 TYPES = """\
-#include <torch/torch_extension.h>
+#include <torch/extension.h>
 #undef AT_DISPATCH_CASE_INTEGRAL_TYPES
 #undef AT_DISPATCH_CASE_FLOATING_TYPES_AND
 #undef AT_DISPATCH_CASE_FLOATING_TYPES_AND2
