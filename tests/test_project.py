@@ -154,7 +154,7 @@ def test_facts_of_files_that_belong_together_are_worked_out_once() -> None:
 
     whole = project({"a.cu": '#include "x.h"\none', "x.h": "two", "b.cu": "three"})
     a, x, b = whole.sources
-    assert whole.union_over(a, words) == whole.together(x, words) == {b"#include", b'"x.h"', b"one", b"two"}
+    assert whole.union_over(a, words) == whole.union_over(x, words) == {b"#include", b'"x.h"', b"one", b"two"}
     assert whole.union_over(b, words) == {b"three"}
     assert sorted(asked) == ["a.cu", "b.cu", "x.h"]
 

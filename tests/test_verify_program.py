@@ -387,7 +387,7 @@ def test_a_fault_of_the_port_is_named_at_the_line_of_the_user() -> None:
     assert (fault.kind, str(fault.path), fault.line, fault.kernel) == ("out-of-bounds", SUMS.name, line, "sums")
 
 
-def test_teeth() -> None:
+def test_mutation_score() -> None:
     score = verifying.program_mutation_score([SUMS], ["775"], env=ENV, port=lambda paths: api.rewrite(paths), most=2)
     first, *others = score.mutants
     assert (first.what, len(first.noticed)) == ("the original, with 64 lanes", 1)

@@ -22,10 +22,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hipport.core.finding import Certainty, Finding
-from hipport.syntax.cpp import Cpp
+from hipport.core.finding import Finding
 from hipport.engine.pipeline import Pass
 from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:

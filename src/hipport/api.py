@@ -327,7 +327,7 @@ def port(
     setup.py (or `cases`, or a `recording`, where there is one extension), and a program that `arguments` are given for
     or whose files `paths` are. What was written is then compiled for `target`. A step that cannot be made, and one of
     `declined` (`build`, `verify`), is in what the evidence says was not checked. Runs code of the tree.
-    Raises discovery.NotFound, writing.Refused and verifier.BadCases.
+    Raises discovery.NotFound, writing.Refused and extension_verifier.BadCases.
     """
     env = allowed(env, pass_on)
     from hipport.porting import Porting

@@ -12,7 +12,7 @@ from hipport.core.edits import Edit, NewFile, Span
 class Certainty(IntEnum):
     """How sure a pass is, and so who has to look at it.
 
-    SAFE: the text means the same on every input and both wave sizes.
+    SAFE: the text means the same on every input and both wavefront sizes.
     REVIEW: it does if the assumption that the message states holds.
     MANUAL: a person must act; the finding has no edits.
     """

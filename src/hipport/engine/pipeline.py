@@ -461,6 +461,7 @@ def _untold(name: str, steps: int) -> None:
 def _step(
     each: Pass[Any], source: Source, project: Project, accept: Certainty, unsettled: AbstractSet[str]
 ) -> tuple[Source, list[Reported], tuple[NewFile, ...]]:
+    """Call a pass for a file and make its edits: return the new text, what was found, and the files that it needs."""
     try:
         findings = _found(each, source, project)
     except Exception as error:

@@ -48,7 +48,7 @@ from hipport.verifying.traces import first_changed
 class ProgramToRun:
     """The files and folders that a program is made of, and how it is run: `arguments`, in `folder`.
 
-    `exclude` is as for discovery.discover, `flags` and `sanitize` are as for compile.Options.
+    `exclude` is as for discovery.discover, `flags` and `sanitize` are as for compile.CompileOptions.
     """
 
     paths: Sequence[Path]
@@ -121,8 +121,8 @@ def program(
 ) -> Verified:
     """Verify a program: the original with 32 lanes, and its port in each configuration of `matrix`.
 
-    `port` makes the port of paths; without one only the original runs. Raises compile.NotCompiled,
-    compile.NoCompiler, discovery.NotFound.
+    `port` makes the port of paths; without one only the original runs. Raises messages.NotCompiled,
+    compilers.NoCompiler, discovery.NotFound.
     """
     sides, matrix = _Sides(what, how), matrix or Matrix()
     how.tell("compiling the original", 0, 2)
