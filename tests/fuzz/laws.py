@@ -166,11 +166,14 @@ def _leaves_the_rest(before: Source, after: Source) -> Iterator[Broken]:
 
 
 def _converges(ported: Ported, target: Target | None, part: Callable[[PurePath], str]) -> Iterator[Broken]:
-    """A second run changes nothing. Parts in which the first did not, come out the same in any case."""
+    """A second run changes nothing. Parts in which the first did not, come out the same in any case.
+
+    But what Python imports anywhere counts for the packages of all of the tree.
+    """
     files = [*ported.project.sources, *ported.created]
     concerned = {part(each.path) for each in (*ported.changed, *ported.created)}
-    texts = {each.path.as_posix(): each.text for each in files if part(each.path) in concerned}
-    if not texts:
+    texts = {e.path.as_posix(): e.text for e in files if part(e.path) in concerned or isinstance(e, Python)}
+    if not concerned:
         return
     again = rewrite(texts, target=target, jobs=1)
     changed = {each.path for each in again.changed}
