@@ -73,7 +73,7 @@ NOT_COMPILED: dict[str, str] = {
     **dict.fromkeys(
         """
         pytorch_api/dispatch pytorch_api/dispatch_look_alikes pytorch_api/macros pytorch_api/macros_of_another_program
-        pytorch_api/headers_lost pytorch_api/headers_lost_look_alikes
+        pytorch_api/header_under_a_condition pytorch_api/headers_lost pytorch_api/headers_lost_look_alikes
         pytorch_api/macros_own pytorch_api/members pytorch_api/own_type pytorch_api/thc pytorch_api/thc_state
         pytorch_api/thc_unsupported pytorch_api/in_c pytorch_api/c_without_tensors
         """.split(),

@@ -12,7 +12,7 @@ only deprecated (`x.data<T>()`, `x.type().is_cuda()`, `at::zeros(sizes, x.type()
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cache
 from pathlib import Path
@@ -60,6 +60,7 @@ _LAST = re.compile(rb"\w+")
 # Folders of headers that include each other, and what PyTorch's own converter makes of them.
 _OF_CUDA = (b"c10/cuda", b"ATen/cuda", b"c10/hip", b"ATen/hip")
 _TH = re.compile(rb"TH[A-Z]\w*")
+_ON_GPUS = "; assumes that each build of this file has the headers of a GPU, as it is used under conditions alone"
 
 
 class _Row(NamedTuple):
@@ -274,14 +275,16 @@ def _names(source: Cpp, project: Project) -> Iterator[Finding]:
     edited = {span: _edits(source, span, known.names[name]) for span, name in uses}
     needed = {known.names[name].header for span, name in uses if edited[span]}
     needed -= {"", *(include.path for include in source.includes)}
-    at = line_of(source, PYTORCH)
+    at, known_place = _place(source, [span for span, name in uses if edited[span] and known.names[name].header])
     lines = b"".join(f"#include <{header}>".encode() + source.newline for header in sorted(needed))
     for span, name in uses:
         row = known.names[name]
         message = f"{name.decode()} is not in PyTorch {row.gone} and later: {row.becomes or row.form}"
         if edits := edited[span]:
             include = (Edit(Span(at, at), lines, on_top=True),) if lines and row.header else ()
-            yield Finding(span, "gone", message, (*edits, *include))
+            sure = known_place or not include
+            certainty = Certainty.SAFE if sure else Certainty.REVIEW
+            yield Finding(span, "gone", message + ("" if sure else _ON_GPUS), (*edits, *include), certainty)
         else:
             message += "; how it is used here is not understood"
             yield Finding(span, "gone", message, certainty=Certainty.MANUAL)
@@ -309,7 +312,6 @@ def _lost(source: Cpp, project: Project, put: AbstractSet[str]) -> Iterator[Find
     rows = {row.becomes: row.header for row in table().names.values() if row.header and row.header not in put}
     rows = {name: header for name, header in rows.items() if _LAST.findall(name.encode())[-1] in source.words}
     included = project.union_over(source, _included) if rows else frozenset()
-    at = line_of(source, PYTORCH)
     told: set[str] = set()
     for name, header in rows.items():
         # Another header of the folder may include it.
@@ -317,15 +319,40 @@ def _lost(source: Cpp, project: Project, put: AbstractSet[str]) -> Iterator[Find
         near = _OF_CUDA if folder in _OF_CUDA else (header.encode(),)
         if header in told or any(path.startswith(each) for path in included for each in near):
             continue
-        for match in re.finditer(rb"(?<![\w:])(?:::\s*)?" + re.escape(name.encode()) + rb"\b\s*\(", source.code):
-            if source.ported(match.start()) or source.directive(match.start()) is not None:
-                continue
+        found = re.finditer(rb"(?<![\w:])(?:::\s*)?" + re.escape(name.encode()) + rb"\b\s*\(", source.code)
+        calls = [Span(match.start(), match.end() - 1) for match in found]
+        calls = [call for call in calls if not source.ported(call.start) and source.directive(call.start) is None]
+        if calls:
             told.add(header)
-            message = f"{name} is declared in {header}, which nothing includes: included here"
+            at, sure = _place(source, calls)
+            message = f"{name} is declared in {header}, which nothing includes: included here" + (
+                "" if sure else _ON_GPUS
+            )
             line = f"#include <{header}>".encode() + source.newline
-            span = Span(match.start(), match.end() - 1)
-            yield Finding(span, "header", message, (Edit(Span(at, at), line, on_top=True),))
-            break
+            certainty = Certainty.SAFE if sure else Certainty.REVIEW
+            yield Finding(calls[0], "header", message, (Edit(Span(at, at), line, on_top=True),), certainty)
+
+
+def _place(source: Cpp, uses: Sequence[Span]) -> tuple[int, bool]:
+    """Return where an `#include` goes for some uses, and whether no build sees it that sees none of them.
+
+    A program may be built for CPUs alone, where there are no headers of GPUs: what is used under a condition only is
+    included under it.
+    """
+    top = line_of(source, PYTORCH)
+    within = {next((each for each in source.conditional if each.start <= use.start < each.end), None) for use in uses}
+    if None in within or not uses:
+        return top, True
+    groups = [group for group in source.conditionals if group[0].span.start in {each.start for each in within if each}]
+    branches = {part.span.end for group in groups for part in group if part.span.end <= uses[0].start}
+    begins = max(branches, default=-1)
+    ends = min((part.span.start for group in groups for part in group if part.span.start > uses[0].start), default=-1)
+    before = source.code[:begins]
+    outside = before.count(b"{") == before.count(b"}") and before.count(b"(") == before.count(b")")
+    line = source.text.find(b"\n", begins) + 1
+    if len(groups) == 1 and line and outside and all(begins <= use.start < ends for use in uses):
+        return line, True
+    return top, False
 
 
 def _included(source: Cpp) -> frozenset[bytes]:
