@@ -42,6 +42,7 @@ MAY_OPEN = {
     "amd_gpus.py": "folders for the builds of a run, in the cache",
     "own_headers.py": "hipport's headers",
     "kept.py": "the cache",
+    "locks.py": "the cache",
     "loaded_python.py": "descriptors of a child process",
     "overlay.py": "PyTorch's headers, and copies of them in the cache",
     "restored.py": "a copy in the cache, which is removed",

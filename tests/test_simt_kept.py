@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from hipport.building import locks
 from hipport.executor import kept
 
 DAY = 86400.0
@@ -45,14 +46,14 @@ def test_what_was_used_lately_stays(tmp_path: Path) -> None:
     entry(tmp_path, "trees/1", 60)
     used = entry(tmp_path, "objects/aa/1", 3 * DAY, mark="states.json")
     kept.used(used)
-    with kept.locked(entry(tmp_path, "programs/aa/1", 3 * DAY)):
+    with locks.locked(entry(tmp_path, "programs/aa/1", 3 * DAY)):
         assert kept.prune(tmp_path, 0) == []
 
 
 def test_what_is_held_stays(tmp_path: Path) -> None:
     folder = entry(tmp_path, "programs/aa/1", 3 * DAY)
-    holding = "import sys, time; from pathlib import Path; from hipport.executor import kept\n"
-    holding += "with kept.locked(Path(sys.argv[1])): print('held', flush=True); time.sleep(60)"
+    holding = "import sys, time; from pathlib import Path; from hipport.building import locks\n"
+    holding += "with locks.locked(Path(sys.argv[1])): print('held', flush=True); time.sleep(60)"
     with subprocess.Popen([sys.executable, "-c", holding, str(folder)], stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         process.stdout.readline()
@@ -78,7 +79,7 @@ def test_entries_that_are_made_and_taken_at_once_are_whole(tmp_path: Path) -> No
     def make() -> None:
         while time.monotonic() < until:
             folder = tmp_path / "programs" / "aa" / "1"
-            with kept.locked(folder):
+            with locks.locked(folder):
                 try:
                     (folder / "new").write_text("whole")
                     (folder / "new").replace(folder / "made")

@@ -7,7 +7,6 @@ in the copy (see `record_extensions`): code of the tree runs there, contained, a
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import shutil
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from hipport.building.digests import Digests
+from hipport.building.locks import locked
 from hipport.core import reading
 from hipport.engine.outcomes import Ported
 from hipport.toolchain.processes import Box, run_script
@@ -148,14 +148,5 @@ def build_session(kept: Path, tree: Path, members: Iterable[Path]) -> Iterator[B
 
     The copy is what it was: see `BuildSession.fill`.
     """
-    with held(kept):
+    with locked(kept):
         yield BuildSession(kept, tree, reached(tree, members))
-
-
-@contextmanager
-def held(folder: Path) -> Iterator[None]:
-    """Make a folder if it is not there, and hold its lock."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / ".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield

@@ -22,6 +22,7 @@ from typing import Any
 
 from hipport.building.compiler_messages import Message, SourcePlaces
 from hipport.building.digests import Digests, digest_of, hash_tree, load_states, save_states
+from hipport.building.locks import locked
 from hipport.building.units import Unit
 from hipport.engine.outcomes import Ported, Reported
 from hipport.engine.pipeline import Pass
@@ -39,7 +40,6 @@ from hipport.executor.compilers import (
     find_compiler,
     run_compiler,
 )
-from hipport.executor.kept import locked
 from hipport.executor.messages import NotCompiled, link_errors, located
 from hipport.executor.prepare import Dialect, Prepared, prepare, project_of, rewriter, rewritten
 from hipport.executor.unit_flags import header_folders, own_flags, units_of

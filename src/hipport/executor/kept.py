@@ -12,8 +12,8 @@ import fcntl
 import os
 import shutil
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 #: Bytes that are kept, where the environment does not say otherwise.
@@ -26,37 +26,6 @@ _IN_USE = 3600.0
 _PAUSE = 600.0
 _ENTRIES = ("objects/*/*", "programs/*/*", "trees/*", "precompiled/*", "torch/*", "runtime/*", "math/*", "helpers/*")
 _MARKS = (".lock", "states.json")
-
-
-@contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Hold the lock of an entry, which is made if it is not there, and count it as used."""
-    lock = -1
-    while lock < 0:
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            lock = os.open(folder / ".lock", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
-        except (FileExistsError, FileNotFoundError):
-            # It was there, or was made, and was taken away meanwhile.
-            if folder.is_symlink() or folder.is_file():
-                raise
-            continue
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        # Whoever waited for the lock of an entry that was taken away has that of no entry.
-        if not _is(folder / ".lock", lock):
-            os.close(lock)
-            lock = -1
-    try:
-        yield
-    finally:
-        os.close(lock)
-
-
-def _is(path: Path, file: int) -> bool:
-    try:
-        return path.stat().st_ino == os.fstat(file).st_ino
-    except FileNotFoundError:
-        return False
 
 
 def used(folder: Path) -> None:

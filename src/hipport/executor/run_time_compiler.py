@@ -24,13 +24,13 @@ from typing import BinaryIO
 from tree_sitter import Node
 
 from hipport.building.digests import digest_of
+from hipport.building.locks import locked
 from hipport.building.units import Unit
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Finding
 from hipport.engine.pipeline import Pass
 from hipport.executor.compile import Builder, CompileOptions
 from hipport.executor.compilers import NoCompiler
-from hipport.executor.kept import locked
 from hipport.executor.messages import NotCompiled
 from hipport.executor.prepare import Dialect, prepare
 from hipport.program.project import Project

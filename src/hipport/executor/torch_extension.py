@@ -28,6 +28,7 @@ from typing import Any, Literal
 
 from hipport.building.compiler_messages import Message, SourcePlaces, parse
 from hipport.building.just_in_time import just_in_time
+from hipport.building.locks import locked
 from hipport.building.recorder import setup_scripts
 from hipport.building.session import BuildSession, Toolkit, build_session
 from hipport.engine.outcomes import Ported, Reported
@@ -704,7 +705,7 @@ class _Compiler:
         folder = self.options.kept / "torch" / hashlib.sha256(what.encode()).hexdigest()[:24]
         header = folder / "torch_headers.h"
         compiled = folder / f"torch_headers.h.{compiler.precompiled}"
-        with keeping.locked(folder):
+        with locked(folder):
             # A look at some thousand files, once for each of this run's commands.
             if compiled not in self.current and not precompiled.is_current(compiled):
                 header.write_text(text)

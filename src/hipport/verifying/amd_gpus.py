@@ -14,9 +14,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from hipport.building.locks import locked
 from hipport.building.programs import programs
 from hipport.building.recorder import setup_script
-from hipport.building.session import build_session, held
+from hipport.building.session import build_session
 from hipport.building.units import Translate, Unit
 from hipport.core.placing import place
 from hipport.core.source import Source
@@ -103,7 +104,7 @@ def hardware(env: Mapping[str, str], root: Path = Path("/")) -> Hardware | str:
         return str(problem)
     found = Hardware(gpus, archs, toolchain)
     folder = cache(env).resolve() / "hardware" / "probe"
-    with held(folder):
+    with locked(folder):
         source = folder / "probe.hip"
         source.write_text(_PROBE)
         try:
@@ -137,7 +138,7 @@ def program(
     assert root is not None, "text in memory is not built"
     key = hashlib.sha256(repr([str(root), *map(str, given)]).encode()).hexdigest()[:16]
     folder = cache(env).resolve() / "hardware" / "programs" / key
-    with held(folder):
+    with locked(folder):
         tree = folder / (root.name or "program")
         shutil.rmtree(tree, ignore_errors=True)
         tree.mkdir()
