@@ -574,6 +574,10 @@ class Kernels(Facts):
             return None
         return self._project.component(function.source).fact(_constant_values).get(name)
 
+    def named_constant(self, source: Cpp, name: bytes) -> int | None:
+        """Return the number that a macro or constant of the files that `source` is connected to is."""
+        return self._project.component(source).fact(_constant_values).get(name)
+
     def numbers(self, function: Function, node: Node, depth: int = 4) -> frozenset[int]:
         """Return the numbers that `node` may be: also of what is worked out, and of a template's parameters.
 
