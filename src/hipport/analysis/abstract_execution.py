@@ -13,7 +13,7 @@ they may have given different values is as uniform as the branch was; see hippor
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import NamedTuple, Protocol
@@ -102,6 +102,10 @@ class Program(Protocol):
         """Return the code that gives members of a class their default values."""
         ...
 
+    def numbers(self, ir: DeviceIR, name: str) -> frozenset[int]:
+        """Return the numbers that a parameter of a function's template may be; empty where one is not known."""
+        ...
+
     def number(self, path: object, name: str) -> int | None:
         """Return the number that a constant of that name is."""
         ...
@@ -152,8 +156,9 @@ class AbstractExecution:
 
     def __init__(self, program: Program) -> None:
         self._program = program
-        #: By file and span: the worst that an expression is in any call.
-        self.values: dict[tuple[object, Span], Value] = {}
+        #: By file, span, and the text of an expression that is a part of what a macro there makes (else empty): the worst
+        #: that it is in any call.
+        self.values: dict[tuple[object, Span, str], Value] = {}
         #: By file and span: how threads come to a call there.
         self.sites: dict[tuple[object, Span], Site] = {}
         self.ran: set[int] = set()
@@ -214,16 +219,16 @@ class AbstractExecution:
                 if not cell.pointer and not is_wide(cell.type):
                     given = _narrowed(given, cell.type)
                 _store(start, key, (), given, (depth, -1, number))
-        memory = tuple(sorted(
-            ((key, tuple(sorted(slots.items(), key=repr))) for key, slots in start.items() if key[0] == depth or self._is_reached(key)),
-            key=repr,
-        )) if ir.name or closure else ()
-        key = (id(ir), depth, memory, control.level, closure, len(arguments))
-        outcome = self._known.get(key)
+        reached = _reachable(start, depth, closure)
+        start = {each: start[each] for each in reached}
+        memory = frozenset((each, frozenset(start[each].items())) for each in reached)
+        known = (id(ir), depth, memory, control.level, closure, len(arguments))
+        outcome = self._known.get(known)
         if outcome is None:
             self._runs[id(ir)] = self._runs.get(id(ir), 0) + 1
-            if self._runs[id(ir)] > _MOST_RUNS * 8:
-                return self._nothing_known(cells, [*addresses, this], Reason(f"{ir.name} is called with too many different values"))
+            if self._runs[id(ir)] > _MOST_RUNS:
+                why = Reason(f"{ir.name} is called with too many different values")
+                return self._nothing_known(cells, [*addresses, this, *arguments], why)
             self._frames.append(_Frame(ir, callee.path, blocks, closure, len(arguments)))
             try:
                 outcome = _Activation(self, start, control).run()
@@ -231,11 +236,8 @@ class AbstractExecution:
                 self._frames.pop()
             self.ran.add(id(ir))
             self._keep.append(ir)
-            self._known[key] = outcome
-        return outcome
-
-    def _is_reached(self, key: tuple[int, int | str]) -> bool:
-        return True
+            self._known[known] = outcome
+        return outcome._replace(cells={**cells, **outcome.cells})
 
     def _nothing_known(self, cells: Cells, addresses: Iterable[Value | None], why: Reason) -> Outcome:
         """What comes of a call of code that is not followed: what it can reach may be anything."""
@@ -255,17 +257,40 @@ class AbstractExecution:
             self._keep.append(ir)
         return self._flows[id(ir)]
 
-    def tell(self, path: object, span: Span, value: Value) -> None:
-        """Note what an expression is."""
-        known = self.values.get((path, span))
+    def tell(self, path: object, span: Span, text: str, value: Value) -> None:
+        """Note what an expression is; of what is in a macro's text, by `text`."""
+        known = self.values.get((path, span, text))
         if known is None or value.level < known.level:
-            self.values[path, span] = value
+            self.values[path, span, text] = value
 
     def tell_site(self, path: object, span: Span, site: Site) -> None:
         """Note how threads come to a call."""
         known = self.sites.get((path, span))
         if known is None or site.level < known.level:
             self.sites[path, span] = site
+
+
+def _reachable(cells: Cells, depth: int, closure: Closure | None) -> list[tuple[int, int | str]]:
+    """The variables that a function of that depth can come to: its own, and what these point to."""
+    waiting = [key for key in cells if key[0] == depth]
+    frames: set[int] = set()
+    if closure is not None:
+        frames.add(closure.frame)
+        waiting += [key for key in cells if key[0] == closure.frame]
+    found: dict[tuple[int, int | str], None] = {}
+    while waiting:
+        key = waiting.pop()
+        if key in found or key not in cells:
+            continue
+        found[key] = None
+        for slot in cells[key].values():
+            for target in slot.value.targets or ():
+                if isinstance(target, Place):
+                    waiting.append((target.frame, target.cell))
+                elif isinstance(target, Closure) and target.frame not in frames:
+                    frames.add(target.frame)
+                    waiting += [each for each in cells if each[0] == target.frame]
+    return list(found)
 
 
 def _store(cells: Cells, key: tuple[int, int | str], path: tuple[str, ...], value: Value, given: tuple[int, int, int]) -> None:
@@ -358,38 +383,53 @@ class _Activation:
         self.regions: dict[int, tuple[int, Reason | None]] = {}
         self.before: dict[int, Cells] = {}
         self.after: dict[int, Cells] = {}
-        self.told: dict[tuple[int, int], tuple[Span, Value]] = {}
         self.told_sites: dict[tuple[int, int], tuple[Span, Site]] = {}
         self.at = (0, 0)
         self.cells: Cells = {}
+        self.headers = {loop.header: loop.blocks for loop in self.flow.loops}
+        #: The blocks in which the choices of `?:` are used.
+        self.choices: dict[tuple[int, int | str], set[int]] = {}
+        for number, of in enumerate(self.ir.blocks):
+            for each in of.instructions:
+                if each.operation == "cell" and each.number is not None and self.ir.cells[each.number].kind == "choice":
+                    self.choices.setdefault((self.depth, each.number), set()).add(number)
 
     def run(self) -> Outcome:
         """Run the blocks until nothing changes; return what comes out."""
         predecessors = self.ir.predecessors()
         position = {block: i for i, block in enumerate(self.flow.order)}
-        waiting = [0]
-        queued = {0}
+        # One sweep after another in reverse postorder: what goes back waits for the next. Inner loops that were run until
+        # nothing changes would be run so in each turn of outer ones.
+        sweep, following = [0], {0}
         visits: dict[int, int] = {}
-        while waiting:
-            block = self.flow.order[heappop(waiting)]
-            queued.discard(block)
-            visits[block] = visits.get(block, 0) + 1
-            cells = self._merge(block, [each for each in predecessors[block] if each in self.after], visits[block])
-            if visits[block] > 1 and cells == self.before.get(block):
-                continue
-            self.before[block] = cells
-            self.cells = dict(cells)
-            self._run_block(block)
-            changed = visits[block] == 1 or self.after.get(block) != self.cells
-            self.after[block] = self.cells
-            again = list(self.ir.blocks[block].successors) if changed else []
-            again += self._branched(block)
-            for each in again:
-                if each in position and each not in queued and visits.get(each, 0) < _MOST_VISITS:
-                    queued.add(each)
-                    heappush(waiting, position[each])
-        for span, value in self.told.values():
-            self.machine.tell(self.frame.path, span, value)
+        while following:
+            sweep, following = sorted(position[each] for each in following), set()
+            queued = set(sweep)
+            while sweep:
+                at = heappop(sweep)
+                block = self.flow.order[at]
+                visits[block] = visits.get(block, 0) + 1
+                cells = self._merge(block, [each for each in predecessors[block] if each in self.after], visits[block])
+                if visits[block] > 1 and cells == self.before.get(block):
+                    continue
+                self.before[block] = cells
+                self.cells = dict(cells)
+                self._run_block(block)
+                changed = visits[block] == 1 or self.after.get(block) != self.cells
+                self.after[block] = self.cells
+                again = list(self.ir.blocks[block].successors) if changed else []
+                again += self._branched(block)
+                for each in again:
+                    if each not in position or visits.get(each, 0) >= _MOST_VISITS:
+                        continue
+                    if position[each] <= at:
+                        following.add(each)
+                    elif position[each] not in queued:
+                        queued.add(position[each])
+                        heappush(sweep, position[each])
+        for each in self.ir.expressions:
+            if each.block in self.after and each.register in self.registers:
+                self.machine.tell(self.frame.path, each.span, each.text, self.registers[each.register])
         for (block, _), (span, _site) in self.told_sites.items():
             level, why = self.regions.get(block, (GRID, None))
             site = Site(level, why) if level < self.control.level else self.control
@@ -414,21 +454,30 @@ class _Activation:
         return Outcome(result, address, kept)
 
     def _merge(self, block: int, predecessors: Sequence[int], visit: int) -> Cells:
-        sources = [(self.after[each], self._left(each, block)) for each in predecessors]
+        inside = self.headers.get(block, frozenset())
+        sources = [
+            (self.after[each], self._left(each, block), inside if each in inside else frozenset()) for each in predecessors
+        ]
         if block == 0:
-            sources.append((self.start, []))
+            sources.append((self.start, [], frozenset()))
         if len(sources) == 1 and not sources[0][1]:
             return sources[0][0]
         limit, why = self.joins.get(block, (GRID, None))
         known = self.before.get(block, {})
         merged: Cells = {}
-        for key in dict.fromkeys(key for cells, _ in sources for key in cells):
-            found = [(cells[key], left) for cells, left in sources if key in cells]
-            if all(slots is found[0][0] and not left for slots, left in found):
-                merged[key] = found[0][0]
+        first, rest = sources[0], sources[1:]
+        plain = not any(left for _, left, _ in sources)
+        choices = self.choices
+        for key in dict.fromkeys(key for cells, *_ in sources for key in cells):
+            if key in choices and block not in choices[key]:
                 continue
+            slots = first[0].get(key)
+            if plain and slots is not None and all(cells.get(key, slots) is slots for cells, *_ in rest):
+                merged[key] = slots
+                continue
+            found = [(cells[key], left, loop) for cells, left, loop in sources if key in cells]
             merged[key] = {}
-            for path in dict.fromkeys(path for slots, _ in found for path in slots):
+            for path in dict.fromkeys(path for slots, *_ in found for path in slots):
                 slot = self._merged(path, found, limit, why, block)
                 old = known.get(key, {}).get(path)
                 if old is not None and old.given == slot.given and old.value != slot.value and visit > 2:
@@ -445,14 +494,19 @@ class _Activation:
     def _merged(
         self,
         path: tuple[str, ...],
-        found: Sequence[tuple[Mapping[tuple[str, ...], Slot], list[tuple[int, Reason | None, Loop]]]],
+        found: Sequence[
+            tuple[Mapping[tuple[str, ...], Slot], list[tuple[int, Reason | None, Loop]], frozenset[int]]
+        ],
         limit: int,
         why: Reason | None,
         block: int,
     ) -> Slot:
         slots: list[Slot] = []
-        for each, left in found:
+        entered = any(path in each for each, _, inside in found if not inside)
+        for each, left, inside in found:
             slot = each.get(path)
+            if inside and entered and slot is not None and (slot.given[0] != self.depth or slot.given[1] not in inside):
+                continue  # The loop gives it nothing: it is what it was in front of it.
             if slot is None:
                 value = _lookup(each, path) if path != ("&",) else None
                 if value is None:
@@ -495,26 +549,20 @@ class _Activation:
 
     def _run_block(self, block: int) -> None:
         for index, instruction in enumerate(self.ir.blocks[block].instructions):
+            if instruction.operation in _SAME_ALWAYS and instruction.target in self.registers:
+                continue
             self.at = (block, index)
-            made = self._step(instruction)
+            made = _HANDLERS[instruction.operation](self, instruction)
             if made is not None:
                 self.registers[instruction.target] = made
 
     # ---- instructions
-
-    def _step(self, each: Instruction) -> Value | None:
-        handler = _HANDLERS.get(each.operation)
-        assert handler is not None, each.operation
-        return handler(self, each)
 
     def _operand(self, each: Instruction, position: int = 0) -> Value:
         return self.registers.get(each.operands[position], Value(GRID))
 
     def _given(self) -> tuple[int, int, int]:
         return (self.depth, *self.at)
-
-    def _is(self, each: Instruction) -> None:
-        self.told[self.at] = (each.span, self._operand(each))
 
     def _unknown(self, each: Instruction) -> Value:
         return varying(each.name, each.span)
@@ -845,7 +893,10 @@ class _Activation:
         if short == "hipThreadIdx_x":
             return Value(VARYING, 0, 1023, Affine(Axis.ROW), why=Reason(name, *each.span))
         if short in self.ir.template_names:
-            return Value(GRID)
+            numbers = program.numbers(self.ir, short)
+            if not 0 < len(numbers) <= 8:
+                return Value(GRID)
+            return join(map(constant, sorted(numbers)))._replace(numbers=tuple(sorted(numbers)))
         if WARP_SIZES.fullmatch(short.encode()):
             return constant(LANES)
         number = program.number(path, short)
@@ -988,7 +1039,9 @@ class _Activation:
         if BY_BLOCK.fullmatch(name):
             return Value(BLOCK, why=Reason(f"{short} of the block", *each.span))
         if BY_THREAD.fullmatch(name):
-            return varying(f"{short} gives each thread its own", each.span)
+            why = Reason(f"{short} gives each thread its own", *each.span)
+            self._havoc(values, why)
+            return Value(VARYING, why=why)
         if BY_WARP.fullmatch(name):
             return Value(WARP, why=Reason(f"{short} of the warp", *each.span))
         if short in ("swap",) and len(addresses) == 2:
@@ -1048,7 +1101,7 @@ class _Activation:
             if number is None and len(values) > 1:
                 number = values[1].number
             return Value(GRID, tag=f"group:{number if number else 'active'}")
-        return Value(GRID, tag="group:active")
+        return Value(GRID, tag="group:active" if short == "coalesced_threads" else "group:part")
 
     def _method(self, each: Instruction) -> Value:
         address = self._operand(each)
@@ -1076,6 +1129,8 @@ class _Activation:
         name, blocks = each.name, self.frame.blocks
         size = int(group) if group.isdigit() else {"block": BLOCK, "grid": GRID}.get(group, 1)
         level = size if group != "active" else WARP
+        if group == "part":
+            level = VARYING  # Neighbours may be in different parts.
         own = varying(f"{name} of each thread", each.span)
         if name in ("thread_rank", "thread_index"):
             if group.isdigit() and name == "thread_rank":
@@ -1086,7 +1141,7 @@ class _Activation:
         if name in ("size", "num_threads", "group_dim", "dim_threads", "meta_group_size", "sync", "is_valid", "dim_blocks"):
             if group.isdigit() and name in ("size", "num_threads"):
                 return constant(size)
-            return Value(GRID if group != "active" else WARP)
+            return Value({"active": WARP, "part": VARYING}.get(group, GRID), why=own.why)
         if name in ("meta_group_rank", "any", "all", "ballot"):
             return Value(min(level, BLOCK), why=Reason(f"{name} of a group", *each.span))
         if name in ("group_index", "block_rank"):
@@ -1225,8 +1280,9 @@ def _group_of_type(type_name: str) -> str:
     return "group:block" if "thread_block" in type_name and "tile" not in type_name else "group:active" if "thread_group" in type_name or "thread_block_tile" in type_name else ""
 
 
-_HANDLERS = {
-    "is": _Activation._is,
+#: Operations that give the same each time.
+_SAME_ALWAYS = frozenset(("cell", "constant", "unknown", "built-in", "name"))
+_HANDLERS: Mapping[str, Callable[[_Activation, Instruction], Value | None]] = {
     "unknown": _Activation._unknown,
     "constant": _Activation._constant,
     "built-in": _Activation._built_in,

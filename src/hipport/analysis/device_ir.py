@@ -33,7 +33,10 @@ class Instruction(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """A variable of the function: `kind` is local, parameter, reference, shared or temporary."""
+    """A variable of the function: `kind` is local, parameter, pack, reference, shared, temporary or choice.
+
+    A choice is what a `?:` gives: it is read where its sides meet, and nowhere else.
+    """
 
     name: str
     kind: str
@@ -51,6 +54,15 @@ class Block:
     condition: int | None = None
     successors: list[int] = field(default_factory=list)
     span: Span = (-1, -1)
+
+
+class Expression(NamedTuple):
+    """The register of an expression: where it stands, and its text if it is a part of what a macro there makes."""
+
+    register: int
+    block: int
+    span: Span
+    text: str
 
 
 @dataclass
@@ -76,6 +88,7 @@ class DeviceIR:
     result: int = -1
     this: int = -1
     lambdas: list[Lambda] = field(default_factory=list)
+    expressions: list[Expression] = field(default_factory=list)
     #: What could not be read, and where: nothing is known of such a function.
     unread: tuple[str, Span] | None = None
     #: Classes that the function is of or that are defined in it; names of its template's parameters.

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from hipport.analysis.abstract_execution import AbstractExecution, Callee, Site
 from hipport.analysis.device_ir import DeviceIR, Span
 from hipport.analysis.functions import Function, functions
-from hipport.analysis.lowering import LoweringContext, lower, lower_members
+from hipport.analysis.lowering import LoweringContext, lower, lower_members, squeezed
 from hipport.analysis.uniform_values import BLOCK, GRID, Axis, Blocks, Reason, Value, varying
 from hipport.syntax.cpp import Cpp
 
@@ -107,6 +107,13 @@ class Expanded(NamedTuple):
         """Return where a span of the text comes from in the file."""
         return self._at(start, True), self._at(end, False)
 
+    def is_whole(self, start: int, end: int) -> bool:
+        """Whether a span of the text is of the file itself, or from the beginning to the end of what macros stand for."""
+        first, last = bisect_right(self.starts, start) - 1, bisect_right(self.starts, end - 1) - 1
+        following = self.starts[last + 1] if last + 1 < len(self.starts) else len(self.text)
+        begins = self.copied[first] or not self.text[self.starts[first] : start].strip()
+        return begins and (self.copied[last] or not self.text[end:following].strip(b" \t\r\n;"))
+
     def _at(self, offset: int, begins: bool) -> int:
         i = bisect_right(self.starts, offset if begins else max(offset - 1, 0)) - 1
         first, last = self.places[i]
@@ -124,6 +131,7 @@ class _Program:
         self._source = source
         self._lowered: dict[int, DeviceIR] = {}
         self._functions: dict[int, Function] = {}
+        self._of: dict[int, Function] = {}
         self._classes: dict[str, list[ClassType]] = {}
         self._methods: dict[str, list[Function]] = {}
         self._types: set[str] = set()
@@ -186,6 +194,12 @@ class _Program:
                     self._defaults[class_name] = Callee(ir, found[0].source.path, True)
         return self._defaults[class_name]
 
+    def numbers(self, ir: DeviceIR, name: str) -> frozenset[int]:
+        function = self._of.get(id(ir))
+        if function is None:
+            return frozenset()
+        return self._kernels.template_numbers(function, name.encode("latin1"))
+
     def number(self, path: object, name: str) -> int | None:
         return self._kernels.named_constant(self._source, name.encode("latin1"))
 
@@ -225,7 +239,8 @@ class _Program:
         """Return the function in the intermediate representation."""
         if id(function) not in self._lowered:
             self._functions[id(function)] = function
-            self._lowered[id(function)] = self._lower(function)
+            self._lowered[id(function)] = ir = self._lower(function)
+            self._of[id(ir)] = function
         return self._lowered[id(function)]
 
     def _lower(self, function: Function) -> DeviceIR:
@@ -239,7 +254,7 @@ class _Program:
             tree = type(function.source)(function.source.path, expanded.text)
             made = functions(tree)
             context = self._context(tree, function.source)
-            context.origin = expanded.origin
+            context.origin, context.is_whole = expanded.origin, expanded.is_whole
             if len(made) != 1 or tree.tree.root_node.has_error:
                 ir = DeviceIR(function.name.decode("latin1"), class_name=class_name)
                 ir.unread = ("what its macros stand for is not understood", (function.node.start_byte, function.node.end_byte))
@@ -352,42 +367,90 @@ class Proofs:
         self._program = _Program(kernels, source)
         self._execution = AbstractExecution(self._program)
         self._files = kernels.files(source)
-        self._run = False
+        self._asked: set[Function] = set()
+        self._started: set[Function] = set()
         self.assumed: dict[PurePath, set[tuple[Axis, int]]] = {}
 
     def value(self, function: Function, node: Node) -> Value:
         """Return the worst that the expression is, in any call of the function that is seen."""
-        self._finish()
-        key = (function.source.path, (node.start_byte, node.end_byte))
-        found = self._execution.values.get(key)
-        while found is None and node.type in ("parenthesized_expression", "condition_clause") and len(node.named_children) == 1:
+        self._run_for(function)
+        if node.type == "field_identifier":
+            return Value(GRID)
+        if node.type == "subscript_argument_list" and len(node.named_children) == 1:
             node = node.named_children[0]
-            found = self._execution.values.get((function.source.path, (node.start_byte, node.end_byte)))
-        return found if found is not None else varying("it is not followed", (node.start_byte, node.end_byte))
+        path, values = function.source.path, self._execution.values
+        inner = node
+        while True:
+            found = values.get((path, (inner.start_byte, inner.end_byte), ""))
+            if found is not None:
+                return found
+            if inner.type not in ("parenthesized_expression", "condition_clause") or len(inner.named_children) != 1:
+                break
+            inner = inner.named_children[0]
+        text = function.text(node)
+        if node.type == "identifier" and node.parent is not None and node.parent.type == "field_expression":
+            if text in (b"blockIdx", b"blockDim", b"gridDim"):
+                return Value(BLOCK)
+        return self.value_of_text(function, text, node)
+
+    def value_of_text(self, function: Function, text: bytes, node: Node) -> Value:
+        """Return the same of an expression by its text, which is an argument of a macro around `node`, or is made by one."""
+        self._run_for(function)
+        wanted, path = squeezed(text.decode("latin1")), function.source.path
+        outer: Node | None = node
+        while outer is not None and outer.id != function.body.id:
+            found = self._execution.values.get((path, (outer.start_byte, outer.end_byte), wanted))
+            if found is None and outer.id != node.id:
+                found = self._execution.values.get((path, (outer.start_byte, outer.end_byte), ""))
+                if found is not None and squeezed(function.text(outer).decode("latin1")) != wanted:
+                    found = None
+            if found is not None:
+                return found
+            outer = outer.parent
+        if self._is_constant(function, text):
+            return Value(GRID)
+        return varying(f"`{wanted[:40]}` is not followed", (node.start_byte, node.end_byte))
+
+    def _is_constant(self, function: Function, text: bytes) -> bool:
+        """Whether an expression has no names but those of constants."""
+        names = _WORD.findall(re.sub(rb"\b(?:0[xX][0-9a-fA-F]+|\d+)[uUlL]*", b"", text))
+        return all(
+            self._kernels.named_constant(function.source, name) is not None or name in function.template_parameters
+            for name in names
+        )
 
     def site(self, function: Function, node: Node) -> Site:
         """Return how threads come to the call."""
-        self._finish()
+        self._run_for(function)
         found = self._execution.sites.get((function.source.path, (node.start_byte, node.end_byte)))
         return found if found is not None else Site(1, Reason("it is not followed", node.start_byte, node.end_byte))
 
-    def _finish(self) -> None:
-        if self._run:
+    def _run_for(self, function: Function) -> None:
+        """Run what calls the function, from the kernels down; the function itself, if no call of it is seen."""
+        if function in self._asked:
             return
-        self._run = True
-        rest: list[Function] = []
-        for function in self._every():
-            if function.kernel:
-                self._start(function, Value(GRID))
-            else:
-                rest.append(function)
-        for function in rest:
-            if id(self._program.ir(function)) not in self._execution.ran:
-                self._start(function, varying("no call of its function is seen"))
+        self._asked.add(function)
+        for root in self._roots(function):
+            if root not in self._started:
+                self._started.add(root)
+                self._start(root, Value(GRID) if root.kernel else varying("no call of its function is seen"))
+        if id(self._program.ir(function)) not in self._execution.ran and function not in self._started:
+            self._started.add(function)
+            self._start(function, varying("no call of its function is seen"))
 
-    def _every(self) -> Iterator[Function]:
-        for source in self._files:
-            yield from self._kernels.functions(source)
+    def _roots(self, function: Function) -> list[Function]:
+        """The kernels that come to the function, and functions on the way to it that nothing is seen to call."""
+        seen, waiting, found = {function}, [function], []
+        while waiting:
+            each = waiting.pop()
+            callers = [] if each.kernel else list(dict.fromkeys(caller for caller, _ in self._kernels.called_at(each)))
+            if not callers:
+                found.append(each)
+            for caller in callers:
+                if caller not in seen:
+                    seen.add(caller)
+                    waiting.append(caller)
+        return found
 
     def _start(self, function: Function, given: Value) -> None:
         callee = self._program.callee(function)

@@ -578,6 +578,10 @@ class Kernels(Facts):
         """Return the number that a macro or constant of the files that `source` is connected to is."""
         return self._project.component(source).fact(_constant_values).get(name)
 
+    def template_numbers(self, function: Function, name: bytes) -> frozenset[int]:
+        """Return the numbers that a parameter of the function's template may be; empty where one is not known."""
+        return template_arguments.given(self._project.component(function.source), function, name) or frozenset()
+
     def numbers(self, function: Function, node: Node, depth: int = 4) -> frozenset[int]:
         """Return the numbers that `node` may be: also of what is worked out, and of a template's parameters.
 

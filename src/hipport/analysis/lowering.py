@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from hipport.analysis.built_ins import BUILT_IN_VARIABLES
-from hipport.analysis.device_ir import Block, Cell, DeviceIR, Instruction, Lambda, Span
+from hipport.analysis.device_ir import Block, Cell, DeviceIR, Expression, Instruction, Lambda, Span
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -68,6 +68,8 @@ class LoweringContext:
     #: The span in the file of a span of `code`.
     origin: Callable[[int, int], Span] = lambda start, end: (start, end)
     #: The names of the members of a class, and of its bases; None if not all are seen.
+    #: Whether a span is all that something in the file stands for: of what a macro makes, only the whole is.
+    is_whole: Callable[[int, int], bool] = lambda start, end: True
     fields_of: Callable[[str], frozenset[str] | None] = lambda name: frozenset()
     is_class: Callable[[str], bool] = lambda name: False
     #: Whether a name is a type's that is no class that is seen: an alias, or a parameter of a template.
@@ -201,8 +203,8 @@ class Lowering:
     def _unknown(self, node: Node, why: str) -> int:
         return self._emit("unknown", (), node, name=why)
 
-    def _temporary(self) -> int:
-        self.ir.cells.append(Cell("", "temporary"))
+    def _temporary(self, kind: str = "temporary") -> int:
+        self.ir.cells.append(Cell("", kind))
         return len(self.ir.cells) - 1
 
     def _address_of(self, cell: int, node: Node | None = None) -> int:
@@ -432,7 +434,7 @@ class Lowering:
             return
         self._decide(node, yes, no)
 
-    def _decide(self, node: Node, yes: int, no: int) -> None:
+    def _decide(self, node: Node, yes: int, no: int) -> int:
         """Branch by an expression; `&&` and `||` with calls on their right are branches of their own."""
         inner = node
         while inner.type == "parenthesized_expression" and len(inner.named_children) == 1:
@@ -442,11 +444,15 @@ class Lowering:
         if sign in ("&&", "||", "and", "or") and left is not None and right is not None and _has_effects(right):
             between = self._new_block()
             both = sign in ("&&", "and")
-            self._decide(left, *((between, no) if both else (yes, between)))
+            one = self._decide(left, *((between, no) if both else (yes, between)))
             self._at = between
-            self._decide(right, yes, no)
-            return
-        self._branch(self.value(node), yes, no, node)
+            two = self._decide(right, yes, no)
+            whole = self._emit("binary", (one, two), inner, name="&&" if both else "||")
+            self._tell(whole, inner)
+            return whole
+        condition = self.value(node)
+        self._branch(condition, yes, no, node)
+        return condition
 
     def _loop(self, node: Node, condition: Node | None, update: Node | None, *, first: bool) -> None:
         """Lower a loop; `first`: the body runs before the condition is asked."""
@@ -498,6 +504,7 @@ class Lowering:
             cell = self._temporary()
             self._emit("store", (self._address_of(cell), self.value(over)), over)
             address = self._address_of(cell)
+        self._tell(self._emit("load", (address,), over), over)
         test, body, after = self._new_block(), self._new_block(), self._new_block()
         self._jump(test)
         self._at = test
@@ -795,8 +802,15 @@ class Lowering:
     def value(self, node: Node) -> int:
         """Lower an expression; return the register of its value."""
         register = self._value(node)
-        self._emit("is", (register,), node)
+        self._tell(register, node)
         return register
+
+    def _tell(self, register: int, node: Node) -> None:
+        """Note that an expression has the value of a register."""
+        whole = self.context.is_whole(node.start_byte, node.end_byte)
+        # A part of what a macro makes is known by its text.
+        text = "" if whole else squeezed(self.text(node))
+        self.ir.expressions.append(Expression(register, self._at, self.span(node), text))
 
     def _value(self, node: Node) -> int:
         kind = node.type
@@ -879,6 +893,7 @@ class Lowering:
         one = self._emit("constant", (), node, number=1)
         after = self._emit("binary", (before, one), node, name="+" if "++" in self._sign(node) else "-")
         self._emit("store", (address, after), node)
+        self._tell(after, argument)
         operator = node.child_by_field_name("operator")
         prefix = operator is not None and operator.start_byte < argument.start_byte
         return after if prefix else before
@@ -913,9 +928,9 @@ class Lowering:
         return self._chosen(node, lambda to, other: self._decide(condition, to, other), yes, no)
 
     def _chosen(
-        self, node: Node, decide: Callable[[int, int], None], yes: Node | None, no: Node | None
+        self, node: Node, decide: Callable[[int, int], int], yes: Node | None, no: Node | None
     ) -> int:
-        cell = self._temporary()
+        cell = self._temporary("choice")
         one, two, after = self._new_block(), self._new_block(), self._new_block()
         decide(one, two)
         for block, given, number in ((one, yes, 1), (two, no, 0)):
@@ -948,6 +963,7 @@ class Lowering:
         if sign != "=":
             made = self._emit("binary", (self._emit("load", (address,), left), made), node, name=sign[:-1])
         self._emit("assign", (address, made), node)
+        self._tell(self._emit("load", (address,), left), left)
         return made
 
     def _value_of_cast_expression(self, node: Node) -> int:
@@ -1051,6 +1067,7 @@ class Lowering:
             address = self._address_of_name(name, function) if function.type == "identifier" else None
             if address is not None:
                 callee = self._emit("load", (address,), function)
+                self._tell(callee, function)
                 registers, kinds = self._given(values)
                 return self._emit("indirect", (callee, address, *registers), node, type=kinds, name=name)
             if self.context.is_class(name):
@@ -1095,7 +1112,7 @@ class Lowering:
         for each in values:
             address = self._address(each) if each.type not in ("field_expression",) or not self._is_built_in(each) else None
             if address is not None:
-                self._emit("is", (self._emit("load", (address,), each),), each)
+                self._tell(self._emit("load", (address,), each), each)
                 registers.append(address)
                 kinds += "a"
             else:
@@ -1154,7 +1171,26 @@ class Lowering:
         address = self._address(node)
         if address is None:
             return self.value(node)
-        return self._emit("decay", (address,), node)
+        decayed = self._emit("decay", (address,), node)
+        self._tell(decayed, node)
+        return decayed
+
+
+def squeezed(text: str) -> str:
+    """A text without blanks, and without parentheses around it."""
+    text = "".join(text.split())
+    while text.startswith("(") and text.endswith(")") and _is_around(text):
+        text = text[1:-1]
+    return text
+
+
+def _is_around(text: str) -> bool:
+    depth = 0
+    for i, each in enumerate(text):
+        depth += (each == "(") - (each == ")")
+        if not depth:
+            return i == len(text) - 1
+    return False
 
 
 def _called(text: str) -> str:

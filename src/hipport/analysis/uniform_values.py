@@ -67,6 +67,8 @@ class Value(NamedTuple):
     divisor: int = 1
     #: Which built-in value it is, or which product of them, that makes a thread's number with another.
     tag: str = ""
+    #: The numbers that it may be, if it is one of a few that are the same for a whole launch.
+    numbers: tuple[int, ...] = ()
 
     @property
     def number(self) -> int | None:
@@ -192,7 +194,7 @@ def group_level(affine: Affine, number: int, blocks: Blocks) -> tuple[int, bool]
     else:
         if found:
             return min(found), False
-    return min(aligned, WARP), True
+    return min(aligned, 1024), True
 
 
 def _in_block(axis: Axis, steps: int, aligned: int, block: BlockShape) -> int | None:
@@ -261,6 +263,8 @@ _STARTS = {"block start": Axis.GRID}
 def binary(sign: str, one: Value, two: Value, blocks: Blocks) -> Value:
     """Return what an operator makes of two values."""
     a, b = one.number, two.number
+    if two.numbers and b is None and one.level < GRID:
+        return join(binary(sign, one, constant(number), blocks) for number in two.numbers)
     if a is not None and b is not None and sign in _INTEGER:
         try:
             number = _INTEGER[sign](a, b)
@@ -269,6 +273,15 @@ def binary(sign: str, one: Value, two: Value, blocks: Blocks) -> Value:
         return constant(number) if abs(number) <= _LARGEST else Value(GRID)
     if sign in ("&", "*", "&&") and 0 in (a, b):
         return constant(0)
+    if (one.numbers or two.numbers) and one.level >= GRID and two.level >= GRID:
+        made = [
+            binary(sign, constant(x), constant(y), blocks)
+            for x in (one.numbers if a is None else (a,))
+            for y in (two.numbers if b is None else (b,))
+        ]
+        found = sorted({each.number for each in made if each.number is not None})
+        if made and len(found) <= 8 and all(each.number is not None for each in made):
+            return join(map(constant, found))._replace(numbers=tuple(found))
     result = least((one, two))
     level = result.level
     low = high = None
