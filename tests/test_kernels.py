@@ -99,7 +99,7 @@ def test_agreement_follows_values_through_functions_that_call_each_other() -> No
         int lane = threadIdx.x & 31;
         struct { unsigned mask; int count; } mine;
         mine.mask = before(lane);
-        mine.count = popc(mine.mask & before(lane));
+        mine.count = __popc(mine.mask & before(lane));
         unsigned all = before(n);
         probe(mine.count, before(lane), all, counted(n, n), counted(n, lane), even(n, blockIdx.x), even(n, lane));
     }
@@ -230,9 +230,10 @@ def one_thread(text: bytes) -> bool:
     ],
 )
 def test_what_could_be_a_template_is_a_comparison(condition: str, agreement: int) -> None:
-    text = f"__global__ void k(P* p, int n, int m) {{ int tid = threadIdx.x; if ({condition}) probe(1); }}"
+    text = "template <class T, class U> __device__ bool of(int n) { return n > 1; }\n"
+    text += f"__global__ void k(P* p, int n, int m) {{ int tid = threadIdx.x; if ({condition}) probe(1); }}"
     kernels, _ = parsed(text.encode())
-    [probe] = probes(kernels.functions(source(kernels._project, "more0.cu"))[0])
+    [probe] = probes(kernels.functions(source(kernels._project, "more0.cu"))[-1])
     [asked] = probe.function.conditions(probe.node)
     assert kernels.agreement(probe.function, asked.expression) == agreement
     assert not probe.function.source.errors

@@ -27,6 +27,7 @@ from hipport.analysis.uniform_values import (
     GRID,
     VARYING,
     WARP,
+    WAVEFRONT,
     Affine,
     Axis,
     Blocks,
@@ -43,6 +44,8 @@ from hipport.analysis.uniform_values import (
 
 #: How deep calls are followed, with how many different arguments one function is run, how often a block.
 _DEEPEST, _MOST_RUNS, _MOST_VISITS = 24, 24, 64
+#: How often a function that calls itself is run until what it gives is what it was taken to give.
+_MOST_TURNS = 8
 _GROUP_MADE = re.compile(r"(this_thread_block|this_grid|this_multi_grid|coalesced_threads|tiled_partition|labeled_partition|binary_partition)")
 _TILE = re.compile(r"(?:thread_block_tile|tiled_partition)\s*<\s*(\d+)")
 
@@ -114,6 +117,10 @@ class Program(Protocol):
         """Whether a variable outside of functions is volatile."""
         ...
 
+    def takes_reference(self, path: object, name: str, position: int) -> bool:
+        """Whether a function that is only declared may change what it is handed at `position`."""
+        ...
+
     def is_union(self, class_name: str) -> bool:
         """Whether a class is a union."""
         ...
@@ -134,6 +141,15 @@ class _Frame:
     #: How many arguments were given.
     given: int = 0
     result_address: list[Value] = field(default_factory=list)
+
+
+@dataclass
+class _Entered:
+    """A function that runs and may call itself: with what, what it is taken to give, and whether it did call itself."""
+
+    arguments: list[Value]
+    result: Value
+    again: bool = False
 
 
 class Outcome(NamedTuple):
@@ -165,6 +181,8 @@ class AbstractExecution:
         self._frames: list[_Frame] = []
         self._flows: dict[int, Reconvergence] = {}
         self._known: dict[object, Outcome] = {}
+        self._order: list[object] = []
+        self._entered: dict[int, _Entered] = {}
         self._runs: dict[int, int] = {}
         self._keep: list[object] = []
         self._control: list[Site] = []
@@ -191,8 +209,49 @@ class AbstractExecution:
         ir, depth = callee.ir, len(self._frames)
         if ir.unread is not None:
             return self._nothing_known(cells, [*addresses, this], Reason(f"{ir.name or 'a lambda'}: {ir.unread[0]}", *ir.unread[1]))
-        if depth >= _DEEPEST or sum(frame.ir is ir for frame in self._frames) > 1:
-            return self._nothing_known(cells, [*addresses, this], Reason(f"{ir.name} calls itself, or calls are too deep"))
+        simple = this is None and closure is None and not any(value.targets or value.fields for value in arguments)
+        if any(frame.ir is ir for frame in self._frames):
+            entered = self._entered.get(id(ir))
+            if not simple or entered is None or len(entered.arguments) != len(arguments):
+                return self._nothing_known(cells, [*addresses, this], Reason(f"{ir.name} calls itself"))
+            entered.arguments = [join(pair) for pair in zip(entered.arguments, map(_any_number, arguments), strict=True)]
+            entered.again = True
+            return Outcome(entered.result, None, cells)
+        if depth >= _DEEPEST:
+            return self._nothing_known(cells, [*addresses, this], Reason(f"calls of {ir.name} are too deep"))
+        if not simple or id(ir) in self._entered:
+            return self._run_with(callee, arguments, addresses, cells, blocks, closure, control, this)
+        # What a call of itself gives is taken to be whatever can be; where that turns out otherwise it is run again.
+        entered = self._entered[id(ir)] = _Entered(list(arguments), Value(GRID))
+        try:
+            for _ in range(_MOST_TURNS):
+                mark, given = len(self._order), list(entered.arguments)
+                outcome = self._run_with(callee, given, addresses, cells, blocks, closure, control, this)
+                if not entered.again or (entered.arguments == given and _any_number(outcome.value) == entered.result):
+                    return outcome
+                if entered.arguments == list(arguments):
+                    entered.arguments = [_any_number(value) for value in arguments]
+                entered.result = _any_number(join((entered.result, outcome.value)))
+                for key in self._order[mark:]:
+                    self._known.pop(key, None)
+                del self._order[mark:]
+        finally:
+            del self._entered[id(ir)]
+        return self._nothing_known(cells, [*addresses, this], Reason(f"{ir.name} calls itself"))
+
+    def _run_with(
+        self,
+        callee: Callee,
+        arguments: Sequence[Value],
+        addresses: Sequence[Value | None],
+        cells: Cells,
+        blocks: Blocks,
+        closure: Closure | None,
+        control: Site,
+        this: Value | None,
+    ) -> Outcome:
+        """Run a function that does not run yet, unless it was with the same."""
+        ir, depth = callee.ir, len(self._frames)
         start: Cells = dict(cells)
         offset = 0
         for number, cell in enumerate(ir.cells[: ir.parameters + (ir.this >= 0)]):
@@ -237,6 +296,7 @@ class AbstractExecution:
             self.ran.add(id(ir))
             self._keep.append(ir)
             self._known[known] = outcome
+            self._order.append(known)
         return outcome._replace(cells={**cells, **outcome.cells})
 
     def _nothing_known(self, cells: Cells, addresses: Iterable[Value | None], why: Reason) -> Outcome:
@@ -716,7 +776,7 @@ class _Activation:
 
     def _read(self, address: Value, span: Span) -> Value:
         if address.tag == "volatile":
-            return varying("volatile memory may change between two reads", span)
+            return _changing("volatile memory", address, span)
         if address.targets is None:
             return Value(address.level, why=address.why)
         found = []
@@ -731,7 +791,7 @@ class _Activation:
                 continue
             if cell is not None and cell.kind == "shared":
                 if cell.volatile:
-                    return varying(f"{cell.name} is volatile and may change between two reads", span)
+                    return _changing(cell.name, address, span)
                 found.append(Value(BLOCK, why=Reason("memory of the block", *span)))
                 continue
             value = _lookup(self.cells.get((target.frame, target.cell), {}), target.path)
@@ -907,7 +967,7 @@ class _Activation:
         if BY_THREAD.fullmatch(short.encode()):
             return varying(f"{short} is each thread's own", each.span)
         if program.is_volatile(path, short):
-            return varying(f"{short} is volatile and may change between two reads", each.span)
+            return _changing(short, Value(GRID), each.span)
         return Value(BLOCK, why=Reason(f"{short}, which is not defined here", *each.span))
 
     def _return_address(self, each: Instruction) -> None:
@@ -1066,7 +1126,13 @@ class _Activation:
                 made = self._read(values[0], each.span)
             return made
         why = Reason(f"{short}, which is not seen, may give each thread its own", *each.span)
-        self._havoc([*addresses, *values], why)
+        # What is handed by its name may be changed by a declaration that takes a reference; others are taken not to.
+        changed = [
+            address
+            for position, address in enumerate(addresses)
+            if self.machine._program.takes_reference(self.frame.path, short, position)
+        ]
+        self._havoc([*changed, *values], why)
         return Value(VARYING, why=why)
 
     def _swap(self, addresses: Sequence[Value | None]) -> None:
@@ -1136,7 +1202,8 @@ class _Activation:
             if group.isdigit() and name == "thread_rank":
                 return own._replace(low=0, high=size - 1, affine=Affine(Axis.LANE, 1, 0, size))
             if group in ("block", "grid") and name == "thread_rank":
-                return own._replace(low=0, affine=Affine(Axis.ROWS if group == "block" else Axis.GRID))
+                # Through all rows and layers of the block.
+                return own._replace(low=0, affine=Affine(Axis.LANE, 1, 0, BLOCK) if group == "block" else Affine(Axis.GRID))
             return own
         if name in ("size", "num_threads", "group_dim", "dim_threads", "meta_group_size", "sync", "is_valid", "dim_blocks"):
             if group.isdigit() and name in ("size", "num_threads"):
@@ -1248,12 +1315,24 @@ class _Activation:
             self._write(self._part_of(address, member), value)
 
 
+def _changing(name: str, address: Value, span: Span) -> Value:
+    """Return what is read of memory that changes meanwhile: lanes of a wavefront read it by one instruction."""
+    if address.level < WAVEFRONT:
+        return Value(address.level, why=address.why)
+    return Value(WAVEFRONT, why=Reason(f"{name} may change between the reads of two wavefronts", *span))
+
+
 def _least_or_greatest(name: str, one: Value, two: Value) -> Value:
     made = least((one, two))
     pick = min if name == "min" else max
     low = pick(one.low, two.low) if one.low is not None and two.low is not None else None
     high = pick(one.high, two.high) if one.high is not None and two.high is not None else None
     return made._replace(low=low, high=high)
+
+
+def _any_number(value: Value) -> Value:
+    """A value without what only holds for a number, so that calls of a function by itself come to an end."""
+    return value.bare()
 
 
 def _by_value(made: Lambda, name: str) -> bool:

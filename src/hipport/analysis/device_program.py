@@ -12,8 +12,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
-from pathlib import PurePath
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from hipport.analysis.abstract_execution import AbstractExecution, Callee, Site
@@ -21,6 +20,7 @@ from hipport.analysis.device_ir import DeviceIR, Span
 from hipport.analysis.functions import Function, functions
 from hipport.analysis.lowering import LoweringContext, lower, lower_members, squeezed
 from hipport.analysis.uniform_values import BLOCK, GRID, Axis, Blocks, Reason, Value, varying
+from hipport.analysis.uniformity import Numbering
 from hipport.syntax.cpp import Cpp
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 _CLASSES = frozenset(("struct_specifier", "class_specifier", "union_specifier"))
 _WORD = re.compile(rb"[A-Za-z_]\w*")
+_NUMBERINGS = {Axis.ROW: "ROW", Axis.ROWS: "ROWS", Axis.GRID: "GRID", Axis.LANE: "GROUP"}
 #: Texts that macros make are followed up to this size.
 _LONGEST = 200_000
 
@@ -223,6 +224,12 @@ class _Program:
                         self._operators.setdefault(" ".join(text.split()), []).append(function)
         return self._operators.get(name, [])
 
+    def takes_reference(self, path: object, name: str, position: int) -> bool:
+        return any(
+            position < len(parameters) and b"&" in parameters[position] and b"const" not in parameters[position].split()
+            for parameters in self._kernels.declarations(self._source, name.encode("latin1"))
+        )
+
     def is_union(self, class_name: str) -> bool:
         found = self._class(class_name)
         return bool(found) and found[0].node.type == "union_specifier"
@@ -362,14 +369,14 @@ def _either(texts: Sequence[bytes]) -> bytes:
 class Proofs:
     """What is proven of expressions and calls in the device code of files that belong together."""
 
-    def __init__(self, kernels: Kernels, source: Cpp) -> None:
+    def __init__(self, kernels: Kernels, source: Cpp, shown: bool = False) -> None:
+        """Know the files that `source` is connected to; `shown`: without what is assumed of blocks that are not seen."""
         self._kernels = kernels
+        self._shown = shown
         self._program = _Program(kernels, source)
         self._execution = AbstractExecution(self._program)
-        self._files = kernels.files(source)
         self._asked: set[Function] = set()
         self._started: set[Function] = set()
-        self.assumed: dict[PurePath, set[tuple[Axis, int]]] = {}
 
     def value(self, function: Function, node: Node) -> Value:
         """Return the worst that the expression is, in any call of the function that is seen."""
@@ -454,8 +461,10 @@ class Proofs:
 
     def _start(self, function: Function, given: Value) -> None:
         callee = self._program.callee(function)
-        assumed = self.assumed.setdefault(function.source.path, set())
-        blocks = Blocks(self._kernels.blocks(function), lambda axis, size: assumed.add((axis, size)))
+        def assume(axis: Axis, size: int) -> None:
+            self._kernels.assumes(function, Numbering[_NUMBERINGS[axis]], size)
+
+        blocks = Blocks(self._kernels.blocks(function), None if self._shown else assume)
         self._execution.run(callee, blocks, [given] * callee.ir.parameters)
 
 

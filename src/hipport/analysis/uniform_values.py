@@ -20,6 +20,8 @@ from hipport.analysis.built_ins import LANES
 
 #: Levels: all threads of a launch, of a block, of a CUDA warp have the same value; each has its own.
 GRID, BLOCK, WARP, VARYING = 1 << 24, 1 << 16, LANES, 1
+#: The lanes of the largest wavefront that AMD's GPUs have.
+WAVEFRONT = 64
 
 
 class Axis(Enum):
@@ -184,7 +186,7 @@ def group_level(affine: Affine, number: int, blocks: Blocks) -> tuple[int, bool]
     if affine.aligned:
         aligned = min(aligned, affine.aligned // affine.scale)
     if affine.axis is Axis.LANE:
-        return (min(aligned, affine.size) if affine.size & (affine.size - 1) == 0 else VARYING), False
+        return min(aligned, _power_in(affine.size)), False
     found = []
     for shape in blocks.shapes or ():
         level = _in_block(affine.axis, steps, aligned, shape)
@@ -409,12 +411,13 @@ def _product(sign: str, one: Value, two: Value) -> Affine | None:
 def _rest(one: Value, modulus: int) -> Affine | None:
     """The place of a thread in its group: `threadIdx.x % 32`."""
     affine = one.affine
-    if affine is None or affine.scale != 1 or _power_in(modulus) != modulus:
+    if affine is None or affine.scale != 1 or (affine.aligned and (affine.aligned % modulus or modulus & (modulus - 1))):
         return None
-    if affine.aligned and affine.aligned % modulus:
-        return None
-    if affine.axis is Axis.LANE and affine.size < modulus:
-        return affine
+    if affine.axis is Axis.LANE:
+        if affine.size <= modulus:
+            return affine
+        if affine.size % modulus:
+            return None
     return Affine(Axis.LANE, 1, 0, modulus)
 
 
