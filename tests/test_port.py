@@ -52,7 +52,9 @@ class Desk:
         self.tree = folder / "tree"
         self.tree.mkdir()
         self.folder = folder
-        self.env = {"PATH": "/usr/bin:/bin", "HOME": str(folder), "XDG_CACHE_HOME": str(folder / "cache")}
+        # A home that all have: a Python that has loaded PyTorch is kept for each home, and takes seconds to begin.
+        home = str(folder.parent / "home")
+        self.env = {"PATH": "/usr/bin:/bin", "HOME": home, "XDG_CACHE_HOME": str(folder / "cache")}
         hipcc = folder / "rocm/bin/hipcc"
         hipcc.parent.mkdir(parents=True)
         hipcc.write_text(FAKE.format(python=sys.executable, log=str(folder / "said/log")))

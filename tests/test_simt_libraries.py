@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from endless import ENDLESS
 from hipport.executor import compile as compiling
 from hipport.executor import compilers, run_time_compiler, thrust
 from hipport.executor.compile import Builder, CompileOptions, program
@@ -37,7 +38,7 @@ def run(name: str, dialect: str, wave: int, order: str = "forward", *arguments: 
     done = subprocess.run(
         [built(name, dialect), *arguments],
         env={**os.environ, "SIMT_WAVE": str(wave), "SIMT_ORDER": order, **run_time_compiler.variables(os.environ)},
-        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False,
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=ENDLESS, check=False,
     )  # fmt: skip
     return done.returncode, done.stdout, done.stderr
 
@@ -101,7 +102,7 @@ def test_groups_of_hipport() -> None:
             done = subprocess.run(
                 [built("groups", "hip", "-DHIPPORT_GROUPS")],
                 env={**os.environ, "SIMT_WAVE": str(wave), "SIMT_ORDER": order},
-                capture_output=True, text=True, timeout=120, check=False,
+                capture_output=True, text=True, timeout=ENDLESS, check=False,
             )  # fmt: skip
             assert done.returncode == 0, (wave, order, done.stdout, done.stderr)
             assert " checks, 0 failures" in done.stdout

@@ -22,11 +22,12 @@ import pytest
 
 import hipport
 import verifying
+from further import further
 from hipport.executor import torch_extension
 from hipport.reporting import verify_report
 from hipport.verifying import extension_verifier
 from hipport.verifying.results import Configuration, Verified
-from source_packages import downloaded, further, unpack
+from source_packages import downloaded, unpack
 
 #: Of those that are gathered, the files in csrc, csrc/cpu and csrc/cuda, by the name of their library.
 PACKAGES = {
@@ -124,8 +125,9 @@ def show_as(built: torch_extension.BuiltExtension, libraries: tuple[str, ...]) -
                 link.symlink_to(module.path.name)
 
 
-#: torch-sparse has torch-scatter's shuffles and reductions, torch-cluster has plain kernels, as torch-spline-conv has.
-FURTHER = ("torch-cluster==1.6.3", "torch-sparse==0.6.18")
+#: torch-cluster has plain kernels, as torch-spline-conv has; torch-scatter and torch-sparse have shuffles within parts
+#: of a warp, as some of the examples have, and more to compile.
+FURTHER = ("torch-scatter==2.1.2", "torch-cluster==1.6.3", "torch-sparse==0.6.18")
 
 
 def name_of(package: str) -> str:
