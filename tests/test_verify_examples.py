@@ -27,12 +27,12 @@ NAMES = sorted(path.parent.name for path in EXAMPLES.glob("*/cases.py"))
 #: Their kernels ask nothing of a warp, or CUB, or tiles of cooperative groups, which say their size.
 #: So they give the same with any.
 NO_WARPS = {"elementwise", "tiled_matmul", "tile_reduce", "scan_sort"}
-#: Those whose ports are run each time: locks, groups, CUB, and ballots with inline PTX. The others have more of the
+#: Those whose ports are run each time: locks, CUB with groups, and ballots with inline PTX. The others have more of the
 #: same; elementwise is what the tutorial verifies (test_site.py).
-PORTS = {"hash_table", "tile_reduce", "scan_sort", "ballot_compact"}
-#: Those whose originals are, and are caught with 64 lanes: waves in lockstep, and groups of equals. That the executor
-#: knows CUDA's names is seen here.
-ORIGINALS = {"warp_scan", "match_atomics"}
+PORTS = {"hash_table", "scan_sort", "ballot_compact"}
+#: The one whose original is, and is caught with 64 lanes: waves in lockstep. That the executor knows CUDA's names is
+#: seen in test_simt_libraries.py, too.
+ORIGINALS = {"warp_scan"}
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the executor is for Linux")
 
