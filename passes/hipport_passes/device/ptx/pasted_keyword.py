@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Find where the word asm is pasted together: `CAT(as, m)("…")`, `as##m`. Its statement is seen by the compiler alone."""
+"""Find where the word asm is pasted together: `CAT(as, m)("…")`, `as##m`. Only the compiler sees its statement."""
 
 from __future__ import annotations
 
