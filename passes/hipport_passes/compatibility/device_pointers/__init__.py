@@ -222,11 +222,22 @@ def _returned(seen: Names, node: Node) -> tuple[Edit, ...]:
     kind = function.child_by_field_name("type")
     text = seen.source.code[kind.start_byte : kind.end_byte] if kind is not None else b""
     declarator = function.child_by_field_name("declarator")
-    if declarator is None or declarator.type != "function_declarator":
+    if declarator is not None and declarator.type == "operator_cast":
+        # `operator size_t() const { return p; }`
+        kind = declarator.child_by_field_name("type")
+        text = seen.source.code[kind.start_byte : kind.end_byte] if kind is not None else b""
+    elif declarator is None or declarator.type != "function_declarator":
         return ()  # It returns a pointer or a reference.
     if text in seen.kind.words:
         return around(value, seen.kind.cast) if seen.is_number(value) else ()
     return around(value, NUMBER) if INTEGER.fullmatch(text) and seen.is_address(value) else ()
+
+
+def _switched(seen: Names, node: Node) -> tuple[Edit, ...]:
+    """Return what casts the address that is chosen by, `switch (p)`."""
+    condition = node.child_by_field_name("condition")
+    value = condition.child_by_field_name("value") if condition is not None else None
+    return around(value, NUMBER) if value is not None and seen.is_address(value) else ()
 
 
 def _in_lambda(node: Node, function: Node) -> bool:
@@ -314,6 +325,7 @@ _LOOKED_AT: dict[str, Callable[[Names, Node], tuple[Edit, ...]]] = {
     "init_declarator": _given,
     "function_declarator": _in_brackets,
     "return_statement": _returned,
+    "switch_statement": _switched,
     "update_expression": _stepped,
     "call_expression": _cast,
     "cast_expression": _narrowed,
