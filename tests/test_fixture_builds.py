@@ -93,6 +93,7 @@ NOT_COMPILED: dict[str, str] = {
         "it includes what is nowhere, on purpose",
     ),
     "api_names/in_c": "it is C",
+    "kernel_arguments/symbols_in_c": "it is C",
     "api_names/guards": "it has functions that nothing calls, of which compilers warn",
     **dict.fromkeys(
         """
@@ -150,6 +151,7 @@ NOT_COMPILED: dict[str, str] = {
     "cooperative_groups/absent": "clusters, tiles of several warps and split barriers are not on AMD",
     "dynamic_parallelism/launches": "kernels cannot launch kernels on AMD",
     "inline_ptx/carry_through_calls": "the PTX in it stays",
+    "inline_ptx/pasted_keyword": "the PTX in it stays",
     "inline_ptx/refused": "the PTX in it stays",
     "inline_ptx/refused_in_macros": "the PTX in it stays",
     "inline_ptx/made_by_a_call": "the PTX in it stays",

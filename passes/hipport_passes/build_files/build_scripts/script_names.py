@@ -18,7 +18,12 @@ from hipport_passes.build_files.nvcc_flags import HOLE
 _CONVERSION = re.compile(r"%(\(\w+\))?([-+ #0-9.]*)([a-z])")
 _FIELD = re.compile(r"\{(\w*)([^{}\w][^{}]*)?\}")
 
-
+# Asked by the class itself: libcst's are abstract, and `isinstance` of those takes several times as long.
+_LAYOUT = frozenset((cst.SimpleWhitespace, cst.ParenthesizedWhitespace, cst.Comma))
+#: What says a name, or binds one.
+_NAMES = frozenset(
+    (cst.Name, cst.FunctionDef, cst.Return, cst.Call, cst.Assign, cst.AnnAssign, cst.AugAssign, cst.NamedExpr, cst.For)
+) | {cst.ImportFrom, cst.Import}
 #: Methods of lists that change them, and how.
 _MUTATES = {"append": "appends", "extend": "adds", "insert": "inserts"}
 
@@ -45,7 +50,7 @@ class ScriptNames:
         while stack:
             node = stack.pop()
             self.nodes.append(node)
-            inside = [c for c in children(node) if not isinstance(c, (cst.BaseParenthesizableWhitespace, cst.Comma))]
+            inside = [child for child in children(node) if type(child) not in _LAYOUT]
             for child in inside:
                 self.parent[child] = node
             stack += reversed(inside)
@@ -198,6 +203,8 @@ class ScriptNames:
     def _collect(self) -> None:
         mutations: list[tuple[cst.CSTNode, str, Binding]] = []
         for node in self.nodes:
+            if type(node) not in _NAMES:
+                continue
             match node:
                 case cst.Name():
                     self._named.setdefault(node.value, []).append(node)
