@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 import libcst as cst
 
 from hipport.core.finding import Certainty
+from hipport.program.script_names import called
 from hipport.syntax.python import literal
 from hipport_passes.build_files.build_scripts.no_gpu import full_name
 from hipport_passes.build_files.build_scripts.script import Script
-from hipport_passes.build_files.build_scripts.script_names import called
 from hipport_passes.python.device_strings import LIBRARIES
 
 #: Calls of PyTorch's whose first argument is a device.
