@@ -9,20 +9,21 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import NamedTuple
 
 import libcst as cst
 
 from hipport.core.edits import Edit, Span
+from hipport.core.tables import load, one_of
 from hipport.program.script_names import ScriptNames, called
 from hipport.syntax.holes import HOLE
 from hipport.syntax.python import Python
 
+_WORDS = load(Path(__file__).with_suffix(".toml"))["words"]
 #: Names that say "this is ROCm": IS_HIP, is_rocm_pytorch, HIP_BUILD, USE_ROCM, IS_HIP_EXTENSION, rocm …
 ROCM = re.compile(
-    r"_*(?:is|use|with|has|build|for|target|on|torch|enable)?_*(?:rocm|hip|amd)"
-    r"(?:_*(?:is|extension|build|pytorch|torch|platform|backend|available|enabled|home|version|gpu|ext|mode))*_*",
-    re.IGNORECASE,
+    rf"_*{one_of(_WORDS['before'])}?_*{one_of(_WORDS['rocm'])}(?:_*{one_of(_WORDS['behind'])})*_*", re.IGNORECASE
 )
 #: A version before 2: "1.12.1", [1, 7]
 _OLD = re.compile(r"^\D*[01][.,]\s*\d")
