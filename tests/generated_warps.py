@@ -523,7 +523,12 @@ def found(source: Path) -> Found:
         inner = [each for each in spans if each != name and each not in seen and f"{each}(" in text]
         return any(is_said(each, seen | {name}) for each in inner)
 
-    right, said, silent, unfit, warned, printed = 0, [], [], [], [], []
+    right = 0
+    said: list[str] = []
+    silent: list[str] = []
+    unfit: list[str] = []
+    warned: list[str] = []
+    printed: list[int] = []
     for number in range(KERNELS):
         first = run(original, number, 32, "forward")
         printed.append(zlib.crc32(first[1].strip().encode()))

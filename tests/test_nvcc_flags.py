@@ -16,10 +16,11 @@ from endless import ENDLESS
 from hipport.core.finding import Certainty
 from hipport.core.tables import load
 from hipport.syntax.cpp import Cpp
+from hipport.syntax.holes import HOLE
 from hipport.toolchain import toolchains
 from hipport_passes.build_files import nvcc_flags
 from hipport_passes.build_files.build_scripts.standards import nothing_gone
-from hipport_passes.build_files.nvcc_flags import HOLE, library, translate
+from hipport_passes.build_files.nvcc_flags import library, translate
 
 TABLE: list[dict[str, Any]] = load(Path(nvcc_flags.__file__).with_suffix(".toml"))["flag"]
 FAST = "-fgpu-flush-denormals-to-zero -fno-hip-fp32-correctly-rounded-divide-sqrt -fgpu-approx-transcendentals"

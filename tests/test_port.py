@@ -15,7 +15,7 @@ import hipport
 from hipport.building import builder
 from hipport.cli import main
 from hipport.core import reading
-from hipport.executor.torch_extension import NotBuildable
+from hipport.executor.torch_installed import NotBuildable
 from hipport.reporting import evidence
 from hipport.reporting.evidence import Evidence
 from hipport.toolchain.toolchains import NoToolchain, Toolchain

@@ -23,7 +23,7 @@ import pytest
 import hipport
 import verifying
 from further import further
-from hipport.executor import torch_extension
+from hipport.executor import torch_extension, torch_units
 from hipport.reporting import verify_report
 from hipport.verifying import extension_verifier
 from hipport.verifying.results import Configuration, Verified
@@ -188,7 +188,7 @@ def record(package: str) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         driver = driver_of(package, Path(scratch) / "packages")
         gather(driver.root, name_of(package), PACKAGES[package], gpu=False)
-        options = torch_extension.ExtensionOptions(
+        options = torch_units.ExtensionOptions(
             {**os.environ, "FORCE_ONLY_CPU": "1"}, driver.kept, driver.how.python, jobs=2
         )
         built = torch_extension.build(driver.root, "host", options)

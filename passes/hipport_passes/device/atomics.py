@@ -34,7 +34,7 @@ from hipport_passes.device.host_memory import TOGETHER, roots, shared_in
 if TYPE_CHECKING:
     import tree_sitter
 
-_TABLE = Path(__file__).with_suffix(".own.toml")
+_TABLE = Path(__file__).with_suffix(".toml")
 _CALL = re.compile(rb"\s*\(")
 _FOR_DEVICE = re.compile(rb"#[ \t]*define[ \t]+(\w+)[ \t]+[^\r\n]*\b__device__\b")
 _ATOMIC = re.compile(rb"atomic[A-Z]\w+")

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 import libcst as cst
 
 from hipport.core.finding import Finding
-from hipport_passes.build_files.nvcc_flags import HOLE
+from hipport.syntax.holes import HOLE
 from hipport_passes.python.runtime.attention import expressed
 from hipport_passes.python.runtime.program import PythonProgram, finding
 
