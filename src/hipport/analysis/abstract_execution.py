@@ -20,7 +20,7 @@ from typing import NamedTuple, Protocol
 
 from hipport.analysis.built_ins import BY_BLOCK, BY_THREAD, BY_WARP, LANES, PURE, SHUFFLES, VECTOR, WARP_SIZES
 from hipport.analysis.device_ir import Cell, DeviceIR, Instruction, Lambda, Span
-from hipport.analysis.lowering import is_wide
+from hipport.analysis.lowering_state import is_wide
 from hipport.analysis.reconvergence import Loop, Reconvergence
 from hipport.analysis.uniform_values import (
     BLOCK,
@@ -46,7 +46,9 @@ from hipport.analysis.uniform_values import (
 _DEEPEST, _MOST_RUNS, _MOST_VISITS = 24, 24, 64
 #: How often a function that calls itself is run until what it gives is what it was taken to give.
 _MOST_TURNS = 8
-_GROUP_MADE = re.compile(r"(this_thread_block|this_grid|this_multi_grid|coalesced_threads|tiled_partition|labeled_partition|binary_partition)")
+_GROUP_MADE = re.compile(
+    r"(this_thread_block|this_grid|this_multi_grid|coalesced_threads|tiled_partition|labeled_partition|binary_partition)"
+)
 _TILE = re.compile(r"(?:thread_block_tile|tiled_partition)\s*<\s*(\d+)")
 
 
@@ -208,13 +210,17 @@ class AbstractExecution:
         """Run a function with values of its arguments, and the addresses of those that are variables."""
         ir, depth = callee.ir, len(self._frames)
         if ir.unread is not None:
-            return self._nothing_known(cells, [*addresses, this], Reason(f"{ir.name or 'a lambda'}: {ir.unread[0]}", *ir.unread[1]))
+            return self._nothing_known(
+                cells, [*addresses, this], Reason(f"{ir.name or 'a lambda'}: {ir.unread[0]}", *ir.unread[1])
+            )
         simple = this is None and closure is None and not any(value.targets or value.fields for value in arguments)
         if any(frame.ir is ir for frame in self._frames):
             entered = self._entered.get(id(ir))
             if not simple or entered is None or len(entered.arguments) != len(arguments):
                 return self._nothing_known(cells, [*addresses, this], Reason(f"{ir.name} calls itself"))
-            entered.arguments = [join(pair) for pair in zip(entered.arguments, map(_any_number, arguments), strict=True)]
+            entered.arguments = [
+                join(pair) for pair in zip(entered.arguments, map(_any_number, arguments), strict=True)
+            ]
             entered.again = True
             return Outcome(entered.result, None, cells)
         if depth >= _DEEPEST:
@@ -353,7 +359,9 @@ def _reachable(cells: Cells, depth: int, closure: Closure | None) -> list[tuple[
     return list(found)
 
 
-def _store(cells: Cells, key: tuple[int, int | str], path: tuple[str, ...], value: Value, given: tuple[int, int, int]) -> None:
+def _store(
+    cells: Cells, key: tuple[int, int | str], path: tuple[str, ...], value: Value, given: tuple[int, int, int]
+) -> None:
     """Give a part of a variable a value: all that was known of what is in it goes."""
     slots = cells.get(key, {})
     length = len(path)
@@ -366,7 +374,9 @@ def _store(cells: Cells, key: tuple[int, int | str], path: tuple[str, ...], valu
     cells[key] = kept
 
 
-def _weaken(cells: Cells, key: tuple[int, int | str], path: tuple[str, ...], value: Value, given: tuple[int, int, int]) -> None:
+def _weaken(
+    cells: Cells, key: tuple[int, int | str], path: tuple[str, ...], value: Value, given: tuple[int, int, int]
+) -> None:
     """Give a part of a variable, or another one, a value."""
     slots = dict(cells.get(key, {}))
     found = False
@@ -419,7 +429,13 @@ def _narrowed(value: Value, type_name: str) -> Value:
     tag = value.tag if value.tag.startswith(("class:", "group:")) else ""
     if re.search(r"\bbool\b", type_name):
         number = value.number
-        return value._replace(affine=None, low=0 if number is None else int(bool(number)), high=1 if number is None else int(bool(number)), tag="", divisor=1)
+        return value._replace(
+            affine=None,
+            low=0 if number is None else int(bool(number)),
+            high=1 if number is None else int(bool(number)),
+            tag="",
+            divisor=1,
+        )
     return value._replace(affine=None, low=None, high=None, divisor=1, tag=tag)
 
 
@@ -516,7 +532,8 @@ class _Activation:
     def _merge(self, block: int, predecessors: Sequence[int], visit: int) -> Cells:
         inside = self.headers.get(block, frozenset())
         sources = [
-            (self.after[each], self._left(each, block), inside if each in inside else frozenset()) for each in predecessors
+            (self.after[each], self._left(each, block), inside if each in inside else frozenset())
+            for each in predecessors
         ]
         if block == 0:
             sources.append((self.start, [], frozenset()))
@@ -547,16 +564,12 @@ class _Activation:
 
     def _left(self, block: int, successor: int) -> list[tuple[int, Reason | None, Loop]]:
         """The loops that threads leave by the edge in different iterations."""
-        return [
-            self.loops[loop.header] for loop in self.flow.left(block, successor) if loop.header in self.loops
-        ]
+        return [self.loops[loop.header] for loop in self.flow.left(block, successor) if loop.header in self.loops]
 
     def _merged(
         self,
         path: tuple[str, ...],
-        found: Sequence[
-            tuple[Mapping[tuple[str, ...], Slot], list[tuple[int, Reason | None, Loop]], frozenset[int]]
-        ],
+        found: Sequence[tuple[Mapping[tuple[str, ...], Slot], list[tuple[int, Reason | None, Loop]], frozenset[int]]],
         limit: int,
         why: Reason | None,
         block: int,
@@ -737,7 +750,9 @@ class _Activation:
                 if isinstance(target, Place)
             }
             targets = frozenset(parts) or None
-        return Value(address.level, targets=targets, why=address.why, tag=address.tag if address.tag == "volatile" else "")
+        return Value(
+            address.level, targets=targets, why=address.why, tag=address.tag if address.tag == "volatile" else ""
+        )
 
     def _field(self, each: Instruction) -> Value:
         return self._part_of(self._operand(each), each.name)
@@ -832,18 +847,24 @@ class _Activation:
         assert each.number is not None
         if self.frame.given <= each.number - (self.ir.this >= 0):
             if self.ir.cells[each.number].kind == "reference":
-                self.cells[self.depth, each.number] = {("&",): Slot(self._hidden(self._operand(each, 1), each, 0), self._given())}
+                self.cells[self.depth, each.number] = {
+                    ("&",): Slot(self._hidden(self._operand(each, 1), each, 0), self._given())
+                }
             else:
                 self._write(self._operand(each), self._operand(each, 1))
 
     def _target(self, each: Instruction) -> Value:
         """What a pointer points to: of an array, an element."""
         value = self._operand(each)
-        if value.targets is None or not any(isinstance(target, Place) and self._is_array(target) for target in value.targets):
+        if value.targets is None or not any(
+            isinstance(target, Place) and self._is_array(target) for target in value.targets
+        ):
             return value
         return value._replace(
             targets=frozenset(
-                target._replace(path=(*target.path, "[]")) if isinstance(target, Place) and self._is_array(target) else target
+                target._replace(path=(*target.path, "[]"))
+                if isinstance(target, Place) and self._is_array(target)
+                else target
                 for target in value.targets
             )
         )
@@ -916,7 +937,9 @@ class _Activation:
         program, name = self.machine._program, f"operator{each.name}"
         kinds = each.type or "vv"
         places: list[Value | None] = [
-            self.registers.get(each.operands[2 + i], Value(GRID)) if kind == "a" else self._hidden((one, two)[i], each, i)
+            self.registers.get(each.operands[2 + i], Value(GRID))
+            if kind == "a"
+            else self._hidden((one, two)[i], each, i)
             for i, kind in enumerate(kinds)
         ]
         made = []
@@ -942,7 +965,9 @@ class _Activation:
         if value.targets and any(isinstance(target, (Closure, Named)) for target in value.targets):
             return value
         if value.tag.startswith("class:"):
-            found = self.machine._program.callees(self.frame.path, f"operator {_class_name(type_name)}", value.tag[6:], 0)
+            found = self.machine._program.callees(
+                self.frame.path, f"operator {_class_name(type_name)}", value.tag[6:], 0
+            )
             if found:
                 return self._invoke(found, [], [], each, self._hidden(value, each, 0))
         return value if is_wide(type_name) else _narrowed(value, type_name)
@@ -1027,7 +1052,14 @@ class _Activation:
             # Objects that are handed by value have places of their own.
             outcomes.append(
                 self.machine._call(
-                    callee, values, addresses, before, self.frame.blocks, closure, site, this if callee.is_method else None
+                    callee,
+                    values,
+                    addresses,
+                    before,
+                    self.frame.blocks,
+                    closure,
+                    site,
+                    this if callee.is_method else None,
                 )
             )
         given = self._given()
@@ -1117,7 +1149,9 @@ class _Activation:
                     self._havoc([value], Reason(f"{short} writes to it", *each.span))
             vector = VECTOR.fullmatch(short.removeprefix("make_").encode())
             if short.startswith("make_") and vector is not None:
-                made = made._replace(fields=tuple(zip("xyzw", values, strict=False)), tag="", low=None, high=None, affine=None)
+                made = made._replace(
+                    fields=tuple(zip("xyzw", values, strict=False)), tag="", low=None, high=None, affine=None
+                )
             elif short in ("max", "min") and len(values) == 2:
                 made = _least_or_greatest(short, values[0], values[1])
             elif short in ("move", "forward", "ref", "cref", "as_const", "addressof") and len(values) == 1:
@@ -1163,7 +1197,11 @@ class _Activation:
             size = re.search(r"<\s*(\w+)", each.name)
             number = int(size[1]) if size is not None and size[1].isdigit() else None
             if number is None and size is not None:
-                number = LANES if WARP_SIZES.fullmatch(size[1].encode()) else self.machine._program.number(self.frame.path, size[1])
+                number = (
+                    LANES
+                    if WARP_SIZES.fullmatch(size[1].encode())
+                    else self.machine._program.number(self.frame.path, size[1])
+                )
             if number is None and len(values) > 1:
                 number = values[1].number
             return Value(GRID, tag=f"group:{number if number else 'active'}")
@@ -1203,9 +1241,20 @@ class _Activation:
                 return own._replace(low=0, high=size - 1, affine=Affine(Axis.LANE, 1, 0, size))
             if group in ("block", "grid") and name == "thread_rank":
                 # Through all rows and layers of the block.
-                return own._replace(low=0, affine=Affine(Axis.LANE, 1, 0, BLOCK) if group == "block" else Affine(Axis.GRID))
+                return own._replace(
+                    low=0, affine=Affine(Axis.LANE, 1, 0, BLOCK) if group == "block" else Affine(Axis.GRID)
+                )
             return own
-        if name in ("size", "num_threads", "group_dim", "dim_threads", "meta_group_size", "sync", "is_valid", "dim_blocks"):
+        if name in (
+            "size",
+            "num_threads",
+            "group_dim",
+            "dim_threads",
+            "meta_group_size",
+            "sync",
+            "is_valid",
+            "dim_blocks",
+        ):
             if group.isdigit() and name in ("size", "num_threads"):
                 return constant(size)
             return Value({"active": WARP, "part": VARYING}.get(group, GRID), why=own.why)
@@ -1238,7 +1287,9 @@ class _Activation:
                 if inner is None or id(inner.body) != target.code:
                     unknown = True
                     continue
-                made.append(self._invoke([Callee(inner.body, outer.path, False)], values, addresses, each, None, target))
+                made.append(
+                    self._invoke([Callee(inner.body, outer.path, False)], values, addresses, each, None, target)
+                )
             elif isinstance(target, Named):
                 found = program.callees(path, target.name, "", len(values))
                 if found:
@@ -1298,7 +1349,9 @@ class _Activation:
             elif len(values) == 1:
                 made = values[0] if is_wide(name) else _narrowed(values[0], name)
             elif values:
-                made = Value(VARYING, why=Reason(f"{name}, which is not seen, may give each thread its own", *each.span))
+                made = Value(
+                    VARYING, why=Reason(f"{name}, which is not seen, may give each thread its own", *each.span)
+                )
             self._write(address, made)
             return
         if len(values) == 1 and values[0].tag == f"class:{name}":
@@ -1356,7 +1409,13 @@ def _group_of_type(type_name: str) -> str:
         return "group:grid"
     if "coalesced_group" in type_name:
         return "group:active"
-    return "group:block" if "thread_block" in type_name and "tile" not in type_name else "group:active" if "thread_group" in type_name or "thread_block_tile" in type_name else ""
+    return (
+        "group:block"
+        if "thread_block" in type_name and "tile" not in type_name
+        else "group:active"
+        if "thread_group" in type_name or "thread_block_tile" in type_name
+        else ""
+    )
 
 
 #: Operations that give the same each time.

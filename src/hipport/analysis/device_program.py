@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from hipport.analysis.abstract_execution import AbstractExecution, Callee, Site
 from hipport.analysis.device_ir import DeviceIR, Span
 from hipport.analysis.functions import Function, functions
-from hipport.analysis.lowering import LoweringContext, lower, lower_members, squeezed
+from hipport.analysis.lowering import lower, lower_members
+from hipport.analysis.lowering_state import LoweringContext, squeezed
 from hipport.analysis.uniform_values import BLOCK, GRID, Axis, Blocks, Reason, Value, varying
 from hipport.analysis.uniformity import Numbering
 from hipport.syntax.cpp import Cpp
@@ -68,7 +69,10 @@ def classes(source: Cpp) -> tuple[ClassType, ...]:
                 continue
             kind = member.child_by_field_name("type")
             type_name = code[kind.start_byte : kind.end_byte].decode("latin1") if kind is not None else ""
-            if any(each.type == "type_qualifier" and code[each.start_byte : each.end_byte] == b"volatile" for each in member.children):
+            if any(
+                each.type == "type_qualifier" and code[each.start_byte : each.end_byte] == b"volatile"
+                for each in member.children
+            ):
                 type_name = f"volatile {type_name}"
             for declared in member.children_by_field_name("declarator"):
                 pointer = ""
@@ -79,14 +83,17 @@ def classes(source: Cpp) -> tuple[ClassType, ...]:
                         inner_ = None
                         break
                     inner_ = inner_.child_by_field_name("declarator") or next(
-                        (each for each in inner_.named_children if each.type.endswith(("declarator", "identifier"))), None
+                        (each for each in inner_.named_children if each.type.endswith(("declarator", "identifier"))),
+                        None,
                     )
                 if inner_ is not None:
                     text = code[inner_.start_byte : inner_.end_byte].decode("latin1")
                     fields.append((text, type_name + pointer))
         bases = next((each for each in node.named_children if each.type == "base_class_clause"), None)
         names = tuple(
-            re.sub(r"<.*>", "", code[each.start_byte : each.end_byte].decode("latin1"), flags=re.DOTALL).rpartition("::")[2]
+            re.sub(r"<.*>", "", code[each.start_byte : each.end_byte].decode("latin1"), flags=re.DOTALL).rpartition(
+                "::"
+            )[2]
             for each in (bases.named_children if bases is not None else ())
             if each.type in ("type_identifier", "qualified_identifier", "template_type")
         )
@@ -142,7 +149,9 @@ class _Program:
         for each in self._files:
             for found in each.fact(classes):
                 self._classes.setdefault(found.name, []).append(found)
-            for match in re.finditer(rb"\busing\s+(\w+)\s*=\s*(?:typename\s+)?([\w:]+)|\btypedef\s+[^;{}]*?(\w+)\s*;", each.code):
+            for match in re.finditer(
+                rb"\busing\s+(\w+)\s*=\s*(?:typename\s+)?([\w:]+)|\btypedef\s+[^;{}]*?(\w+)\s*;", each.code
+            ):
                 self._types.add((match[1] or match[3]).decode("latin1"))
                 if match[1]:
                     self._aliases[match[1].decode("latin1")] = match[2].decode("latin1").rpartition("::")[2]
@@ -179,7 +188,11 @@ class _Program:
                 classes_ |= {*each.bases, each.name}
         for function in self._named(name):
             own = class_name_of(function)
-            if (class_name == "" and own) or (class_name not in ("", "*") and own not in classes_) or (class_name == "*" and not own):
+            if (
+                (class_name == "" and own)
+                or (class_name not in ("", "*") and own not in classes_)
+                or (class_name == "*" and not own)
+            ):
                 continue
             if function.takes(count) and not function.kernel:
                 found.append(self.callee(function))
@@ -264,7 +277,10 @@ class _Program:
             context.origin, context.is_whole = expanded.origin, expanded.is_whole
             if len(made) != 1 or tree.tree.root_node.has_error:
                 ir = DeviceIR(function.name.decode("latin1"), class_name=class_name)
-                ir.unread = ("what its macros stand for is not understood", (function.node.start_byte, function.node.end_byte))
+                ir.unread = (
+                    "what its macros stand for is not understood",
+                    (function.node.start_byte, function.node.end_byte),
+                )
                 return ir
             ir = lower(made[0].node, context, class_name)
         ir.template_names = frozenset(name.decode("latin1") for name in function.template_parameters)
@@ -277,7 +293,9 @@ class _Program:
             has_operator=lambda sign: bool(self._named(f"operator{sign}")),
             fields_of=self._field_names,
             is_class=lambda name: bool(self._class(name)),
-            is_type=lambda name: name in self._types or name.endswith("_t") or bool(re.fullmatch(r"[A-Z]\w?|scalar_\w+", name)),
+            is_type=lambda name: (
+                name in self._types or name.endswith("_t") or bool(re.fullmatch(r"[A-Z]\w?|scalar_\w+", name))
+            ),
         )
 
 
@@ -461,6 +479,7 @@ class Proofs:
 
     def _start(self, function: Function, given: Value) -> None:
         callee = self._program.callee(function)
+
         def assume(axis: Axis, size: int) -> None:
             self._kernels.assumes(function, Numbering[_NUMBERINGS[axis]], size)
 

@@ -47,9 +47,7 @@ class Reconvergence:
         self._dominators = self._find_dominators()
         self.loops = self._find_loops()
         #: Loops around a block, the innermost first.
-        self._around = {
-            block: [loop for loop in self.loops if block in loop.blocks] for block in self.order
-        }
+        self._around = {block: [loop for loop in self.loops if block in loop.blocks] for block in self.order}
         self._known: dict[int, Divergence] = {}
 
     def of(self, branch: int) -> Divergence:

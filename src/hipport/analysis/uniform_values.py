@@ -344,11 +344,11 @@ def _decided(sign: str, one: Value, two: Value) -> int | None:
         one, two, sign = two, one, _MIRRORED[sign]
     if None in (one.low, two.low) and None in (one.high, two.high):
         return None
-    below = one.high is not None and two.low is not None and (
-        one.high < two.low or (sign == "<=" and one.high == two.low)
+    below = (
+        one.high is not None and two.low is not None and (one.high < two.low or (sign == "<=" and one.high == two.low))
     )
-    above = one.low is not None and two.high is not None and (
-        one.low > two.high or (sign == "<" and one.low == two.high)
+    above = (
+        one.low is not None and two.high is not None and (one.low > two.high or (sign == "<" and one.low == two.high))
     )
     if sign in ("<", "<="):
         return 1 if below else 0 if above else None
@@ -411,7 +411,11 @@ def _product(sign: str, one: Value, two: Value) -> Affine | None:
 def _rest(one: Value, modulus: int) -> Affine | None:
     """The place of a thread in its group: `threadIdx.x % 32`."""
     affine = one.affine
-    if affine is None or affine.scale != 1 or (affine.aligned and (affine.aligned % modulus or modulus & (modulus - 1))):
+    if (
+        affine is None
+        or affine.scale != 1
+        or (affine.aligned and (affine.aligned % modulus or modulus & (modulus - 1)))
+    ):
         return None
     if affine.axis is Axis.LANE:
         if affine.size <= modulus:
