@@ -373,7 +373,8 @@ KERNELS: dict[str, Kernel] = {
     "template_functor_obj": Kernel(
         True,
         "probe(apply(n, G()));",
-        "struct G { __device__ int operator()(int i) const { return i + threadIdx.x; } }; template <class F> __device__ int apply(int i, F f) { return f(i); }",
+        "struct G { __device__ int operator()(int i) const { return i + threadIdx.x; } }; "
+        "template <class F> __device__ int apply(int i, F f) { return f(i); }",
     ),
     "default_arg": Kernel(
         True,
@@ -453,12 +454,14 @@ KERNELS: dict[str, Kernel] = {
     "base_ctor": Kernel(
         True,
         "D d(n); probe(d.a);",
-        "struct B { int a; __device__ B(int x) : a(x + threadIdx.x) {} }; struct D : B { __device__ D(int x) : B(x) {} };",
+        "struct B { int a; __device__ B(int x) : a(x + threadIdx.x) {} }; "
+        "struct D : B { __device__ D(int x) : B(x) {} };",
     ),
     "virtual": Kernel(
         True,
         "D d; B* b = &d; probe(b->get());",
-        "struct B { __device__ virtual int get() { return 0; } }; struct D : B { __device__ int get() override { return threadIdx.x; } };",
+        "struct B { __device__ virtual int get() { return 0; } }; "
+        "struct D : B { __device__ int get() override { return threadIdx.x; } };",
     ),
     "ret_ref": Kernel(
         True,
@@ -675,7 +678,8 @@ KERNELS: dict[str, Kernel] = {
     "pass_fn": Kernel(
         True,
         "probe(call(tid, n));",
-        "__device__ int tid(int i) { return i + threadIdx.x; } __device__ int call(int (*f)(int), int i) { return f(i); }",
+        "__device__ int tid(int i) { return i + threadIdx.x; "
+        "} __device__ int call(int (*f)(int), int i) { return f(i); }",
     ),
     "pass_fn_u": Kernel(
         False,

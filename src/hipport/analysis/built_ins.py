@@ -64,8 +64,8 @@ GIVEN = re.compile(
 )
 #: Variables that CUDA and HIP define, without white space.
 BUILT_IN_VARIABLES = re.compile(rb"(?:threadIdx|blockIdx|blockDim|gridDim)\.[xyz]")
-#: Functions whose result depends on their arguments alone: C's and C++'s mathematics, CUDA's mathematical, conversion and
-#: bit functions (CUDA Math API, 13.0; C++ standard, <cmath>, <algorithm>, <utility>), and what makes vector types.
+#: Functions whose result depends on their arguments alone: C's and C++'s mathematics, CUDA's mathematical, conversion
+#: and bit functions (CUDA Math API, 13.0; C++ standard, <cmath>, <algorithm>, <utility>), and what makes vector types.
 PURE = re.compile(
     rb"(?:__)?(?:a?(?:cos|sin|tan)h?|atan2|a?(?:cos|sin|tan)pi|sincos(?:pi)?|exp(?:2|10|m1)?|log(?:2|10|1p|b)?|pow[if]?|"
     rb"r?sqrt|r?cbrt|r?hypot|norm\w*|rnorm\w*|erfc?(?:inv|x)?|[lt]gamma|j[01n]|y[01n]|cyl_bessel_i[01]|ceil|floor|"

@@ -6,8 +6,8 @@
 
 An instruction reads registers, which are numbers, and writes one. Variables are cells in memory: `cell` gives a cell's
 address, `field` and `element` those of its parts, `load` reads and `store` writes. Calls, conversions, constructors,
-operators of classes and lambdas are instructions `call`, `construct` and `closure`; conditions with calls in them, loops,
-`switch`, `goto` and early exits are edges. Branches of `#if` are edges of a branch that every thread takes the same way.
+operators of classes and lambdas are instructions `call`, `construct` and `closure`; conditions with calls in them,
+loops, `switch`, `goto` and early exits are edges. `#if` is a branch that every thread takes the same way.
 
 Spans are of the file as it is written. What a macro stands for has the span of the macro's use.
 """
@@ -21,7 +21,7 @@ Span = tuple[int, int]
 
 
 class Instruction(NamedTuple):
-    """`target = operation(operands)`, with the name and type that the operation needs; `target` is -1 if there is none."""
+    """`target = operation(operands)`, with the name and type that the operation needs."""
 
     operation: str
     target: int = -1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The device code of files that belong together, for hipport.analysis.abstract_execution: functions, classes, constants.
+"""The device code of files that belong together, for hipport.analysis.abstract_execution.
 
     proofs = Proofs.of(kernels, source)
     proofs.value(function, node)     # the worst that the expression is, in any call, with the reason
@@ -15,7 +15,8 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from hipport.analysis.abstract_execution import AbstractExecution, Callee, Site
+from hipport.analysis.abstract_execution import AbstractExecution
+from hipport.analysis.abstract_program import Callee, Site
 from hipport.analysis.device_ir import DeviceIR, Span
 from hipport.analysis.functions import Function, functions
 from hipport.analysis.lowering import lower, lower_members
@@ -116,7 +117,7 @@ class Expanded(NamedTuple):
         return self._at(start, True), self._at(end, False)
 
     def is_whole(self, start: int, end: int) -> bool:
-        """Whether a span of the text is of the file itself, or from the beginning to the end of what macros stand for."""
+        """Whether a span of the text is of the file itself, or all of what macros stand for."""
         first, last = bisect_right(self.starts, start) - 1, bisect_right(self.starts, end - 1) - 1
         following = self.starts[last + 1] if last + 1 < len(self.starts) else len(self.text)
         begins = self.copied[first] or not self.text[self.starts[first] : start].strip()
@@ -265,8 +266,6 @@ class _Program:
 
     def _lower(self, function: Function) -> DeviceIR:
         class_name = class_name_of(function)
-        if b"static" in function.head.split():
-            class_name = class_name if False else class_name
         expanded = expand(self._kernels, function)
         if expanded is None:
             ir = lower(function.node, self._context(function.source, function.source), class_name)
@@ -388,7 +387,7 @@ class Proofs:
     """What is proven of expressions and calls in the device code of files that belong together."""
 
     def __init__(self, kernels: Kernels, source: Cpp, shown: bool = False) -> None:
-        """Know the files that `source` is connected to; `shown`: without what is assumed of blocks that are not seen."""
+        """Know the files that `source` is connected to; `shown`: assume nothing of blocks that are not seen."""
         self._kernels = kernels
         self._shown = shown
         self._program = _Program(kernels, source)
@@ -413,13 +412,12 @@ class Proofs:
                 break
             inner = inner.named_children[0]
         text = function.text(node)
-        if node.type == "identifier" and node.parent is not None and node.parent.type == "field_expression":
-            if text in (b"blockIdx", b"blockDim", b"gridDim"):
-                return Value(BLOCK)
+        if text in (b"blockIdx", b"blockDim", b"gridDim"):
+            return Value(BLOCK)
         return self.value_of_text(function, text, node)
 
     def value_of_text(self, function: Function, text: bytes, node: Node) -> Value:
-        """Return the same of an expression by its text, which is an argument of a macro around `node`, or is made by one."""
+        """Return the same of an expression by its text: an argument of a macro around `node`, or made by one."""
         self._run_for(function)
         wanted, path = squeezed(text.decode("latin1")), function.source.path
         outer: Node | None = node

@@ -317,8 +317,8 @@ class LoweredExpressions(LoweringState):
         while function.type == "parenthesized_expression" and len(function.named_children) == 1:
             function = function.named_children[0]
         if function.type == "template_function":
-            name = function.child_by_field_name("name")
-            text = self.text(name) if name is not None else ""
+            named = function.child_by_field_name("name")
+            text = self.text(named) if named is not None else ""
             if text in _CASTS and len(values) == 1:
                 types = function.child_by_field_name("arguments")
                 return self._emit("cast", (self.value(values[0]),), node, type=self.text(types)[1:-1] if types else "")
@@ -439,7 +439,7 @@ class LoweredExpressions(LoweringState):
         return None
 
     def _array(self, node: Node) -> int:
-        """The address that a subscript counts from: an array's own, what a pointer holds, an object with an operator."""
+        """The address that a subscript counts from: an array's own, what a pointer holds, or an object's."""
         address = self._address(node)
         if address is None:
             return self.value(node)

@@ -427,7 +427,7 @@ class Lowering(LoweredExpressions):
         return self._labels[name]
 
     def _lower_function_definition(self, node: Node) -> None:
-        """`LOOP(i, n) { … }`, a macro that is not seen, looks like a function: its names may be anything, its body loops."""
+        """`LOOP(i, n) { … }`, a macro that is not seen, looks like a function: its names are unknown."""
         declarator, body = _function_declarator(node), node.child_by_field_name("body")
         if declarator is None or body is None:
             self._havoc(node, "it is not understood")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values of device code as an abstract interpreter sees them: how uniform they are, which numbers, how they count threads.
+"""Values of device code as an abstract interpreter sees them: how uniform they are, and how they count threads.
 
 The lattice of uniformity is `GRID > BLOCK > groups of 2^k neighbouring threads > varying`. A value of level `n` is the
 same in each group of `n` neighbouring threads of a block that are active together, counted from the block's first
@@ -34,13 +34,14 @@ class Axis(Enum):
 
 
 class Affine(NamedTuple):
-    """`scale * axis + base`: `base` is uniform in a block and a multiple of `aligned`, a power of two (0 if it is 0)."""
+    """`scale * axis + base`: `base` is uniform in a block and a multiple of `aligned` (0 if it is 0)."""
 
     axis: Axis
     scale: int = 1
     aligned: int = 0
-    #: How many lanes the group has that a LANE counts.
+    #: How many lanes the group has that a LANE counts, and what of their numbers it is the rest of.
     size: int = LANES
+    of: Axis = Axis.LANE
 
 
 class Reason(NamedTuple):
@@ -185,11 +186,14 @@ def group_level(affine: Affine, number: int, blocks: Blocks) -> tuple[int, bool]
         return (VARYING, False)
     if affine.aligned:
         aligned = min(aligned, affine.aligned // affine.scale)
-    if affine.axis is Axis.LANE:
-        return min(aligned, _power_in(affine.size)), False
+    axis = affine.axis
+    if axis is Axis.LANE:
+        aligned, axis = min(aligned, _power_in(affine.size)), affine.of
+    if axis is Axis.LANE:
+        return aligned, False
     found = []
     for shape in blocks.shapes or ():
-        level = _in_block(affine.axis, steps, aligned, shape)
+        level = _in_block(axis, steps if axis is affine.axis else 1, aligned, shape)
         if level is None:
             break
         found.append(level)
@@ -221,7 +225,7 @@ def _grouped(affine: Affine, number: int, blocks: Blocks) -> int:
         return level
     if blocks.assume is None:
         return VARYING
-    blocks.assume(affine.axis, level)
+    blocks.assume(affine.axis if affine.axis is not Axis.LANE else affine.of, level)
     return level
 
 
@@ -264,26 +268,10 @@ _STARTS = {"block start": Axis.GRID}
 
 def binary(sign: str, one: Value, two: Value, blocks: Blocks) -> Value:
     """Return what an operator makes of two values."""
-    a, b = one.number, two.number
-    if two.numbers and b is None and one.level < GRID:
-        return join(binary(sign, one, constant(number), blocks) for number in two.numbers)
-    if a is not None and b is not None and sign in _INTEGER:
-        try:
-            number = _INTEGER[sign](a, b)
-        except ZeroDivisionError:
-            return Value(GRID)
-        return constant(number) if abs(number) <= _LARGEST else Value(GRID)
-    if sign in ("&", "*", "&&") and 0 in (a, b):
-        return constant(0)
-    if (one.numbers or two.numbers) and one.level >= GRID and two.level >= GRID:
-        made = [
-            binary(sign, constant(x), constant(y), blocks)
-            for x in (one.numbers if a is None else (a,))
-            for y in (two.numbers if b is None else (b,))
-        ]
-        found = sorted({each.number for each in made if each.number is not None})
-        if made and len(found) <= 8 and all(each.number is not None for each in made):
-            return join(map(constant, found))._replace(numbers=tuple(found))
+    folded = _folded(sign, one, two, blocks)
+    if folded is not None:
+        return folded
+    b = two.number
     result = least((one, two))
     level = result.level
     low = high = None
@@ -323,6 +311,31 @@ def binary(sign: str, one: Value, two: Value, blocks: Blocks) -> Value:
     tag = {"*": _PRODUCTS, "+": _SUMS}.get(sign, {}).get(frozenset((one.tag, two.tag)), "")
     why = result.why if level < BLOCK else None
     return Value(level, low, high, affine, why=why, divisor=_divisor(sign, one, two), tag=tag)
+
+
+def _folded(sign: str, one: Value, two: Value, blocks: Blocks) -> Value | None:
+    """What an operator makes of numbers that are known; None if they are not."""
+    a, b = one.number, two.number
+    if two.numbers and b is None and one.level < GRID:
+        return join(binary(sign, one, constant(number), blocks) for number in two.numbers)
+    if a is not None and b is not None and sign in _INTEGER:
+        try:
+            number = _INTEGER[sign](a, b)
+        except ZeroDivisionError:
+            return Value(GRID)
+        return constant(number) if abs(number) <= _LARGEST else Value(GRID)
+    if sign in ("&", "*", "&&") and 0 in (a, b):
+        return constant(0)
+    if (one.numbers or two.numbers) and one.level >= GRID and two.level >= GRID:
+        made = [
+            binary(sign, constant(x), constant(y), blocks)
+            for x in (one.numbers if a is None else (a,))
+            for y in (two.numbers if b is None else (b,))
+        ]
+        found = sorted({each.number for each in made if each.number is not None})
+        if made and len(found) <= 8 and all(each.number is not None for each in made):
+            return join(map(constant, found))._replace(numbers=tuple(found))
+    return None
 
 
 def _divisor(sign: str, one: Value, two: Value) -> int:
@@ -393,7 +406,7 @@ def _without_rest(sign: str, one: Value, two: Value, blocks: Blocks) -> int:
     rest, whole = two.affine, one.affine
     if sign != "-" or rest is None or whole is None or rest.axis is not Axis.LANE or whole.axis is Axis.LANE:
         return VARYING
-    if whole.scale == 1 and rest.scale == 1 and not rest.aligned and not whole.aligned:
+    if rest.of is whole.axis and whole.scale == 1 and rest.scale == 1 and not rest.aligned and not whole.aligned:
         return _grouped(whole, rest.size, blocks)
     return VARYING
 
@@ -422,7 +435,7 @@ def _rest(one: Value, modulus: int) -> Affine | None:
             return affine
         if affine.size % modulus:
             return None
-    return Affine(Axis.LANE, 1, 0, modulus)
+    return Affine(Axis.LANE, 1, 0, modulus, affine.axis if affine.axis is not Axis.LANE else affine.of)
 
 
 def _range(sign: str, one: Value, two: Value) -> tuple[int | None, int | None]:
