@@ -101,7 +101,7 @@ def rewrite(
 
 
 def left_out(ported: Ported, env: Mapping[str, str]) -> Mapping[PurePath, PurePath]:
-    """Return hipport's headers that a commit would leave out, each with a file that includes it. Asks Git."""
+    """Return hipport's files that a commit would leave out, each with a file that includes it. Asks Git."""
     from hipport.workspace import staged
 
     return staged.left_out(ported, env)
