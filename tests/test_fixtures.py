@@ -11,8 +11,11 @@ from hipport.engine.outcomes import Outcome
 from hipport.engine.pipeline import Pass, run
 from hipport.program.project import Project, Target
 from hipport.syntax.cpp import Cpp
+from hipport.syntax.file_languages import is_of_gpus
+from hipport.syntax.shell import Definition
 from hipport.testing import LAWS, Fixture, fixtures
 from hipport_passes import PASSES
+from hipport_passes.packages.recipes import naming
 
 FOLDER = Path(__file__).parent.parent / "fixtures"
 BY_NAME = {each.name: each for each in PASSES}
@@ -34,6 +37,18 @@ def test_all_passes_leave_a_second_run_nothing(case: Fixture) -> None:
     assert [str(reported) for reported in again.reported if reported.outcome is not Outcome.REPORTED] == []
     told, anew = (Counter(r.rule for r in each.reported if r.outcome is Outcome.REPORTED) for each in (first, again))
     assert anew - told == Counter()
+
+
+@pytest.mark.parametrize("of", sorted({each.name for each, case in CASES if not isinstance(case.before, Cpp)}))
+def test_what_is_found_in_a_line_is_found_in_a_tree(of: str) -> None:
+    """Of a tree only those files are read that say anything of GPUs: what they say may be this one line."""
+    named = naming({})
+    for case in (case for each, case in CASES if each.name == of and not isinstance(case.before, Cpp)):
+        # A definition has another line that says that it is one.
+        for line in () if isinstance(case.before, Definition) else case.before.text.splitlines(keepends=True):
+            alone = type(case.before)(case.before.path, line.lstrip())
+            if not is_of_gpus(alone, alone.text, named):
+                assert not run(Project((alone,), Target()), [BY_NAME[of]]).reported, (case.name, line)
 
 
 @pytest.mark.parametrize("each", PASSES, ids=lambda each: each.name)

@@ -184,7 +184,7 @@ def missing(project: Project, made: Collection[PurePath]) -> Iterator[tuple[Cpp,
 
 def modules(scripts: Iterable[Source]) -> Iterator[tuple[CMake, Span, PurePath]]:
     """Yield what CMake scripts include of hipport's modules: script, place in it, and the path that is meant."""
-    asking = [each for each in scripts if isinstance(each, CMake) and f"{FOLDER}".encode() in each.text.lower()]
+    asking = [each for each in scripts if isinstance(each, CMake) and FOLDER.encode() in each.text.lower()]
     homes: set[PurePath] = set()
     for source in asking:
         for match in _MODULE.finditer(source.text):
@@ -194,15 +194,19 @@ def modules(scripts: Iterable[Source]) -> Iterator[tuple[CMake, Span, PurePath]]
             yield source, Span(*match.span(1)), place
     for source in asking:
         beside = next((folder / FOLDER for folder in source.path.parents if folder / FOLDER in homes), None)
-        for match in _BESIDE.finditer(source.text) if beside is not None and source.path.parent not in homes else ():
+        if beside is None or source.path.parent in homes:
+            continue
+        for match in _BESIDE.finditer(source.text):
             yield source, Span(*match.span(1)), beside / match[1].decode()
 
 
 def missing_modules(project: Project, made: Collection[PurePath]) -> Iterator[tuple[CMake, Span, PurePath]]:
     """Yield what scripts include of hipport's modules of CMake that are neither there nor `made`."""
     root = project.root
-    for source, span, place in modules(project.sources) if root is not None else ():
-        there = place in project.by_path or place in made or (root is not None and (root / place).is_file())
+    if root is None:
+        return
+    for source, span, place in modules(project.sources):
+        there = place in project.by_path or place in made or (root / place).is_file()
         if not there and project.concerns(source.path):
             yield source, span, place
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import PurePath, PurePosixPath
 
 from hipport.core.source import Source
@@ -59,8 +60,8 @@ _CUDA = tuple(
 )
 # What a Python file says that cares which GPU it runs on, or builds something for one.
 _PYTHON = re.compile(
-    rb"cuda|nvidia|nvml|nvcc|cpp_extension|cudnn|xformers|flash_attn|triton|\bhip\b|rocm|warp_size"
-    rb"|compute_capability|nvdiffrast|tinycudann|spconv|torch_scatter|pytorch3d|gsplat|bitsandbytes|cupy|nvprof|\bnsys\b|\bncu\b"
+    rb"cuda|nvidia|nvml|nvcc|cpp_?extension|cudnn|xformers|flash_att|triton|\bhip\b|rocm|warp_size|[rn]ccl|nvenc|nvdec"
+    rb"|(?:compute|device)_capability|fp8|float8|torch\.utils\.ffi|\bcudf\b|\brmm\b|sageatt|nvdiffrast|tinycudann|spconv|torch_scatter|pytorch3d|gsplat|bitsandbytes|cupy|nvprof|\bnsys\b|\bncu\b"
     rb"|compute-sanitizer|[\"']amd(?:gpu)?[\"':]|torch\.amd\."
     # Packages that a program installs.
     rb"|cu1[0-3]\d\b|\bnox\b|\bpip3?[\"', ]+install|tensorrt"
@@ -117,15 +118,19 @@ _INSTALLING = (Toml, SetupCfg, ToxIni, CondaEnvironment, Lock, Dockerfile, Defin
 _INSTALLS = re.compile(
     rb"torch|cuda|nvidia|\bcu1\d\d\b|xformers|flash[-_]attn|triton|spconv|cupy|tensorrt|bitsandbytes|gsplat|apex|tinycudann"
     rb"|kaolin|\[build_ext\]|faiss-gpu|onnxruntime-gpu|pynvml|install_requires|install [^\r\n]*\./"
-    rb"|nvprof|\bnsys\b|\bncu\b|compute-sanitizer",
+    rb"|nvprof|\bnsys\b|\bncu\b|compute-sanitizer"
+    # What scripts build and run with.
+    rb"|nvcc|nccl|nvhpc|cudnn|nsight|\bgpus?\b|--nv\b|-lcu[a-z]|_CXX11_ABI=",
     re.IGNORECASE,
 )
-_RUNS = re.compile(rb"cuda|nvidia|\bgpus?\b", re.IGNORECASE)
+_RUNS = re.compile(rb"cuda|nvidia|nvcc|tensorrt|\bgpus?\b", re.IGNORECASE)
 # What files of these names say that are meant; `.def` is also a list of a library's names on Windows.
 _SAYS: dict[type[Source], re.Pattern[bytes]] = {
     CMakePresets: re.compile(rb"CMAKE_CUDA_"),
     Definition: re.compile(rb"^[ \t]*bootstrap[ \t]*:", re.IGNORECASE | re.MULTILINE),
-    Manifest: re.compile(rb"nvidia\.com/|gke-accelerator|runtimeClassName:[ \t]*[\"']?nvidia"),
+    Manifest: re.compile(
+        rb"nvidia\.com/|image:[ \t]*[\"']?(?:[\w.-]+/)?nvidia/cuda|gke-accelerator|runtimeClassName:[ \t]*[\"']?nvidia"
+    ),
     OtherBuild: re.compile(rb"cuda|nvcc|\.cu\b|rocm|hip", re.IGNORECASE),
     ProgramSettings: MEANT,
 }
@@ -180,12 +185,17 @@ def is_read(path: str) -> bool:
     return _LISTS.fullmatch(path) is not None or any(pattern.fullmatch(name) for pattern, _ in _NAMED)
 
 
-def is_of_gpus(typed: Source, text: bytes) -> bool:
-    """Whether a file that nobody has named, in its language, says anything of GPUs, or of what has builds for them."""
+def is_of_gpus(typed: Source, text: bytes, named: Callable[[bytes], bool] | None = None) -> bool:
+    """Whether a file that nobody has named, in its language, says anything of GPUs, or of what has builds for them.
+
+    `named` says whether a file that installs packages names some that passes know.
+    """
     if isinstance(typed, Python):
         return _PYTHON.search(text) is not None
     if isinstance(typed, (Workflow, Compose, Devcontainer)) and not _RUNS.search(text):
         return False
     if type(typed) in _SAYS and not _SAYS[type(typed)].search(text):
         return False
-    return not isinstance(typed, _INSTALLING) or _INSTALLS.search(text) is not None
+    if not isinstance(typed, _INSTALLING) or _INSTALLS.search(text):
+        return True
+    return named is not None and named(text)
