@@ -60,7 +60,7 @@ _CUDA = tuple(
 )
 # What a Python file says that cares which GPU it runs on, or builds something for one.
 _PYTHON = re.compile(
-    rb"cuda|nvidia|nvml|nvcc|cpp_?extension|cudnn|xformers|flash_att|triton|\bhip\b|rocm|warp_size|[rn]ccl|nvenc|nvdec"
+    rb"cuda|nvidia|nvml|nvcc|cpp_?extension|cudnn|xformers|flash_att|triton|\bhip\b|rocm|warp_size|rccl|nvenc"
     rb"|(?:compute|device)_capability|fp8|float8|torch\.utils\.ffi|\bcudf\b|\brmm\b|sageatt|nvdiffrast|tinycudann|spconv|torch_scatter|pytorch3d|gsplat|bitsandbytes|cupy|nvprof|\bnsys\b|\bncu\b"
     rb"|compute-sanitizer|[\"']amd(?:gpu)?[\"':]|torch\.amd\."
     # Packages that a program installs.
@@ -120,7 +120,7 @@ _INSTALLS = re.compile(
     rb"|kaolin|\[build_ext\]|faiss-gpu|onnxruntime-gpu|pynvml|install_requires|install [^\r\n]*\./"
     rb"|nvprof|\bnsys\b|\bncu\b|compute-sanitizer"
     # What scripts build and run with.
-    rb"|nvcc|nccl|nvhpc|cudnn|nsight|\bgpus?\b|--nv\b|-lcu[a-z]|_CXX11_ABI=",
+    rb"|nvcc|nccl|nvhpc|cudnn|nsight|(?<![\w-])--(?:gpus|gres|nv)\b|-lcu[a-z]|_CXX11_ABI=",
     re.IGNORECASE,
 )
 _RUNS = re.compile(rb"cuda|nvidia|nvcc|tensorrt|\bgpus?\b", re.IGNORECASE)
