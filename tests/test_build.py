@@ -438,6 +438,18 @@ def test_headers_that_only_cmake_makes_are_named(workshop: Workshop, script: str
     assert "config.h: not there" in guess and "there.h" not in guess and "not.h" not in guess and why in guess
 
 
+@pytest.mark.parametrize("place", ["include", "root/usr/include"])
+def test_other_compilers_find_the_headers_of_the_toolchain(workshop: Workshop, place: str) -> None:
+    """Those that `hipport toolchain install` unpacks, too, which no /opt/rocm has."""
+    workshop.write("Makefile", "all:\n\tgcc -I/opt/rocm/include -c a.c\n")
+    workshop.write("a.c", "#include <hip/of_the_test.h>\nint a = HERE;\n")
+    header = workshop.toolchain.root / place / "hip/of_the_test.h"
+    header.parent.mkdir(parents=True)
+    header.write_text("#define HERE 1\n")
+    built = workshop.build(archs=["gfx942"])
+    assert [each.path.name for each in built.compiled] == ["a.c"] and not built.messages, built.messages
+
+
 def test_c_is_compiled_by_the_compiler_that_the_makefile_names(workshop: Workshop) -> None:
     """Functions in functions are gcc's alone."""
     workshop.write("Makefile", "CC = gcc\nall:\n\t$(CC) -O2 -Wall -DN=3 -c nested.c -o nested.o\n\tnvcc -c a.cu\n")

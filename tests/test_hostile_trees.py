@@ -143,6 +143,14 @@ def test_manifests_are_not_written_through_a_link(tree: Path, elsewhere: Path, s
     more = ("--manifest", "report.json") if named else ()
     status, said = hipport("port", ".", "--out", "../o", *NOT_RUN, *more, cwd=tree)
     assert status == 2 and f"{name}{suffix}: not a regular file; give another file" in said
+    assert named or not (tree.parent / "o").exists()
+
+
+@pytest.mark.parametrize("name", ["nowhere/report.json", "."])
+def test_a_manifest_that_cannot_be_written_is_told_first(tree: Path, name: str) -> None:
+    status, said = hipport("port", ".", "--out", "../o", *NOT_RUN, "--manifest", name, cwd=tree)
+    assert status == 2 and "give another file" in said
+    assert not (tree.parent / "o").exists()
 
 
 def test_manifests_are_not_written_into_a_linked_folder(tree: Path, elsewhere: Path) -> None:

@@ -33,7 +33,7 @@ from hipport.engine.outcomes import Outcome, Ported, Reported, Result
 from hipport.engine.shared_code import settled
 from hipport.program.dividing import Part, among, apart, concerning, fused
 from hipport.program.hip_backends import known, left
-from hipport.program.own_headers import missing, orphans, text, together
+from hipport.program.own_headers import missing, missing_modules, orphans, text, together
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp
 from hipport.syntax.cuda import Cuda
@@ -68,6 +68,8 @@ class Pass(Generic[L]):
     at_backends: bool = False
     #: Files of one program that say this are seen together, though no include connects them.
     together: re.Pattern[bytes] | None = None
+    #: The text of a file by its name, where the pass puts other files into hipport's folder than headers.
+    module: Callable[[str, Project], bytes | None] | None = None
 
     @cached_property
     def name(self) -> str:
@@ -158,7 +160,7 @@ def run(
                 raise Conflict(f"two different files are to be made at {file.path}")
         changed = result.changed
         project = project.replacing(changed)
-    reported += _own_headers(project, created)
+    reported += _own_files(project, created, passes)
     project = byte_order.restored(project, before)
     reported = [_in_file(each, before.by_path[each.path]) for each in reported]
     reported.sort(key=lambda r: (r.outcome is not Outcome.FAILED, r.path.as_posix(), r.span.start, r.span.end, r.rule))
@@ -189,19 +191,28 @@ def _beside_links(project: Project, created: Mapping[PurePath, NewFile]) -> Iter
                 yield from together(NewFile(_resolved(link, include.path), known.text))
 
 
-def _own_headers(project: Project, created: dict[PurePath, NewFile]) -> Iterator[Reported]:
-    """Put back those of hipport's headers that files include and that are not there, and report those left over."""
-    for source, include, place in list(missing(project, created)):
-        span = source.origin(include.target)
+def _own_files(project: Project, created: dict[PurePath, NewFile], passes: Sequence[Pass[Any]]) -> Iterator[Reported]:
+    """Put back those of hipport's files that others include and that are not there, and report those left over."""
+
+    def put_back(source: Source, span: Span, name: str, place: PurePath, files: Sequence[NewFile]) -> Reported:
         line, column = source.first.position(span.start)
         at = (source.path, line, column, span, "headers/missing")
         if place.parts[:1] == ("..",):
-            message = f"{include.path} is not there, and lies outside of what was given: give that folder, too"
-            yield Reported(*at, message, Certainty.MANUAL, Outcome.REPORTED)
-            continue
-        for file in together(NewFile(place, text(place.name))):
+            message = f"{name} is not there, and lies outside of what was given: give that folder, too"
+            return Reported(*at, message, Certainty.MANUAL, Outcome.REPORTED)
+        for file in files:
             created.setdefault(file.path, file)
-        yield Reported(*at, f"{include.path} is not there: {place} is put back", Certainty.SAFE, Outcome.APPLIED)
+        return Reported(*at, f"{name} is not there: {place} is put back", Certainty.SAFE, Outcome.APPLIED)
+
+    for source, include, place in list(missing(project, created)):
+        files = together(NewFile(place, text(place.name)))
+        yield put_back(source, source.origin(include.target), include.path, place, files)
+    for script, span, place in list(missing_modules(project, created)):
+        texts = (each.module(place.name, project) for each in passes if each.module is not None)
+        said = next((each for each in texts if each is not None), None)
+        if said is not None:
+            name = script[span].decode(errors="replace")
+            yield put_back(script, script.origin(span), name, place, (NewFile(place, said),))
     for left_over in orphans(project, created):
         message = "no file includes this file of hipport's any more: remove it"
         yield Reported(left_over.path, 1, 1, Span(0, 0), "headers/orphan", message, Certainty.MANUAL, Outcome.REPORTED)
