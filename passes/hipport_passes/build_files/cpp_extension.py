@@ -131,9 +131,7 @@ def _kernels(source: Python, project: Project) -> bool:
 def _unread(source: Python) -> Finding:
     match = _BUILDS.search(source.text)
     span = Span(*match.span()) if match else Span(0, 0)
-    return Finding(
-        span, "unread", "this is not Python that can be read reliably; port it by hand", (), Certainty.MANUAL
-    )
+    return Finding(span, "unread", "hipport cannot read this Python reliably; port it by hand", (), Certainty.MANUAL)
 
 
 PASS = Pass(Python, find, Group.BUILD)

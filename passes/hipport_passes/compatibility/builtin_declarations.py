@@ -37,7 +37,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
                 continue
             if within(span.start, source.cuda_only):
                 continue
-            yield Finding(span, "again", "built in, and declared by HIP's headers", (Edit(span, b""),))
+            yield Finding(span, "again", "HIP's headers already declare it", (Edit(span, b""),))
 
 
 PASS = Pass(Cpp, find)

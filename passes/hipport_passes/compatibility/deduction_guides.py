@@ -40,7 +40,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             continue
         if source.ported(start):
             continue
-        message = "a deduction guide without attributes is the host's to clang: this one is for both"
+        message = "clang takes a deduction guide without attributes for the host only: this one is for both"
         yield Finding(Span(*match.span("name")), "guide", message, (Edit(Span(start, start), _ATTRIBUTES),))
 
 

@@ -56,7 +56,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         if isinstance(launch, Span):
             if not source.ported(launch.start):
                 known.add(launch.start)
-                yield _apart(launch, "the end of its configuration is elsewhere")
+                yield _apart(launch, "its configuration ends elsewhere")
             continue
         known.add(launch.opening.start)
         if not source.ported(launch.opening.start):
@@ -64,7 +64,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     for match in _TRIPLE.finditer(source.code):
         if match.start() not in known and word_before(source.code, match.start()) == b"operator":
             at = match.end() - 1
-            message = "operator<<<…> → operator<< <…>: PyTorch's hipify takes it for a launch, and looks for its end"
+            message = "operator<<<…> → operator<< <…>: PyTorch's hipify takes it for a launch and looks for its end"
             yield Finding(Span(*match.span()), "operator", message, (Edit(Span(at, at), b" "),))
 
 
@@ -88,14 +88,14 @@ def _launch(source: Cpp, project: Project, launch: WrittenLaunch) -> Iterator[Fi
     if len(launch.opening) > 3 or len(launch.closing) > 3:
         return  # `launch_syntax` has not joined them; hipify does not see them
     if launch.arguments is None:
-        yield _apart(launch.opening, "its arguments do not follow in brackets")
+        yield _apart(launch.opening, "no arguments in parentheses follow it")
         return
     if kernel is None:
-        yield _apart(launch.opening, "where its kernel begins was not found")
+        yield _apart(launch.opening, "the beginning of its kernel was not found")
         return
     whole = Span(kernel.start, launch.arguments.end)
     if any(whole.start < each.start < launch.arguments.start for each in source.directives):
-        yield _apart(launch.opening, "a directive stands in it")
+        yield _apart(launch.opening, "it contains a directive")
         return
     place = Span(kernel.start, launch.opening.end)
     operand = _is_operand(source, launch)
@@ -105,10 +105,10 @@ def _launch(source: Cpp, project: Project, launch: WrittenLaunch) -> Iterator[Fi
     values = [_values(source, project, part) for part in launch.configuration]
     count = sum(each or 0 for each in values)
     if None in values or not 2 <= count <= 4:
-        yield _apart(launch.opening, "how many values a macro in its configuration is was not found")
+        yield _apart(launch.opening, "the number of values of a macro in its configuration was not found")
         return
     more = count - len(values)
-    why = "a macro in its configuration is more than one value" if more else _shape(source, launch, delimiter)
+    why = "a macro in its configuration has more than one value" if more else _shape(source, launch, delimiter)
     if why:
         # The name of the macro is no part of the word before.
         begin = begin or blanks[1:]
@@ -117,16 +117,18 @@ def _launch(source: Cpp, project: Project, launch: WrittenLaunch) -> Iterator[Fi
         edits += [Edit(Span(whole.end, whole.end), end)] if operand else []
         message = f"a launch → hipLaunchKernelGGL(…): PyTorch's hipify would break this launch, because {why}"
         if operand:
-            message += "; in a lambda, as it is no statement there"
+            message += "; in a lambda, because the launch is an operand here"
         yield Finding(place, "shape", message, tuple(edits))
     elif operand:
         edits = [Edit(Span(kernel.start, kernel.start), begin), Edit(Span(whole.end, whole.end), end)]
-        message = "a launch → [&] { a launch; }(): what PyTorch's hipify makes of it is a statement, and no operand"
+        message = (
+            "a launch → [&] { a launch; }(): PyTorch's hipify turns it into a statement, and an operand is needed here"
+        )
         yield Finding(place, "operand", message, tuple(edits))
     elif blanks:
         at = Span(kernel.start, kernel.start)
         name = " ".join(source[kernel].decode("utf-8", "replace").split())
-        message = f"a blank in front of {name}: PyTorch's hipify takes the byte that stands there into the launch"
+        message = f"a blank in front of {name}: PyTorch's hipify would take the byte before it into the launch"
         yield Finding(place, "glued", message, (Edit(at, blanks),))
 
 
@@ -218,22 +220,22 @@ def _shape(source: Cpp, launch: WrittenLaunch, delimiter: bytes) -> str:
     if template and not _even(template[2]):
         template = None
     if not named and not template:
-        return "the kernel is more than a name with its template arguments"
+        return "its kernel is more than a name with template arguments"
     inside = text[launch.opening.end : launch.closing.start]
     around = text[launch.kernel.end : launch.opening.start] + inside + text[launch.closing.end : launch.arguments.start]
     if _COMMENT.search(around):
-        return "a comment stands in it"
+        return "it contains a comment"
     if b">>>" in inside:
-        return "its configuration has three > in a row"
+        return "its configuration has >>> in it"
     cuts = _commas(inside)
     if cuts is None or len(cuts) != len(launch.configuration) - 1:
-        return "its configuration has <, > or commas that are no brackets and no ends of the grid or the block"
+        return "its configuration has <, > or commas that are neither brackets nor ends of the grid or the block"
     end = cuts[1] if len(cuts) > 1 else len(inside)
     both = inside[:end]
     if both in kernel or both in inside[end:]:
-        return "its grid and block stand in it twice, as text"
+        return "the text of its grid and block occurs in it twice"
     if delimiter + kernel in _converted_text(inside, cuts):
-        return "its kernel's name stands in the configuration as well, as text"
+        return "the text of its kernel's name also occurs in the configuration"
     return ""
 
 

@@ -44,10 +44,10 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         if name not in summed or source.ported(device):
             continue
         what = name.decode(errors="replace")
-        message = f"hipCUB makes a {what} on the host, to begin a sum with: its constructor is for both"
+        message = f"hipCUB makes a {what} on the host to start a sum: its constructor is for both"
         certainty = Certainty.SAFE
         if name in worked_out:
-            message += "; assumes that what it does means the same there"
+            message += "; assumes that the constructor has the same meaning there"
             certainty = Certainty.REVIEW
         edit = Edit(Span(device, device), b"__host__ ")
         yield Finding(Span(*match.span("name")), "constructor", message, (edit,), certainty)

@@ -73,8 +73,8 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             yield Finding(
                 span,
                 "typed",
-                f"{name.decode()} is no template in HIP: without the type in <>, give it "
-                "(const void*)static_cast<void (*)(…)>(kernel)",
+                f"{name.decode()} is not a template in HIP: without the type in <>, pass (const "
+                "void*)static_cast<void (*)(…)>(kernel)",
                 certainty=Certainty.MANUAL,
             )
         if arguments is None:
@@ -155,7 +155,7 @@ def _symbol(source: Cpp, name: bytes, arguments: tuple[Span, ...], index: int) -
         yield Finding(
             argument,
             "symbol_name",
-            f"{name.decode()} takes the symbol itself, not its name in a string (neither does CUDA since 5.0)",
+            f"{name.decode()} takes the symbol itself, not its name in a string (as CUDA since 5.0)",
             certainty=Certainty.MANUAL,
         )
     elif _SYMBOL.fullmatch(text) and text != b"HIP_SYMBOL":

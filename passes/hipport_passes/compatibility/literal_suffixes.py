@@ -38,7 +38,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             continue
         name = match["name"]
         if name in macros or name in _parameters(source, span) or _OF_INTTYPES.fullmatch(name):
-            message = f"{name.decode()} directly behind a string is a literal's suffix to clang, a macro to nvcc"
+            message = f"{name.decode()} directly after a string is a literal's suffix for clang, and a macro for nvcc"
             yield Finding(span, "macro", message, (Edit(Span(span.start, span.start), b" "),))
 
 

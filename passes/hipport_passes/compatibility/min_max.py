@@ -72,7 +72,10 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
                 continue
         need, header = include(source, project, "min_max.h")
         if need is not None:
-            message = f"{name.decode()} of two types of integers is a double in HIP: CUDA's are in hipport/min_max.h"
+            message = (
+                f"{name.decode()} of two integer types returns a double in HIP: CUDA's overloads are in "
+                "hipport/min_max.h"
+            )
             yield Finding(span, "types", message, (need,), creates=together(header))
         return
 

@@ -148,7 +148,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             if _narrows(found.number, target):
                 point = source.include_point
                 message = (
-                    f"{text.decode(errors='replace')} becomes a narrower type in braces, which clang refuses and nvcc "
+                    f"{text.decode(errors='replace')} is narrowed in braces, which clang refuses and nvcc only "
                     "warns of: allowed here, as with nvcc"
                 )
                 yield Finding(span, "braces", message, (Edit(Span(point, point), _PRAGMA + source.newline),))
@@ -401,7 +401,7 @@ class _Expression:
 
 def _known(number: _Number | None) -> _Number:
     if number is None:
-        raise ValueError("a type that is not known")
+        raise ValueError("an unknown type")
     return number
 
 

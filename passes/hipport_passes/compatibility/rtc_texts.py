@@ -40,7 +40,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             if _is_other(source, place):
                 cast = b"(const char**)(" if source.path.suffix == ".c" else b"const_cast<const char**>("
                 edits = (Edit(Span(place.start, place.start), cast), Edit(Span(place.end, place.end), b")"))
-                yield Finding(place, "list", "a list of texts → const char**: what hipRTC takes", edits)
+                yield Finding(place, "list", "a list of texts → const char**: the type that hipRTC takes", edits)
 
 
 def _is_other(source: Cpp, place: Span) -> bool:

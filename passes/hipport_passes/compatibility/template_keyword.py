@@ -51,7 +51,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             members = project.union_over(source, _members)
         if match["name"] in members and words & _parameters(source, start):
             name = match["name"].decode()
-            message = f"{name} is a template in a type that is not known yet: C++ demands the word template"
+            message = f"{name} is a template in a type that depends on a parameter: C++ requires the word template"
             yield Finding(Span(*match.span("name")), "dependent", message, (Edit(Span(start, start), b"template "),))
 
 
@@ -66,7 +66,9 @@ def _types(source: Cpp) -> Iterator[Finding]:
             if part["angle"] is not None:
                 if dependent and part["template"] is None and not source.ported(start):
                     name = part["name"].decode()
-                    message = f"{name} is a template in a type that is not known yet: C++ demands the word template"
+                    message = (
+                        f"{name} is a template in a type that depends on a parameter: C++ requires the word template"
+                    )
                     yield Finding(Span(*part.span("name")), "type", message, (Edit(Span(start, start), b"template "),))
                 closing = _closing_angle(code, end - 1)
                 if closing is None:

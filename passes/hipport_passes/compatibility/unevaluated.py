@@ -73,7 +73,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         edits = (Edit(Span(start, span.end), b"hipport::" + name), *((need,) if need else ()))
         kind = "declval" if name == b"declval" else "concept"
         message = (
-            f"std::{name.decode()} is the host's, which clang does not let device code name: hipport's is for both"
+            f"std::{name.decode()} is a host function, which clang does not let device code name: hipport's is for both"
         )
         yield Finding(Span(start, span.end), kind, message, edits, creates=together(header))
 
@@ -93,8 +93,8 @@ def _of_host(source: Cpp, project: Project, macros: dict[bytes, bytes]) -> Itera
                 known[name] = _is_of_host(name, source, project, macros)
             if known[name]:
                 message = (
-                    f"{name.decode()} is a function of the host, which clang does not let device code name, not even "
-                    f"where nothing is evaluated: declare it __host__ __device__, or write the type"
+                    f"{name.decode()} is a host function, which clang does not let device code name, not even in an "
+                    "unevaluated operand: declare it __host__ __device__, or write the type"
                 )
                 yield Finding(Span(*call.span("name")), "host", message, certainty=Certainty.MANUAL)
                 break

@@ -78,14 +78,14 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         constant = array.constant and b"*" not in array.type
         plain = _NUMBER.fullmatch(array.type.strip()) is not None and not constant and array.alone
         if end is None or not zero or not plain or code[end + 1 :].lstrip()[:1] != b";":
-            said += "; declare it without one, and set its elements, or make it a std::vector"
+            said += "; declare it without initializer, and set its elements, or make it a std::vector"
             yield Finding(Span(array.start, array.opening + 1), "initialized", said, certainty=Certainty.MANUAL)
             continue
         new = b"; __builtin_memset(%b, 0, sizeof(%b))" % (source[array.name], source[array.name])
         yield Finding(
             Span(array.start, end + 1),
             "cleared",
-            f"{said}: a statement behind it clears it",
+            f"{said}: a statement after it clears it",
             (Edit(Span(array.sizes.end, end + 1), new),),
         )
 

@@ -41,7 +41,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             continue
         edits = _in_order(source, match.start("brace"), int(match["size"]))
         if edits:
-            message = "members of HIP's vector types have no names to initialize them by: they are in order"
+            message = "HIP's vector types have no members that can be initialized by name: they are in order"
             yield Finding(Span(*match.span()), "names", message, edits)
 
 
@@ -51,7 +51,7 @@ def _bound(source: Cuda, project: Project) -> Iterator[Finding]:
             continue
         need, header = include(source, project, "bindings.h")
         if need is not None:
-            message = "names can be bound to members of HIP's vector types with hipport/bindings.h"
+            message = "hipport/bindings.h lets names be bound to members of HIP's vector types"
             yield Finding(Span(*match.span()), "bindings", message, (need,), creates=together(header))
         return
 

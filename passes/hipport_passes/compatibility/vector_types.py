@@ -133,14 +133,17 @@ def _operators(source: Cpp, project: Project) -> Iterator[Finding]:
         if not (each.same and each.alone):
             if each.key in project.union_over(source, _prototypes):
                 message = (
-                    f"HIP has an {named}, by parts, and calls become ambiguous: make this one a function with a name"
+                    f"HIP has an {named} for each component, and calls become ambiguous: make this one a function "
+                    "with a name"
                 )
                 yield Finding(header, "operator", message, certainty=Certainty.MANUAL)
                 continue
-            numbers = f"a {each.key[1].decode()} meets numbers of the type that the program's operators take"
+            numbers = (
+                f"a {each.key[1].decode()} is combined only with numbers of the type that the program's operators take"
+            )
             assumes = [] if each.same else [numbers]
-            assumes += ["clang compiles it, as hipcc does"] if _by_host(source, project) else []
-            message = f"HIP has an {named}, by parts: enable_if makes this one the better match"
+            assumes += ["clang compiles it as hipcc does"] if _by_host(source, project) else []
+            message = f"HIP has an {named} for each component: enable_if makes this one the better match"
             if assumes:
                 message += f"; assumes that {' and that '.join(assumes)}"
             certainty = Certainty.REVIEW if assumes else Certainty.SAFE
@@ -159,10 +162,10 @@ def _operators(source: Cpp, project: Project) -> Iterator[Finding]:
             Edit(Span(whole.start, whole.start), guard + MARK + source.newline),
             Edit(Span(whole.end, whole.end), source.newline + b"#endif"),
         )
-        what = f"{', '.join(names)}: leave {'it' if len(names) == 1 else 'them'} to HIP"
+        what = f"{', '.join(names)}: {('it is' if len(names) == 1 else 'they are')} left to HIP"
         yield Finding(header, "operator", f"HIP has the same {what}", edits)
     for stretch, opening in since.items():
-        message = "left to HIP by an earlier run, and there is more in it since: HIP gets it again"
+        message = "an earlier run left it to HIP, and code was added since: HIP gets it again"
         yield Finding(Span(stretch.start, stretch.start), "operator", message, opening)
 
 

@@ -106,7 +106,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         elif kind in types and (name, kind) not in own:
             need, header = include(source, project, "atomics.h")
             if need is not None:
-                message = f"{name.decode()} of a type that HIP has no such function for: hipport/atomics.h has it"
+                message = f"HIP has no {name.decode()} of this type: hipport/atomics.h has it"
                 yield Finding(span, "overload", message, (need,), creates=(header,))
         if (
             span.start in of_host
@@ -316,7 +316,7 @@ def _collisions(source: Cpp, project: Project) -> Iterator[Finding]:
     spans = [Span(each.start, each.end) for each in every]
     again = dict(opened(source, spans, spans))
     for stretch, edits in again.items():
-        message = "left to HIP by an earlier run, and there is more in it since: HIP gets it again"
+        message = "an earlier run left it to HIP, and code was added since: HIP gets it again"
         yield Finding(Span(stretch.start, stretch.start), "defined_twice", message, edits)
     twice = [each for each in every if within(each.start, tuple(again)) or not _unseen(source, each.span.start)]
     for each in twice:

@@ -72,8 +72,8 @@ _SUBSCRIPT = re.compile(rb"[\w)\]]\s*\[\s*\Z")
 _SUBSCRIPT_END = re.compile(rb"\s*(?:-\s*\d+\s*)?\]")
 _TURNED = {b"<": b">", b">": b"<", b"<=": b">=", b">=": b"<="}
 _ADVICE = (
-    "on AMD the number counts differently, gfx90a 9.0, gfx942 9.4, gfx1100 11.0: ask gcnArchName, or for the feature "
-    "that is meant"
+    "on AMD the number counts differently, gfx90a 9.0, gfx942 9.4, gfx1100 11.0: ask gcnArchName, or for the "
+    "feature itself"
 )
 
 
@@ -92,13 +92,13 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         if missing:
             message = (
                 f"{what} chooses code here that AMD lacks, by a number that AMD GPUs meet by accident: "
-                f"{missing[0]}; ask for AMD in front of it, or port that code"
+                f"{missing[0]}; ask for AMD before it, or port that code"
             )
             yield Finding(span, "missing_code", message, certainty=Certainty.MANUAL)
         elif _decides(code, end, before):
             yield Finding(span, "decision", f"{what} decides here: {_ADVICE}", certainty=Certainty.MANUAL)
         elif _NAMES_ARCHITECTURE.search(source.text, *_statement(code, span.start)):
-            message = f"makes the name of an NVIDIA architecture of {what}; on AMD it is gcnArchName"
+            message = f"makes the name of an NVIDIA architecture from {what}; on AMD it is gcnArchName"
             yield Finding(span, "arch_name", message, certainty=Certainty.MANUAL)
         elif called := _handed_on(source, project, span, end):
             message = f"{what} is handed on to {called.decode()}, into which it could not be followed: {_ADVICE}"

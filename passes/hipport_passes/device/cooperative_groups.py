@@ -116,7 +116,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     # kinds. To a person it is one assumption.
     why = apart[0][1] if apart else next(elsewhere, "")
     if len({each for _, each in apart}) > 1:
-        why += ", and what is said of other calls"
+        why += ", and that the assumptions at other calls hold"
     if why:
         certainty, assumes = Certainty.REVIEW, f"; assumes that {why}"
     shared: tuple[Edit, ...] = ()
@@ -133,7 +133,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         shared = shared or edits
         yield Finding(span, "groups", message, edits, certainty, creates)
     for span, why in apart:
-        message = f"{source[span].decode()} of a group of hipport's; assumes that {why}"
+        message = f"{source[span].decode()} of one of hipport's groups; assumes that {why}"
         yield Finding(span, "apart", message, shared, Certainty.REVIEW, creates)
 
 

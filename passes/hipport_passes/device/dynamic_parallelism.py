@@ -36,15 +36,15 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         for launch in launches(source):
             if _on_device(source, launch.brackets.start):
                 message = (
-                    "a kernel cannot launch a kernel on AMD: launch it from the host, once this one has said what is "
-                    "to do, or put the work in a queue that the blocks of one kernel take it from"
+                    "a kernel cannot launch a kernel on AMD: launch it from the host, after this kernel has stored "
+                    "its size, or put the work into a queue from which the blocks of one kernel take it"
                 )
                 yield Finding(launch.brackets, "launch", message, certainty=Certainty.MANUAL)
     for span, called in source.names(_RUNTIME, _CALL):
         if _on_device(source, span.start, only_device=True):
             name = called.decode()
             advice = "print the number" if "GetError" in name else "call it on the host"
-            message = f"{name} is of the host in HIP: {advice}"
+            message = f"{name} is a host function in HIP: {advice}"
             yield Finding(span, "runtime", message, certainty=Certainty.MANUAL)
 
 

@@ -77,7 +77,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         if name.decode() in load(_TABLE)["review"]["names"].split():
             message, certainty = f"{message}: {load(_TABLE)['review']['why']}", Certainty.REVIEW
         if not _CALL.match(source.code, span.end):
-            message += "; assumes that what it is given to calls it, and declares nothing by that name"
+            message += "; assumes that the code it is passed to calls it, and declares no such name"
             certainty = Certainty.REVIEW
         yield Finding(
             span, "half", message, (Edit(span, helper), *((need,) if need else ())), certainty, creates=(header,)
@@ -97,7 +97,7 @@ def _for_half_alone(source: Cpp, project: Project) -> Iterator[Finding]:
             continue
         helper = b"hipport::" + name.lstrip(b"_")
         need, header = include(source, project, "half.h")
-        message = f"{name.decode()} → {helper.decode()}, which takes what the program has beside half"
+        message = f"{name.decode()} → {helper.decode()}, which takes the program's other types besides half"
         yield Finding(span, "half", message, (Edit(span, helper), *((need,) if need else ())), creates=(header,))
 
 
@@ -156,7 +156,7 @@ def _emptied(source: Cpp) -> Iterator[Finding]:
         if source.ported(start):
             continue
         span, kind = Span(*match.span("braces")), *kinds
-        message = f"{assigned['name'].decode()} = {{}} is ambiguous with HIP: say of which type"
+        message = f"{assigned['name'].decode()} = {{}} is ambiguous with HIP: write its type"
         yield Finding(span, "empty", message, (Edit(Span(span.start, span.start), kind),))
 
 

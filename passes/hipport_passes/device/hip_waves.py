@@ -85,8 +85,8 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
                 yield Finding(
                     span,
                     "fixed",
-                    f"{function.name.decode()} counts on 64 lanes with `{said}`, and {_OTHERS}, which are among the "
-                    "targets: count by warpSize",
+                    f"{function.name.decode()} needs 64 lanes because of `{said}`, and {_OTHERS}, which are among "
+                    "the targets: count by warpSize",
                     certainty=Certainty.MANUAL,
                 )
                 break
@@ -123,9 +123,9 @@ def _removed(source: Cpp) -> Iterator[Finding]:
     yield Finding(
         Span(*places[0].span()),
         "removed",
-        f"{places[0].group().decode()}{more}: the compiler's macro is gone from current releases of ROCm, and then "
-        "counts as 0 in conditions; use warpSize in device code, ask the device on the host, or tell the families of "
-        "GPUs apart (__GFX9__ has 64 lanes)",
+        f"{places[0].group().decode()}{more}: current releases of ROCm no longer define this macro, which then "
+        "counts as 0 in conditions; use warpSize in device code, ask the device on the host, or test for families "
+        "of GPUs (__GFX9__ has 64 lanes)",
         certainty=Certainty.MANUAL,
     )
 
@@ -160,9 +160,9 @@ def _no_constant(source: Cpp, project: Project) -> Iterator[Finding]:
     yield Finding(
         span,
         "no_constant",
-        f"{name.decode()}{more}: PyTorch's C10_WARP_SIZE is no constant for the host on ROCm, which asks the device, "
-        "and with older releases 64 there whatever the device has; choose between both by at::cuda::warp_size(), as in "
-        "`warp_size() == 64 ? f<64>() : f<32>()`, or take hipport::warp_size where 32 lanes are meant",
+        f"{name.decode()}{more}: PyTorch's C10_WARP_SIZE is not a constant for the host on ROCm: it asks the "
+        "device, and older releases return 64 for every device; choose between both by at::cuda::warp_size(), as "
+        "in `warp_size() == 64 ? f<64>() : f<32>()`, or use hipport::warp_size where 32 lanes are meant",
         certainty=Certainty.MANUAL,
     )
 

@@ -147,7 +147,7 @@ def _find(source: Cpp, project: Project) -> Iterator[Finding]:
     given = families(source, project)
     for edit in given.arguments.get(source.path, ()):
         was, new = source[edit.span].decode(errors="replace"), edit.new.decode(errors="replace")
-        said = f"{was} → {new}: what the macro calls now"
+        said = f"{was} → {new}: the function that the macro now calls"
         yield Finding(edit.span, "argument", said, (edit,))
     for span, instead in later_uses(source, project):
         yield _later_use(source, span, instead)
@@ -190,7 +190,9 @@ def _find(source: Cpp, project: Project) -> Iterator[Finding]:
             message = "preprocessor conditions stand in this asm statement: write a statement for each branch"
             yield _manual(statement, "unreadable", message)
         elif b"\0" in source[statement.span]:
-            yield _manual(statement, "unreadable", "there is a NUL byte in this asm statement, which is no C++")
+            yield _manual(
+                statement, "unreadable", "there is a NUL byte in this asm statement, which C++ does not allow"
+            )
         else:
             yield _refused(statement, words) or _translated(source, project, statement)
 
@@ -207,7 +209,7 @@ def _passes_flag(source: Cpp, project: Project, out: WrittenOut) -> bool:
 
 def _gone(source: Cpp, span: Span, directive: Span) -> Finding:
     """Take a macro away that nothing uses any more; a comment says so, for `written_out_macros`."""
-    message = "all uses of the macro are written out, and it goes; assumes that nothing else uses it"
+    message = "all uses of the macro are written out, and its definition is removed; assumes that nothing else uses it"
     named = re.compile(rb"#[ \t]*define[ \t]+(\w+)").match(source.code, directive.start)
     new = mark(named[1]) if named is not None else b""
     if new in source.text:
@@ -288,7 +290,7 @@ def _at_use(source: Cpp, project: Project, use: WrittenAsm) -> Finding:
             new += b";"
     said = ", ".join(word.decode(errors="replace") for word in use.opcodes)
     shown = lines[0].decode(errors="replace") if len(lines) == 1 else "a block"
-    message = f"{said} → {shown}: what the macro makes here"
+    message = f"{said} → {shown}: the macro's result here"
     certainty = Certainty.REVIEW if use.translation.assumes else Certainty.SAFE
     if use.translation.assumes:
         message += f"; assumes that {' and that '.join(use.translation.assumes)}"
@@ -301,7 +303,7 @@ def _at_use(source: Cpp, project: Project, use: WrittenAsm) -> Finding:
 
 def _whole_at_use(source: Cpp, project: Project, use: WrittenAsm) -> Finding:
     """Put what a macro comes to where it is used."""
-    message = "what the macro makes here is written out, with C++ for its asm statements"
+    message = "the macro's result is written out here, with C++ for its asm statements"
     certainty = Certainty.SAFE
     if use.translation.assumes:
         message += f"; assumes that {' and that '.join(use.translation.assumes)}"
@@ -366,7 +368,7 @@ def _unknown_text(statement: Statement) -> str:
             names.append(text)
         depth = max(0, depth + (text == "(") - (text == ")"))
     said = ", ".join(dict.fromkeys(names))
-    return f"the text of this asm statement is made by {said}: write the PTX out, or its C++"
+    return f"{said} makes the text of this asm statement: write the PTX out, or its C++"
 
 
 def _translated(source: Cpp, project: Project, statement: Statement) -> Finding:
@@ -387,7 +389,7 @@ def _translated(source: Cpp, project: Project, statement: Statement) -> Finding:
     except Unparsed as problem:
         if template.holes:
             return _manual(statement, "unreadable", _unknown_text(statement))
-        return _manual(statement, "unreadable", f"this PTX was not understood {problem}: write it in C++")
+        return _manual(statement, "unreadable", f"hipport could not read this PTX {problem}: write it in C++")
     except Untranslated as problem:
         advice = {
             "carry": "put the whole chain into one asm statement, or write it in C++ with wider integers",
@@ -404,7 +406,7 @@ def _translated(source: Cpp, project: Project, statement: Statement) -> Finding:
     if translation.flagged:
         assumes.append("only such statements set the carry flag")
     if any(TOGETHER.match(each.opcode) and each.guard is not None for each in program.instructions):
-        assumes.append("the lanes that take part are those for which the predicate holds")
+        assumes.append("the lanes for which the predicate holds take part")
     instructions = tuple(dict.fromkeys(each.opcode for each in program.instructions))
     return _written(source, project, statement, replace(translation, assumes=tuple(assumes)), instructions)
 
@@ -461,9 +463,12 @@ def _edit(source: Cpp, statement: Statement, lines: list[bytes]) -> Edit:
 def _later_use(source: Cpp, span: Span, new: bytes) -> Finding:
     was = source[span].decode(errors="replace")
     if new:
-        said = f"{was} → {new.decode()}: what the macro calls; assumes that it gives it the operands in PTX's order"
+        said = (
+            f"{was} → {new.decode()}: the function that the macro calls; assumes that the macro passes the operands "
+            "in PTX's order"
+        )
         return Finding(span, "argument", said, (Edit(span, new),), Certainty.REVIEW)
-    said = f"{was} is given to a macro that calls it: let the macro have its statement of PTX again, and port again"
+    said = f"{was} is passed to a macro that calls it: give the macro its PTX statement back, and port again"
     return Finding(span, "argument", said, certainty=Certainty.MANUAL)
 
 
@@ -495,8 +500,8 @@ def _variable(source: Cpp, brace: int) -> Finding:
     return Finding(
         Span(brace, brace + 1),
         "carry_flag",
-        f"{_CARRY.decode()} stands for the carry flag that asm statements of this function pass on; assumes that "
-        "only they set it",
+        f"{_CARRY.decode()} holds the carry flag that asm statements of this function pass on; assumes that only "
+        "they set it",
         (Edit(Span(brace + 1, brace + 1), text),),
         Certainty.REVIEW,
     )

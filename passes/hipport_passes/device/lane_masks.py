@@ -212,7 +212,7 @@ def _warp_sizes(source: Cpp, project: Project) -> Iterator[Finding]:
                 continue
             if _WAVEFRONTS.search(body):
                 message = (
-                    "C10_WARP_SIZE and PyTorch's functions of warps are of the wavefront, this function's __…_sync of "
+                    "C10_WARP_SIZE and PyTorch's warp functions act on the wavefront, this function's __…_sync on "
                     "32 lanes: use one of them throughout"
                 )
                 yield Finding(span, "mixed", message, certainty=Certainty.MANUAL)
@@ -268,8 +268,8 @@ def _widths(source: Cpp, project: Project) -> Iterator[Finding]:
         if not _LOGICAL.search(body) and not _BY_SIZE.search(body):
             continue
         message = (
-            f"{name.decode()} is of the whole wavefront on AMD, and the function counts lanes to 32: a width of 32; "
-            "assumes that this means the program's warps, which have 32 lanes"
+            f"{name.decode()} acts on the whole wavefront on AMD, and the function counts lanes to 32: a width of "
+            "32; assumes that this means the program's warps, which have 32 lanes"
         )
         end = given[1].end
         yield Finding(span, "width", message, (Edit(Span(end, end), b", 32"),), Certainty.REVIEW)

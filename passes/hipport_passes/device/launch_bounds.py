@@ -44,19 +44,21 @@ def _bounds(source: Cpp, project: Project) -> Iterator[Finding]:
             continue
         end = arguments[-1].end
         if pieces and pieces[0] != arguments[0] and (len(arguments) == 1 or not hip):
-            message = "HIP's __launch_bounds__ divides its argument at commas between template arguments: parentheses"
+            message = "HIP's __launch_bounds__ splits its argument at commas between template arguments: in parentheses"
             start, end_of_first = arguments[0].start, arguments[0].end
             edits = (Edit(Span(start, start), b"("), Edit(Span(end_of_first, end_of_first), b")"))
             yield Finding(arguments[0], "commas", message, edits)
         threads = value(source, project, source.code[arguments[0].start : arguments[0].end])
         if threads is not None and threads > 1024:
-            message = f"{threads} threads to a block: a block has at most 1024 on AMD"
+            message = f"{threads} threads in a block: a block has at most 1024 on AMD"
             yield Finding(arguments[0], "threads", message, certainty=Certainty.MANUAL)
         if len(arguments) < 2 or hip or (len(arguments) == 2 and source[arguments[1]] == b"1"):
             continue
         comma = source.code.index(b",", arguments[0].end)
         edit = Edit(Span(comma, arguments[-1].end), b"")
-        message = "HIP takes the second argument of __launch_bounds__, blocks of a multiprocessor, for waves of a SIMD"
+        message = (
+            "HIP reads the second argument of __launch_bounds__, the blocks of a multiprocessor, as waves of a SIMD"
+        )
         yield Finding(Span(arguments[1].start, arguments[-1].end), "blocks", message, (edit,))
 
 
@@ -81,7 +83,7 @@ def _grids(source: Cpp, project: Project) -> Iterator[Finding]:
             continue
         sizes = [_along_x(source, project, span) for span in launch.configuration[:2]]
         if None not in sizes and (sizes[0] or 0) * (sizes[1] or 0) >= 1 << 32:
-            message = "2^32 threads or more along x: HIP launches fewer; let each thread do several elements"
+            message = "2^32 or more threads along x: HIP launches fewer; let each thread process several elements"
             yield Finding(launch.configuration[0], "grid", message, certainty=Certainty.MANUAL)
 
 

@@ -39,7 +39,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
                 yield Finding(
                     opening,
                     "unclosed",
-                    "this looks like a launch, but where its configuration ends was not found: write it as "
+                    "this looks like a launch, but the end of its configuration was not found: write it as "
                     "kernel<<<grid, block>>>(arguments)",
                     certainty=Certainty.MANUAL,
                 )
@@ -49,7 +49,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
                 Edit(Span(braces.start, braces.start + 1), b"dim3("),
                 Edit(Span(braces.end - 1, braces.end), b")"),
             )
-            yield Finding(braces, "braces", "{…} → dim3(…), as clang takes no braces there", inside)
+            yield Finding(braces, "braces", "{…} → dim3(…), because clang takes no braces there", inside)
         if len(opening) == 3 and len(closing) == 3:
             continue
         brackets = [(opening, b"<<<"), (closing, b">>>")]

@@ -118,7 +118,7 @@ def _clamp(function: Function, call: Node) -> Iterator[Finding]:
         )
         span = Span(difference.start_byte, difference.end_byte)
         if guard.type != "conditional_expression" or _has_comment(function, guard):
-            advice = f"{why}; leave the condition out and subtract {shown}: then it is 0 where that does not hold"
+            advice = f"{why}; remove the condition and subtract {shown}, which is 0 where the condition does not hold"
             yield Finding(span, "clamp", advice, certainty=Certainty.MANUAL)
             return
         start, end = n.start_byte - call.start_byte, n.end_byte - call.start_byte
@@ -187,8 +187,8 @@ def _guarded(function: Function, call: Node) -> Iterator[Finding]:
             said = f"{bound.decode('utf-8', 'replace')} - {n.decode('utf-8', 'replace')}"
             message = (
                 f"`{said}` under a condition by which it does not wrap: {_COMPILER} assumes that this is true "
-                "everywhere and drops other clamps of the same number in the kernel; compile the file with "
-                "-mllvm -spec-exec-max-speculation-cost=0, or look at what it makes of them"
+                "everywhere and drops other clamps of the same number in the kernel; compile the file with -mllvm "
+                "-spec-exec-max-speculation-cost=0, or check the code that it generates for them"
             )
             yield Finding(Span(call.start_byte, call.end_byte), "guarded", message, certainty=Certainty.MANUAL)
             return
@@ -282,7 +282,7 @@ def _sign(function: Function, node: Node) -> Iterator[Finding]:
         new = x + b" = " + new + b";"
     shown, said = x.decode("utf-8", "replace"), number.decode()
     message = (
-        f"the sign of `{shown}` is put in by OR, of which {_COMPILER} makes unsigned dot products: assumes that "
+        f"OR puts in the sign of `{shown}`, and {_COMPILER} makes unsigned dot products of that: assumes that "
         f"`{shown}` has no bit above {said} → ({shown} ^ {said}) - {said}"
     )
     if _has_comment(function, node):
@@ -314,8 +314,8 @@ def _sign_otherwise(function: Function, node: Node) -> Iterator[Finding]:
         return
     shown, number = x.decode("utf-8", "replace"), f"{bit:#x}"
     message = (
-        f"the sign of `{shown}` is put in under a condition, of which {_COMPILER} makes unsigned dot products: write "
-        f"({shown} ^ {number}) - {number}, where it has no bit above that, or convert it to a signed type of its size"
+        f"a condition puts in the sign of `{shown}`, and {_COMPILER} makes unsigned dot products of that: write "
+        f"({shown} ^ {number}) - {number}, if it has no bit above that, or convert it to a signed type of its size"
     )
     yield Finding(Span(node.start_byte, node.end_byte), "sign", message, certainty=Certainty.MANUAL)
 

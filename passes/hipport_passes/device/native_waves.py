@@ -84,7 +84,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         if function.source is source:
             message = (
                 f"{function.name.decode()} has whole wavefronts from an earlier run, and warps of 32 lanes since: "
-                f"{'; '.join(places)}: take the function as it is for CUDA, and port it again"
+                f"{'; '.join(places)}: restore CUDA's version of the function, and port it again"
             )
             yield Finding(_name_span(function), "mixed", message, certainty=Certainty.MANUAL)
     for function, message in plan.parted.items():
@@ -249,12 +249,12 @@ def _mixed(device: Iterable[Function], by_name: dict[bytes, list[Function]]) -> 
 
 
 def _parted(device: Iterable[Function], by_name: dict[bytes, list[Function]]) -> Iterator[tuple[Function, str]]:
-    again = "take the functions that have to do with it as they are for CUDA, and port them again"
+    again = "restore CUDA's version of the functions concerned, and port them again"
     for function, name in lost(device, by_name):
-        yield function, f"{name}, which an earlier run made for whole wavefronts, is gone, and is called here: {again}"
+        yield function, f"{name}, which an earlier run made for whole wavefronts, is gone but called here: {again}"
     for function, name in changed(device, by_name):
-        was = f"{name} has changed since an earlier run made this of it for whole wavefronts"
-        yield function, f"{was}: bring the change over, or {again}"
+        was = f"{name} has changed since an earlier run made this from it for whole wavefronts"
+        yield function, f"{was}: copy the change, or {again}"
 
 
 def _line(function: Function, offset: int) -> int:

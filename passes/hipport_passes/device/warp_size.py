@@ -75,17 +75,18 @@ _MACRO = re.compile(rb"#[ \t]*define[ \t]+(\w+)")
 _CONSTANT = re.compile(rb"\b(?:constexpr|const)\b[^;{}()<>=]*?\b(\w+)\s*(?:=|\{)[^;{}=]*\Z")
 _SHARED = (
     "outside of functions, in a program that has functions of the whole wavefront and may have others of 32 lanes: "
-    "warpSize is the wavefront's there, and since ROCm 7 no constant; give each kind a constant of its own "
+    "warpSize is the wavefront's size there, and not a constant since ROCm 7; give each kind a constant of its own "
     "(hipport::warp_size is 32)"
 )
 
 _ASKED_FOR_BOTH = (
-    "the wavefront's size, in a program with functions of the whole wavefront (PyTorch's WARP_SHFL and its like, or "
-    "branches of its own for AMD) and others of 32 lanes: give each kind the size that it counts on "
+    "the wavefront's size, in a program with functions of the whole wavefront (PyTorch's WARP_SHFL and its like, "
+    "or branches of its own for AMD) and others of 32 lanes: give each kind the size that it needs "
     "(hipport::warp_size is 32)"
 )
 _NOT_SEEN = (
-    "whose size this is was not found: if it means the program's warps, which have 32 lanes, write hipport::warp_size"
+    "hipport could not tell whose size this is: if it means the program's warps, which have 32 lanes, write "
+    "hipport::warp_size"
 )
 _USED_BY_BOTH = (
     "warpSize is the wavefront's for some functions that use this one, and 32 for others: take the number of lanes as "

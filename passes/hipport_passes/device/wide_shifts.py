@@ -173,8 +173,8 @@ def _of_shift(
         return
     said = b" ".join(function.text(_bare(right)).split()).decode("utf-8", "replace")
     message = (
-        f"`{said}` may be {width}: assumes that a shift by {width} has to give 0, as on NVIDIA GPUs; AMD's leave "
-        f"the value as it was → {name.decode()}"
+        f"`{said}` may be {width}: assumes that a shift by {width} has to give 0, as on NVIDIA GPUs, where AMD's "
+        f"leave the value unchanged → {name.decode()}"
     )
     span, of, by = (Span(each.start_byte, each.end_byte) for each in (node, left, _bare(right)))
     yield _Shift(span, of, by, name, assigned, message)

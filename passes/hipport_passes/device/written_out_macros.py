@@ -41,14 +41,14 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         defines = _DEFINES.match(source.code, directive.start, directive.end) if directive is not None else None
         if defines is None or defines[1] != name:
             said = (
-                f"{name.decode()}: an earlier run of hipport wrote this macro out at its uses, and it is gone; put its "
-                "definition back, with upstream's text, and hipport writes this use out, too"
+                f"{name.decode()}: an earlier run of hipport wrote this macro out at its uses and removed it; put "
+                "its definition back, with upstream's text, and hipport writes this use out, too"
             )
             yield Finding(span, "gone", said, certainty=Certainty.MANUAL)
     for span, name, given in source.fact(_given_types):
         if name not in gone and not any(name in file.fact(_defined) or given in file.fact(_types) for file in files):
             said = (
-                f"{name.decode()}: a macro that is given types of PTX, and that is nowhere in the program, perhaps "
+                f"{name.decode()}: a macro that takes types of PTX, but that is not defined in the program, perhaps "
                 "since a merge; put its definition back, with upstream's text, and hipport writes this use out, too"
             )
             yield Finding(span, "nowhere", said, certainty=Certainty.MANUAL)

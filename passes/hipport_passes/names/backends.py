@@ -32,8 +32,8 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     if source.side == "cuda" and source.path.suffix in (".cu", ".cpp", ".cc", ".cxx"):
         if not counterpart(source, project):
             message = (
-                "of CUDA's side of a program that has one for HIP, and HIP's side has no counterpart: write one there, "
-                "with what it includes of HIP's"
+                "this is on CUDA's side of a program with a HIP side, which has no counterpart; write one there, "
+                "with HIP's includes"
             )
             yield Finding(Span(0, 0), "alone", message, certainty=Certainty.MANUAL)
     elif source.side == "both":
@@ -46,8 +46,8 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             seen = not within(include.directive.start, source.conditional)
             if others and seen and set(others) <= project.fact(_of_cuda):
                 message = (
-                    f"{include.path} is of CUDA's side of a program that has one for HIP, and stays so: include what "
-                    "chooses between the two, or HIP's counterpart where HIP is compiled"
+                    f"{include.path} is on CUDA's side of a program with a HIP side, and stays; include the file "
+                    "that chooses between the two, or HIP's counterpart where HIP is compiled"
                 )
                 yield Finding(include.target, "alone", message, certainty=Certainty.MANUAL)
 
@@ -72,7 +72,7 @@ def _names(source: Cpp, project: Project) -> Iterator[Finding]:
         yield Finding(
             span,
             "unmapped",
-            f"{name.decode()} is not among the names that the program maps to HIP's: {advice}, or let HIP not see it",
+            f"the program does not map {name.decode()} to HIP's name: {advice}, or hide this code from HIP",
             certainty=Certainty.MANUAL,
         )
 
@@ -85,8 +85,8 @@ def _masks(source: Cpp, project: Project) -> Iterator[Finding]:
             yield Finding(
                 span,
                 "mask",
-                f"{name.decode()} with a mask of 32 bits: HIP's takes 64, and the program maps it to nothing; give it "
-                "a mask for the whole wavefront on HIP, or map it as the program maps other names",
+                f"{name.decode()} with a mask of 32 bits: HIP's takes 64, and the program does not map the name; "
+                "give it a mask for the whole wavefront on HIP, or map it like other names",
                 certainty=Certainty.MANUAL,
             )
 

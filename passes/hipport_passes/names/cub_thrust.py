@@ -139,8 +139,8 @@ def _versions(source: Cpp, project: Project) -> Iterator[Finding]:
             at = line_of(source, "thrust/version.h")
             edits.append(Edit(Span(at, at), b"#include <thrust/version.h>" + source.newline, on_top=True))
         message = (
-            f"{name.decode()} → {edits[0].new.decode()}: hipCUB does not say which CUB it is like, so that this would "
-            "count as 0; assumes that it has what the Thrust that rocThrust is like came with"
+            f"{name.decode()} → {edits[0].new.decode()}: hipCUB does not define CUB's release, so this would count "
+            "as 0; assumes that it has the features of the CUB that came with rocThrust's Thrust"
         )
         yield Finding(span, "version", message, tuple(edits), Certainty.REVIEW)
 
@@ -200,7 +200,7 @@ def _sums(source: Cpp, project: Project, roots: frozenset[bytes]) -> Iterator[Fi
         else:
             new, edit = b"ExclusiveScan", Edit(Span(given[4].start, given[4].start), start + b", ")
         name = Span(*match.span("name"))
-        message = f"{source[name].decode()} → {new.decode()} from {what}{{}}: hipCUB begins with {what}(0)"
+        message = f"{source[name].decode()} → {new.decode()} from {what}{{}}: hipCUB starts from {what}(0)"
         yield Finding(name, "start", message, (Edit(name, new), edit))
 
 
@@ -303,10 +303,10 @@ def _lanes(source: Cpp, project: Project, roots: frozenset[bytes], opened: bool)
         if function is None:
             continue
         edits = [Edit(span, f"hipport::{function}".encode()), *((need,) if need else ())]
-        message, certainty = f"{name} → hipport::{function}: hipCUB's is of the wavefront", Certainty.SAFE
+        message, certainty = f"{name} → hipport::{function}: hipCUB's acts on the wavefront", Certainty.SAFE
         if name in table["votes"]:
             if given is None or len(given) != 2 or source.code[match.end() : opening].strip():
-                message = f"{name} is of the wavefront with hipCUB: call hipport::{function}(mask, predicate)"
+                message = f"{name} acts on the wavefront with hipCUB: call hipport::{function}(mask, predicate)"
                 yield Finding(span, "lanes", message, certainty=Certainty.MANUAL)
                 continue
             predicate, mask = given
@@ -325,7 +325,7 @@ def _lane_names() -> LibraryNames:
 
 
 def _not_qualified(span: Span, name: str) -> Finding:
-    message = f"{name} of hipCUB is of the wavefront: write cub::{name} where it is called, which is ported"
+    message = f"{name} of hipCUB acts on the wavefront: call cub::{name} directly, which hipport ports"
     return Finding(span, "lanes", message, certainty=Certainty.MANUAL)
 
 
@@ -510,11 +510,13 @@ def _block(source: Cpp, project: Project, arguments: tuple[Span, ...]) -> Iterat
         whole = source.text[arguments[3].start : arguments[3].end]
         block = whole.replace(algorithm[1], new.encode())
         choice = b"(" + given + b" % 64 == 0 ? " + whole + b" : " + block + b")"
-        message = f"{algorithm[1].decode()} → {new} where the block is not a multiple of 64 threads, as rocPRIM asks"
+        message = (
+            f"{algorithm[1].decode()} → {new} where the block is not a multiple of 64 threads, which rocPRIM requires"
+        )
         yield Finding(arguments[3], "transpose", message, (Edit(arguments[3], choice),))
     if threads is None or threads % 64 == 0:
         return
-    message = f"{algorithm[1].decode()} → {new}: rocPRIM has the former for blocks of a multiple of 64 threads only"
+    message = f"{algorithm[1].decode()} → {new}: rocPRIM has the former only for blocks of a multiple of 64 threads"
     yield Finding(span, "transpose", message, (Edit(span, new.encode()),))
 
 

@@ -67,7 +67,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             lines = [b"#if defined(__HIPCC__)", b"#include <hip/hip_runtime.h>", *lines, b"#endif"]
         several = " and ".join(name.decode() for _, name in names)
         message = (
-            f"{several}: hip/hip_runtime.h has macros of such names, which are undefined in front of the program's"
+            f"{several}: hip/hip_runtime.h defines macros of these names, so they are undefined before the program's"
         )
         edit = Edit(Span(place, place), source.newline.join([*lines, b""]))
         yield Finding(names[0][0], "name", message, (edit,))

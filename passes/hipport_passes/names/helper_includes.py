@@ -69,13 +69,13 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             files |= {each.path: each for each in together(file)}
     if lines:
         which = ", ".join(f"{FOLDER}/{header}" for header in wanted)
-        message = f"its declarations are used, and nothing includes it before them any more: {which}"
+        message = f"its declarations are used, but no longer included before their use: {which}"
         edits = tuple(Edit(Span(point, point), text) for point, text in lines.items())
         yield Finding(min(lost.values()), "lost", message, edits, creates=tuple(files.values()))
     there = _with_brought(frozenset(wanted))
     for name, line in behind:
         if name in there or included(source, name):
-            yield Finding(line, "twice", f"{FOLDER}/{name} is included above", (Edit(line, b""),))
+            yield Finding(line, "twice", f"{FOLDER}/{name} is already included above", (Edit(line, b""),))
 
 
 def _moved(source: Cpp, project: Project) -> Iterator[Finding]:
@@ -90,7 +90,7 @@ def _moved(source: Cpp, project: Project) -> Iterator[Finding]:
             continue
         path, file = placed(source, project, place.name)
         if path.strip(b'"') != each.path.encode() and not source.ported(each.directive.start):
-            message = f"{each.path} → {path.decode()[1:-1]}, where hipport's headers lie for this file"
+            message = f"{each.path} → {path.decode()[1:-1]}, where hipport's headers are for this file"
             yield Finding(each.target, "moved", message, (Edit(each.target, path),), creates=together(file))
 
 

@@ -52,8 +52,8 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     for span, name in () if knows else _files(source):
         library = _libraries()[name]
         message = (
-            f"{source[span][1:-1].decode('utf-8', 'replace')}: it is loaded by name and is missing on "
-            f"AMD, although the program compiles; ROCm has {library.rocm}, and {library.said}"
+            f"{source[span][1:-1].decode('utf-8', 'replace')}: it is loaded by name, so the program compiles but "
+            f"does not find it on AMD; ROCm has {library.rocm}, and {library.said}"
         )
         yield Finding(span, "library", message, certainty=Certainty.MANUAL)
     yield from _asked(source)
@@ -71,8 +71,9 @@ def _asked(source: Cpp) -> Iterator[Finding]:
             if text is None or row is None or row.hip == text[1].decode() or source.ported(span.start):
                 continue
             message = (
-                f"{text[1].decode()} ({row.hip or 'nothing'} in HIP): it is looked up by a string, which is not "
-                "changed, and is not found on AMD; look up HIP's, and check the type that it is called with"
+                f"{text[1].decode()} ({row.hip or 'nothing'} in HIP): it is looked up by a string, which hipport "
+                "does not change, and it does not exist on AMD; look up HIP's name, and check the type of the "
+                "function"
             )
             yield Finding(Span(*text.span()), "function", message, certainty=Certainty.MANUAL)
 

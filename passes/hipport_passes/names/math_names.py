@@ -48,8 +48,8 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
                 continue
             start = function.node.start_byte + head.index(_NAME)
             message = (
-                "C++20's <math.h> declares lerp of the same parameters in the global namespace, so this does not "
-                "compile: give yours another name or a namespace, or build as C++17 (std::lerp rounds otherwise)"
+                "C++20's <math.h> declares lerp with the same parameters in the global namespace, so this does not "
+                "compile: give yours another name or a namespace, or build as C++17 (std::lerp rounds differently)"
             )
             yield Finding(Span(start, start + len(_NAME)), "lerp", message, certainty=Certainty.MANUAL)
 

@@ -85,20 +85,20 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             continue
         new = structure.members.get(name)
         if name in structure.lacks:
-            message = f"{name.decode()}: {structure.name} of HIP has no such member; do without what it asks for"
+            message = f"{name.decode()}: HIP's {structure.name} has no such member; do without its value"
             yield Finding(span, "lacking", message, certainty=Certainty.MANUAL)
         elif new is not None and (
             b"." not in new or not _INITIALIZED.search(source.code[max(0, span.start - 200) : span.start])
         ):
-            message = f"{name.decode()} → {new.decode()}, as {structure.name} of HIP has it"
+            message = f"{name.decode()} → {new.decode()}, its name in HIP's {structure.name}"
             certainty = Certainty.SAFE
             if not _is_seen(source, span):
-                message += f"; assumes that it is of a {structure.name}, which this file does not say"
+                message += f"; assumes that it belongs to a {structure.name}, which this file does not show"
                 certainty = Certainty.REVIEW
             yield Finding(span, "renamed", message, (Edit(span, new),), certainty)
         elif new is not None:
             message = (
-                f"{name.decode()}: {structure.name} of HIP has {new.decode()}, which a list cannot initialize by name"
+                f"{name.decode()}: HIP's {structure.name} has {new.decode()}, which a list cannot initialize by name"
             )
             yield Finding(span, "initialized", message, certainty=Certainty.MANUAL)
 

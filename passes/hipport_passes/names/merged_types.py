@@ -78,8 +78,8 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             for name, types, where, path in everywhere
         ):
             message = (
-                f"{each.name.decode()}({', '.join(one.decode() for one in each.types)}): it is defined more than once, "
-                "because two types of CUDA are one type in HIP; leave out all but one, which is right for both"
+                f"{each.name.decode()}({', '.join(one.decode() for one in each.types)}): it is defined more than "
+                "once, because two CUDA types are one type in HIP; keep one definition, which is right for both"
             )
             yield Finding(each.span, "defined_twice", message, certainty=Certainty.MANUAL)
 

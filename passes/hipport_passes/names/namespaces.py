@@ -285,7 +285,9 @@ def _cuda(code: bytes, match: re.Match[bytes]) -> Iterator[Finding]:
             Edit(span, global_ + b"rocprim"),
             Edit(opening, b"::rocprim::tuple" + sorts["members"]),
         )
-        yield Finding(span, "decomposer", "cuda::std::tuple → rocprim::tuple: what hipCUB's radix sorts take", edits)
+        yield Finding(
+            span, "decomposer", "cuda::std::tuple → rocprim::tuple: the type that hipCUB's radix sorts take", edits
+        )
     elif what in _words("libcupp", "std") | _words("libcupp", "std_20"):
         why = libcupp["review_20" if what in _words("libcupp", "std_20") else "review"]
         same = what in _words("libcupp", "same")
@@ -346,8 +348,8 @@ def _async(code: bytes, span: Span, name: str, last: str, end: int) -> Finding:
 
 def _nvcuda(code: bytes, match: re.Match[bytes]) -> Iterator[Finding]:
     message = (
-        "nvcuda::wmma: the matrix units of AMD have another interface; rocWMMA (rocwmma/rocwmma.hpp) is like "
-        "nvcuda::wmma, with other fragment sizes and layouts"
+        "nvcuda::wmma: AMD's matrix units have another interface; rocWMMA (rocwmma/rocwmma.hpp) is similar, with "
+        "other fragment sizes and layouts"
     )
     yield _manual(Span(*match.span()), "tensor_cores", message)
 

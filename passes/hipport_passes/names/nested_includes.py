@@ -51,7 +51,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             for point, here in lines.items()
         )
         names = ", ".join(line.decode(errors="replace") for here in lines.values() for line in here)
-        message = f"needed in braces, where it must not be read first: {names}"
+        message = f"needed inside of braces, where a header must not be read for the first time: {names}"
         yield Finding(nested[0].directive, "outside", message, edits)
 
 

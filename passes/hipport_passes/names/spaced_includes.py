@@ -37,7 +37,9 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             if between.replace(b"include", b"", 1).strip():
                 continue
             edit = Edit(Span(each.directive.start + 1, each.target.start), b"include ")
-            message = f"PyTorch's hipify reads `#include` without more blanks, and would leave {each.path} as it is"
+            message = (
+                f"PyTorch's hipify reads `#include` only without further blanks, and would leave {each.path} as it is"
+            )
             yield Finding(each.directive, "hipify", message, (edit,))
 
 

@@ -123,13 +123,12 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
                 if library in told or first[library] != source.path or of.of in project.union_over(source, _included):
                     continue
                 told.add(library)
-                message = f"{name.decode()}, and what else is of {of.of}: ROCm has no such library; {of.instead}"
+                message = f"{name.decode()} and other names of {of.of}: ROCm has no such library; {of.instead}"
                 yield Finding(span, "library", message, certainty=Certainty.MANUAL)
                 continue
             message = (
                 f"{name.decode()}: it looks like a name from {of.of}, but hipport knows no such name{_near(name)}; "
-                "look for what HIP has instead, or, if it is the program's own, give the header that declares it as "
-                "well"
+                "look for HIP's counterpart, or, if it is the program's own, add the header that declares it"
             )
             yield Finding(span, "name", message, certainty=Certainty.MANUAL)
 
@@ -269,7 +268,7 @@ def _near(name: bytes) -> str:
             return ""
         base = close[0].encode()
     row = known[base]
-    return f" (nearest: {base.decode()}, {f'{row.hip} in HIP' if row.hip else 'which has no equal in HIP'})"
+    return f" (nearest: {base.decode()}, {(f'{row.hip} in HIP' if row.hip else 'which has no equivalent in HIP')})"
 
 
 @cache

@@ -34,11 +34,11 @@ def find(source: Lock, project: Project) -> Iterator[Finding]:
     more = f" and {len(named) - 3} more" if len(named) > 4 else ""
     relock = load(_TABLE)["relock"]
     command = next((relock[name] for name in relock if source.path.name.endswith(name)), None)
-    again = f"make it anew by `{command}`" if command else "make it anew by the tool that made it"
+    again = f"lock again by `{command}`" if command else "lock again by the tool that wrote it"
     what = ", ".join(named[:3] if more else named) + more
     message = (
-        f"it pins what is for CUDA: {what}. Once the lists that it is made of are ported, {again}, or install from "
-        "these lists as `hipport deps` says"
+        f"it pins packages for CUDA: {what}. After the lists that it is made from are ported, {again}, or install "
+        "from these lists as `hipport deps` says"
     )
     yield Finding(pinned[0].span, "pins", message, (), Certainty.MANUAL)
 

@@ -95,7 +95,7 @@ def _in_notebook(source: Notebook, asking: Any) -> Iterator[Finding]:
         carried = source.commands.carried(finding)
         # A magic takes no variables in front: `%pip` is one word.
         if any(not len(e.span) and source.text[e.span.start - 1 : e.span.start] == b"%" for e in carried.edits):
-            message = f"{carried.message}; as a magic it takes no variables, set them in a cell before"
+            message = f"{carried.message}; a magic takes no variables, so set them in a cell before it"
             carried = Finding(carried.span, carried.kind, message, (), Certainty.MANUAL)
         yield carried
 

@@ -281,6 +281,6 @@ class Embedded:
         edits = [self.layout.edit(edit) for edit in finding.edits]
         made = tuple(edit for edit in edits if edit is not None)
         if len(made) < len(edits):
-            message += "; as it is written here, change it by hand"
+            message += "; hipport cannot edit it in this form; change it by hand"
             return Finding(span, finding.kind, message, (), Certainty.MANUAL)
         return replace(finding, span=span, message=message, edits=made)

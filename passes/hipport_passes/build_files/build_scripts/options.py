@@ -25,7 +25,7 @@ def changed(option: str, value: str) -> list[str]:
         part = part.strip()
         if option == "define":
             if _OLD_ABI.fullmatch(part):
-                said.append(f"{part}: the old ABI of the C++ library, and PyTorch for ROCm has the new one")
+                said.append(f"{part}: the old ABI of the C++ library; PyTorch for ROCm uses the new one")
         elif option == "libraries":
             found = library(part)
             if found is not None:

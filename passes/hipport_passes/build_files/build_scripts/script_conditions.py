@@ -271,7 +271,7 @@ class Conditions(ScriptNames):
         brought = self.brought(node)
         if brought is None:
             return None
-        return "torch.version.hip", [brought[0]], "" if brought[1] else "PyTorch is there whenever this runs"
+        return "torch.version.hip", [brought[0]], "" if brought[1] else "PyTorch is installed wherever this runs"
 
     def brought(self, node: cst.CSTNode) -> tuple[Edit, bool] | None:
         """Return the edit that imports torch for `node`, and whether it is imported by then in any case.

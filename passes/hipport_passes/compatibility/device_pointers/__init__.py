@@ -40,9 +40,9 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 _KINDS = (
-    Kind(frozenset((b"CUdeviceptr", b"CUdeviceptr_v2")), b"hipDeviceptr_t", "an address of the driver's API", "void*"),
-    Kind(frozenset((b"cudaTextureObject_t", b"CUtexObject")), b"hipTextureObject_t", "an object of a texture"),
-    Kind(frozenset((b"cudaSurfaceObject_t", b"CUsurfObject")), b"hipSurfaceObject_t", "an object of a surface"),
+    Kind(frozenset((b"CUdeviceptr", b"CUdeviceptr_v2")), b"hipDeviceptr_t", "an address of the driver API", "void*"),
+    Kind(frozenset((b"cudaTextureObject_t", b"CUtexObject")), b"hipTextureObject_t", "a texture object"),
+    Kind(frozenset((b"cudaSurfaceObject_t", b"CUsurfObject")), b"hipSurfaceObject_t", "a surface object"),
 )
 _STATIC = re.compile(rb"static_cast\s*<(?P<type>[^<>]*)>\s*\(")
 # Numbers that a pointer does not fit into, to which it cannot be cast.
@@ -84,7 +84,7 @@ def _of_kind(source: Cpp, project: Project, kind: Kind) -> Iterator[Finding]:
         found.append((node, edits))
     for node, edits in found:
         if edits[0].new.startswith(kind.cast):
-            message = f"a number becomes {kind.called}, which is a {kind.pointer} in HIP: cast to it"
+            message = f"a number is converted to {kind.called}, which is a {kind.pointer} in HIP: cast it"
             yield Finding(Span(edits[0].span.start, node.end_byte), "number", message, edits)
         else:
             message = f"{kind.called} is a number in CUDA and a {kind.pointer} in HIP"

@@ -96,8 +96,8 @@ def _in_code(source: Cpp, span: Span) -> Iterator[Finding]:
         yield Finding(
             compared[0],
             "value",
-            f"{written} → {compared[1].decode()}, as for every NVIDIA GPU since compute capability 5.0; "
-            "assumes that what is right for all of them is right for AMD",
+            f"{written} → {compared[1].decode()}, as for every NVIDIA GPU since compute capability 5.0; assumes "
+            "that code which is right for all of them is right for AMD",
             (Edit(*compared),),
             Certainty.REVIEW,
         )
@@ -108,7 +108,7 @@ def _in_code(source: Cpp, span: Span) -> Iterator[Finding]:
             condition,
             "assertion",
             "holds on AMD, which has other architectures; assumes that code which needs that architecture is "
-            "ported, or reported by itself",
+            "ported or reported",
             (Edit(condition, b"true"),),
             Certainty.REVIEW,
         )
@@ -172,7 +172,7 @@ class _Conditions:
             if not done and b"__CUDACC__" not in text and b"_VER_" not in text:
                 # What nvcc makes of a program is the program, but for what is said to nvcc itself.
                 inside = source.text[group[0].span.end : group[-1].span.start]
-                about = "right if this is about CUDA's syntax, not about pragmas or defects of nvcc"
+                about = "assumes that the condition is about CUDA's syntax, not about pragmas or defects of nvcc"
                 yield _beside(code, directive, span, name, "compiler", about if _TO_NVCC.search(inside) else "")
         elif name == b"__CUDA_ARCH__" and asks and all_ask(code, directive):
             if not done:
@@ -217,7 +217,7 @@ def _build_macros(source: Cpp, project: Project) -> Iterator[Finding]:
             continue
         done = end
         new %= (b"defined(" + name + b")", b"defined(__HIPCC__)")
-        message = f"{name.decode()} is for a build to define; __HIPCC__ is what hipcc defines"
+        message = f"{name.decode()} is defined by a build; hipcc defines __HIPCC__"
         yield Finding(span, "build_macro", message, (Edit(Span(start, end), new),))
 
 
@@ -268,7 +268,7 @@ def _outside(source: Cpp, span: Span, name: bytes, directive: Span) -> Finding:
     return Finding(
         directive,
         "defines_compiler",
-        "a compiler of device code says so itself: drop what is said here of __CUDACC__",
+        "a device compiler defines __CUDACC__ itself: remove this definition",
         (Edit(directive, b""),),
         Certainty.SAFE if isinstance(source, Cuda) else Certainty.REVIEW,
     )

@@ -212,7 +212,7 @@ def _chosen(source: Cpp, guards: Guards, group: tuple[Conditional, ...], span: S
         message, certainty = f"AMD takes the branch of {those}{whose}", Certainty.SAFE
         # What every release makes of a program is the program: without the condition nobody would ask for its branch.
         if any(b"__CUDA_ARCH__" in text for text, _, _ in chain.parts):
-            message += "; assumes that what is right for all of them is right for AMD"
+            message += "; assumes that code which is right for all of them is right for AMD"
             certainty = Certainty.REVIEW
         return _Decided(Finding(span, kind, message, edits, certainty), tuple(branches) or (Span(0, 0),))
     return None

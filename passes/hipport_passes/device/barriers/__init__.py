@@ -126,13 +126,13 @@ def _begun(source: Cpp, project: Project, kernels: Kernels) -> Iterator[Finding]
         below = re.compile(rb"\{[^\S\r\n]*([\r\n]+[ \t]*)?").match(source.code, start)
         text = (below[1] if below and below[1] else b" ") + b"hipport::begin_numbered_barriers();"
         edits = (Edit(Span(start + 1, start + 1), text), *((need,) if need else ()))
-        message = f"{function.name.decode()} reaches barriers with a number, so it begins by setting them to 0"
+        message = f"{function.name.decode()} reaches numbered barriers, so it sets them to 0 first"
         yield Finding(Span(start, start + 1), "numbered", message, edits, creates=(header,))
     if every:
         return
     for match in re.finditer(rb"\bhipport::numbered_(?:sync|arrive)\b", source.code):
         message = (
-            f"{match.group().decode()}: no kernel of these files reaches this; one that does has to begin with "
+            f"{match.group().decode()}: no kernel in these files reaches this; a kernel that does has to begin with "
             "hipport::begin_numbered_barriers()"
         )
         yield Finding(Span(*match.span()), "numbered", message, certainty=Certainty.MANUAL)
@@ -168,10 +168,10 @@ def _missing(kernels: Kernels, function: Function, node: Node, depth: int = 4) -
     for exit_ in function.exits_before(node):
         for condition in function.conditions(exit_):
             if kernels.agreement(function, condition.expression) < BLOCK:
-                return f"some leave before, in line {exit_.start_point[0] + 1} of {function.source.path.name}"
+                return f"some threads leave earlier, in line {exit_.start_point[0] + 1} of {function.source.path.name}"
     for condition in function.conditions(node):
         if kernels.agreement(function, condition.expression) < BLOCK:
-            return f"some do not reach this, by line {condition.expression.start_point[0] + 1}"
+            return f"some threads do not reach this, because of line {condition.expression.start_point[0] + 1}"
     if depth and not function.kernel:
         for caller, place in kernels.called_at(function):
             why = _missing(kernels, caller, place, depth - 1)
@@ -190,8 +190,8 @@ def _parted(function: Function, kernels: Kernels, waiting: Waiting, widest: int)
                 Span(each.callee.start_byte, each.callee.end_byte),
                 "parted",
                 f"threads of one wavefront may call different functions by `{text}`, and wait at a barrier in each: "
-                "with CUDA they meet there, on AMD the wavefront waits at both, one after the other; let all threads "
-                "come to one barrier, outside of what is called",
+                "with CUDA they meet there, on AMD the wavefront waits at both, one after the other; let all "
+                "threads reach one barrier, outside of the called functions",
                 certainty=Certainty.MANUAL,
             )
     barriers = waiting.sites(function)
@@ -303,8 +303,8 @@ def _not_compared(barrier: Call) -> Finding:
     return Finding(
         Span(barrier.node.start_byte, barrier.node.end_byte),
         "parted",
-        "so many barriers under conditions are not all compared with each other: make sure that threads of one "
-        "wavefront do not diverge at a condition and wait at different ones",
+        "there are too many barriers under conditions to compare each pair: make sure that threads of one "
+        "wavefront do not diverge at a condition and wait at different barriers",
         certainty=Certainty.MANUAL,
     )
 
@@ -358,7 +358,7 @@ def _parted_by_labels(function: Function, kernels: Kernels, barriers: Sequence[C
             "parted",
             f"threads of one wavefront diverge at this goto and wait at different barriers, in lines {here} and "
             f"{there}: with CUDA they meet there, on AMD the wavefront waits at both, one after the other; let all "
-            "threads come to one barrier",
+            "threads reach one barrier",
             certainty=Certainty.MANUAL,
         )
 

@@ -179,12 +179,12 @@ def operation(instruction: Instruction, type_of: Callable[[Value], bytes]) -> Op
 
 
 def _unknown(instruction: Instruction) -> Untranslated:
-    return Untranslated("unknown", f"hipport knows no equal of the PTX instruction {instruction.opcode.decode()}")
+    return Untranslated("unknown", f"hipport knows no equivalent of the PTX instruction {instruction.opcode.decode()}")
 
 
 def _operands(instruction: Instruction, message: str = "") -> Untranslated:
     return Untranslated(
-        "unknown", f"{instruction.opcode.decode()} is not known with {message or 'operands of this kind'}"
+        "unknown", f"hipport does not know {instruction.opcode.decode()} with {message or 'operands of this kind'}"
     )
 
 

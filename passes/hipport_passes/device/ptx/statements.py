@@ -408,7 +408,7 @@ def _operand(source: Cpp, span: Span, macros: AsmMacros) -> Operand:
         # A macro that is "r" or "l", by the size of a pointer.
         if constraint.holes[1:] or not re.fullmatch(rb"\w+", constraint.holes[0]) or text != hole(0):
             names = ", ".join(name.decode("utf-8", "replace") for name in constraint.holes)
-            raise Unreadable(f"its constraint {names} is a macro that is not known to be one string")
+            raise Unreadable(f"its constraint {names} is a macro that may be more than one string")
         text = UNKNOWN
     inside = _trimmed(source, Span(match.end(), span.end - 1))
     if source.code[inside.start : inside.end].count(b'"') or b"'" in source.code[inside.start : inside.end]:

@@ -110,8 +110,8 @@ def _led(source: Cpp, project: Project) -> Iterator[Finding]:
         yield Finding(
             Span(*match.span("atomic")),
             "lockstep",
-            "hipport::syncwarp() around an atomic operation on what one lane stores before it and loads behind it; "
-            "assumes that the lanes which do it are of one warp and reach it together",
+            "hipport::syncwarp() around an atomic operation on a value that one lane stores before it and loads "
+            "after it; assumes that these lanes are of one warp and reach it together",
             (*edits, *((need,) if need else ())),
             Certainty.REVIEW,
             (header,),

@@ -122,8 +122,8 @@ def of_branches(source: Cpp, project: Project) -> Iterator[Finding]:
             yield Finding(number.span, "size", message, (Edit(number.span, number.cuda),), Certainty.REVIEW)
         else:
             message = (
-                f"{was}, {new} in the branch for CUDA: what it comes to has functions of the whole wavefront, and "
-                "others whose intrinsics act on 32 lanes: give each the number that it counts on"
+                f"{was}, {new} in the branch for CUDA: its uses include functions of the whole wavefront, and "
+                "others whose intrinsics act on 32 lanes: give each the number that it needs"
             )
             yield Finding(number.span, "size", message, certainty=Certainty.MANUAL)
 

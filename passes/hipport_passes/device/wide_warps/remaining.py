@@ -179,7 +179,7 @@ class _Remaining:
         while stack:
             part = stack.pop()
             if self._counts_block(part):
-                yield node.start_byte, f"`{self._shown(node)}`, places by the number of warps of a block"
+                yield node.start_byte, f"`{self._shown(node)}`, sized by the number of warps of a block"
                 return
             if self._is_warp(part) and not any(self._goes_on(each, each.start_byte) for each in _names(part)):
                 yield node.start_byte, f"`{self._shown(node)}`, an entry for each warp"

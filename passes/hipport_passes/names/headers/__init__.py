@@ -101,7 +101,7 @@ def _found(source: Cpp, project: Project) -> Iterator[Finding]:
         alone = list(brought(source, project, brings=(known.runtime,))) if is_cuda else []
         line += b"".join(edit.new for each in alone for edit in each.edits)
         edits = (Edit(Span(at, at), line),)
-        message = f"nvcc includes the runtime header by itself, hipcc does not: include {known.runtime}"
+        message = f"nvcc includes the runtime header by itself, and hipcc does not: include {known.runtime}"
         yield Finding(Span(at, at), "runtime", message, edits)
         yield from (replace(each, edits=edits) for each in alone)
         if is_cuda:
@@ -158,7 +158,7 @@ def _put_before(source: Cpp) -> Iterator[Finding]:
     line = rb"^[ \t]*#[ \t]*include[ \t]*<%b>%b[ \t]*(?:\r?\n|\r|\Z)" % (table().runtime.encode(), re.escape(MARK))
     for match in re.finditer(line, source.text, re.MULTILINE):
         span = Span(*match.span())
-        yield Finding(span, "dropped", f"{table().runtime} is included above by now", (Edit(span, b""),))
+        yield Finding(span, "dropped", f"{table().runtime} is already included above", (Edit(span, b""),))
 
 
 def _is_unknown(source: Cpp, project: Project, include: Include) -> bool:
@@ -181,10 +181,10 @@ def _default_stream(source: Cpp) -> Iterator[Finding]:
             continue
         if within(span.start, source.cuda_only) or within(span.start, source.hip_only):
             continue
-        message = f"{_PER_THREAD.decode()} → {hip.decode()}: what asks HIP's headers for it"
+        message = f"{_PER_THREAD.decode()} → {hip.decode()}: the macro that HIP's headers read"
         certainty = Certainty.SAFE
         if source.path.suffix not in UNITS:
-            message += "; assumes that no .cu file includes this, where nvcc passes over it"
+            message += "; assumes that no .cu file includes this, where nvcc ignores the macro"
             certainty = Certainty.REVIEW
         yield Finding(span, "default_stream", message, (Edit(span, hip),), certainty)
 
@@ -215,7 +215,7 @@ def _named_by_macros(source: Cpp, project: Project) -> Iterator[Finding]:
         if match[2]:
             folder = path.partition("/")[0] + "/"
             if "/" in path and (folder in table().folders or folder in ("cub/", "cuda/", "thrust/")):
-                message = f"{match[1].decode()} makes paths of headers of CUDA's: write those of HIP's out"
+                message = f"{match[1].decode()} makes paths of CUDA's headers: write HIP's paths out"
                 yield Finding(span, "unsupported", message, certainty=Certainty.MANUAL)
             continue
         row = lookup(path)
@@ -253,7 +253,7 @@ def _mapped(
         # The file has the built-in variables and functions from this header alone.
         hip = runtime
     if not hip or hip in seen:
-        why = f"{hip} is included already" if hip else row.why or "HIP needs none"
+        why = f"{hip} is already included" if hip else row.why or "HIP needs none"
         yield Finding(include.directive, "dropped", f"{path}: {why}", (Edit(line_of_include(source, include), b""),))
         return hip
     target = f"<{hip}>".encode()
@@ -290,12 +290,12 @@ def _group(source: Cpp, project: Project, include: Include, names: frozenset[byt
         yield Finding(
             include.target,
             "unsupported",
-            f"{include.path}: HIP has no such header before ROCm 7.13, and {uses} of it is used; "
-            "write a loop over tile.shfl_xor, or include it for those releases only",
+            f"{include.path}: HIP has no such header before ROCm 7.13, and the program uses its {uses}; write a "
+            "loop over tile.shfl_xor, or include it for those releases only",
             certainty=Certainty.MANUAL,
         )
     else:
-        message = f"{include.path}: HIP has no such header before ROCm 7.13, and nothing of it is used"
+        message = f"{include.path}: HIP has no such header before ROCm 7.13, and the program uses nothing of it"
         yield Finding(include.directive, "dropped", message, (Edit(line_of_include(source, include), b""),))
 
 

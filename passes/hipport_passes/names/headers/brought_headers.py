@@ -32,7 +32,7 @@ def transitive(source: Cpp, project: Project) -> Iterator[Finding]:
         return
     uses = ", ".join(f"thrust::{match[1].decode()}" for _, names, _ in lacking if (match := names.search(source.code)))
     lines = source.newline.join(f"#include <{header}>".encode() for header, _, _ in lacking)
-    message = f"CUDA's Thrust has {uses} with other headers, rocThrust has not: include those for it"
+    message = f"CUDA's Thrust gets {uses} from other headers, rocThrust does not: include the headers for it"
     yield Finding(last.target, "transitive", message, (behind(source, last, lines),))
 
 

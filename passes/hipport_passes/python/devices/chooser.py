@@ -161,7 +161,7 @@ class Chooser:
             if isinstance(node, (cst.BaseSmallStatement, cst.BaseExpression)):
                 return self.script.source.span(node).start
             stack += reversed(children(node))
-        raise Misplaced(f"{self.script.source.path}: it is not known where a {type(line).__name__} is")
+        raise Misplaced(f"{self.script.source.path}: the place of a {type(line).__name__} is not known")
 
     def _lines(self, torch_there: bool, at: int) -> bytes:
         newline = self.script.source.newline
