@@ -115,7 +115,7 @@ def test_a_program_in_place(desk: Desk) -> None:
     assert has(found.shown, "the program main.cu, 1 case, with wavefronts of 32 and 64 lanes", "agrees")
     assert found.ok
     # Never more than was seen.
-    assert has(found.not_checked, "run on an AMD GPU: nothing was")
+    assert has(found.not_checked, "run on an AMD GPU: nothing")
     assert has(found.not_checked, "the program main.cu: gradients")
     assert sum("AMD GPU" in line for line in found.not_checked) == 1
     assert "it runs" not in evidence.as_text(found)

@@ -881,7 +881,7 @@ def test_what_was_killed_above_is_taken_back_from_below(tmp_path: Path) -> None:
     lay(tmp_path, {"a.cu": b"a", "sub/b.cu": b"b", "sub/deep/c.cu": b"c"})
     kill_when(tmp_path, [change("a.cu", b"a", b"A"), change("sub/b.cu", b"b", b"B")], "settled")
     for start in (tmp_path, tmp_path / "sub", tmp_path / "sub/deep"):
-        with pytest.raises(Refused, match="killed here and has left files half-done; first: hipport undo"):
+        with pytest.raises(Refused, match="killed here and has left files half-written; first: hipport undo"):
             refuse_half_done(start, patience=0)
     assert writing.recover(tmp_path / "sub/deep") == (PurePath("../../a.cu"), PurePath("../b.cu"))
     assert (tmp_path / "a.cu").read_bytes() == b"a" and (tmp_path / "sub/b.cu").read_bytes() == b"b"

@@ -65,7 +65,7 @@ _InNamespace = tuple[tuple[bytes, ...], bytes]
 class NameRow(NamedTuple):
     """What is known of a CUDA name.
 
-    `hip` is None where HIP has no equivalent. `since` and `until` are the ROCm releases that it came with and went with.
+    `hip` is None where HIP has no equivalent. `since` and `until` are the first ROCm release with it and without it.
     `calls` has other forms for calls with that many arguments, in which "(…)" stands for the arguments, and `{name}`
     for the last argument that `name` was given before, in the same block, behind the last one of this call.
     `tag` is the name behind `struct` or `enum` where that is another. `review` is the assumption under which the HIP

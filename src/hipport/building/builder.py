@@ -511,12 +511,16 @@ class _Compiler:
         path = self.places.locate(unit.source, 0, 0, unit.folder)[0]
         if not ok and not any(message.severity == "error" for message in messages):
             last = "\n".join(line for line in said.splitlines() if line.strip())[-2000:]
-            messages = (*messages, Message(path, 0, 0, "error", last or "the compiler failed without a word"))
+            messages = (*messages, Message(path, 0, 0, "error", last or "the compiler failed without a message"))
         if condition := state.get("empty"):
             # The tree's own build may mean it; where flags are guessed, it is the guess that is wrong.
             ok = not unit.guess
-            text = f"nothing of the file was compiled: all of it stands under `{condition}`"
-            text += "" if ok else "; define in the build script what its build defines, or hand it a Makefile that does"
+            text = f"the compiler saw nothing of the file: all of it stands under `{condition}`"
+            text += (
+                ""
+                if ok
+                else "; define in the build script the macros that its build defines, or add a Makefile that does"
+            )
             messages = (*messages, Message(path, 0, 0, "warning" if ok else "error", text))
         return Compiled(
             path, unit.owner, target, ok, state["seconds"], cached, messages, unit.source, tuple(command), unit.guess

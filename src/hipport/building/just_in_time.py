@@ -92,12 +92,12 @@ def just_in_time(path: Path, root: Path) -> tuple[list[JustInTime], list[NotBuil
                 arguments[name] = reader.value(value, bound)
             except (_Unreadable, TypeError, ValueError, RecursionError) as what:
                 said = "it is nested too deeply" if isinstance(what, RecursionError) else what
-                why = f"{function}({name}=…) is worked out when it runs: {said}"
+                why = f"{function}({name}=…) is computed at run time: {said}"
                 not_built.append(NotBuilt(PurePath(path.relative_to(root)), node.lineno, why))
                 break
         else:
             if any(keyword.arg is None for keyword in node.keywords):
-                why = f"{function}(**…) is worked out when it runs"
+                why = f"{function}(**…) is computed at run time"
                 not_built.append(NotBuilt(PurePath(path.relative_to(root)), node.lineno, why))
             else:
                 texts = [text for each in ("cpp_sources", "cuda_sources") for text in _texts(given.get(each), bound)]

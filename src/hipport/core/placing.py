@@ -329,7 +329,7 @@ def walk(
 
 
 #: A tree may have a link by the one name and a folder or a file by the other.
-_ALIKE = "two of the tree have this name, in small and capital letters, which are the same here"
+_ALIKE = "two files of the tree have this name in upper and lower case, which are the same here"
 
 
 def make_new_folder(path: Path, *, parents: bool = False) -> None:

@@ -48,8 +48,8 @@ _DEEPEST = 10_000
 _ROUNDS = 4
 
 _COMMENTS = re.compile(rb"(?:\s|/\*(?:[^*]|\*(?!/))*\*/)*")
-_MEETING = "the file has errors of syntax, and this edit conflicts with another one of the same pass"
-_UNSETTLED = "this rule finds more to change in this file whenever it is ported, so it does not understand it"
+_MEETING = "the file has syntax errors, and this edit conflicts with another one of the same pass"
+_UNSETTLED = "this rule finds more to change each time the file is ported, so it does not understand the file"
 
 # How many more objects there have to be than were before Python looks for garbage among them.
 _COLLECTED = 50_000
@@ -156,7 +156,7 @@ def run(
         for _, file in result.created:
             # What several files need is made once; different texts for one path are a defect of the passes.
             if created.setdefault(file.path, file) != file:
-                raise Conflict(f"two different files are to be made at {file.path}")
+                raise Conflict(f"two different files would be made at {file.path}")
         changed = result.changed
         project = project.replacing(changed)
     reported += _own_headers(project, created)
@@ -197,14 +197,14 @@ def _own_headers(project: Project, created: dict[PurePath, NewFile]) -> Iterator
         line, column = source.first.position(span.start)
         at = (source.path, line, column, span, "headers/missing")
         if place.parts[:1] == ("..",):
-            message = f"{include.path} is not there, and lies outside of what was given: give that folder, too"
+            message = f"{include.path} is not there, and lies outside of the given files: give its folder, too"
             yield Reported(*at, message, Certainty.MANUAL, Outcome.REPORTED)
             continue
         for file in together(NewFile(place, text(place.name))):
             created.setdefault(file.path, file)
         yield Reported(*at, f"{include.path} is not there: {place} is put back", Certainty.SAFE, Outcome.APPLIED)
     for left_over in orphans(project, created):
-        message = "no file includes this file of hipport's any more: remove it"
+        message = "no file includes this file of hipport any more: remove it"
         yield Reported(left_over.path, 1, 1, Span(0, 0), "headers/orphan", message, Certainty.MANUAL, Outcome.REPORTED)
 
 

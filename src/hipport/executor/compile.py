@@ -111,7 +111,7 @@ class CompileOptions:
     def __post_init__(self) -> None:
         unknown = set(self.sanitize) - _SANITIZERS
         if unknown:
-            raise ValueError(f"there is no sanitizer {', '.join(sorted(unknown))}")
+            raise ValueError(f"unknown sanitizer {', '.join(sorted(unknown))}")
 
 
 @dataclass(frozen=True)
@@ -466,7 +466,7 @@ def program(
         raise ValueError("this was ported from memory: there is no tree to prepare")
     units, libraries = units_of(given or what, project, options.env, dialect)
     if not units:
-        raise NotCompiled((), "there is nothing here that could be compiled")
+        raise NotCompiled((), "there is nothing to compile here")
     folders = header_folders(units)
     out = out or builder.kept / "trees" / digest_of(str(project.root), dialect, sorted(map(str, folders)))[:16]
     with locked(out):

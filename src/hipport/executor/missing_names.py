@@ -30,10 +30,10 @@ _AREAS = (
     (re.compile(r"(?i)csr(?:ilu|ic)0|bsr(?:ilu|ic)0"), "incomplete factorizations"),
     (re.compile(r"(?i)_gl_|GL(?:Register|Get|Map)|graphics|egl|d3d|vulkan|interop"), "interoperation with graphics"),
     (re.compile(r"(?i)external_?(?:memory|semaphore)"), "memory and semaphores of other interfaces"),
-    (re.compile(r"(?i)ipc"), "memory that processes share"),
+    (re.compile(r"(?i)ipc"), "memory shared between processes"),
     (re.compile(r"(?i)dnn|miopen"), "neural networks (cuDNN, MIOpen)"),
     (re.compile(r"(?i)nccl|rccl|mpi"), "communication between GPUs"),
-    (re.compile(r"(?i)JitLink|(?:cu|rtc)Link|LTOIR|NVVM|OptiXIR"), "code that is linked while the program runs"),
+    (re.compile(r"(?i)JitLink|(?:cu|rtc)Link|LTOIR|NVVM|OptiXIR"), "code that is linked at run time"),
     (re.compile(r"(?i)mipmap"), "mipmaps"),
     (re.compile(r"(?i)nvml|smi"), "management of GPUs"),
 )
@@ -66,8 +66,8 @@ def absent(texts: Iterable[str]) -> str:
     shown = ", ".join([*names][:_MOST]) + (f" and {len(names) - _MOST} more" if len(names) > _MOST else "")
     what = f" ({', '.join(areas)})" if areas else ""
     return (
-        f"the CPU executor does not have {shown}{what}: what does without can be verified in a program of its own, "
-        "the rest by running the port on an AMD GPU"
+        f"the CPU executor does not have {shown}{what}: code that does not use it can be verified as a program of "
+        "its own, the rest by running the port on an AMD GPU"
     )
 
 

@@ -129,7 +129,7 @@ class Recording:
             return ["dtype", str(value).removeprefix("torch.")]
         if torch is not None and isinstance(value, torch.device):
             return ["device", str(value)]
-        raise NotRecordable(f"it is given a {type(value).__name__}")
+        raise NotRecordable(f"one of its arguments is a {type(value).__name__}")
 
     def save(self) -> None:
         """Write what was recorded."""

@@ -129,7 +129,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         try:
             declaration = _parse(source, span, known)
         except _NotUnderstood as problem:
-            message = f"this declaration in shared memory is not understood: {problem}"
+            message = f"hipport does not understand this declaration in shared memory: {problem}"
             yield Finding(span, "unknown", message, certainty=Certainty.MANUAL)
             continue
         done = declaration.span.end
@@ -197,7 +197,7 @@ def _outside(source: Cpp, span: Span, declaration: _Declaration) -> Finding:
                 return Finding(
                     span,
                     "extern",
-                    "an extern __shared__ variable outside of functions that is no array without a size",
+                    "an extern __shared__ variable outside of functions that is not an array without a size",
                     certainty=Certainty.MANUAL,
                 )
             opening = source.code.index(b"[", each.name.end)
@@ -518,14 +518,14 @@ def _declarators(source: Cpp, tokens: _Tokens, declaration: _Declaration) -> Non
             tokens.at = at
             return
         if found is None:
-            raise _NotUnderstood("its name is not seen")
+            raise _NotUnderstood("its name was not found")
         declaration.declarators.append(found)
         if tokens.is_next(b"=", b"{"):
             _initializer(source, tokens)
         if tokens.is_next(b","):
             tokens.take()
         elif not tokens.is_next(b";", b")") and (token := tokens.peek()) is not None:
-            raise _NotUnderstood(f"{token[0].decode(errors='replace')} behind its name")
+            raise _NotUnderstood(f"{token[0].decode(errors='replace')} after its name")
 
 
 def _declarator(source: Cpp, tokens: _Tokens, declaration: _Declaration) -> _Declarator | None:

@@ -562,5 +562,5 @@ def left(project: Project) -> Iterator[Skipped]:
 _WHY = {
     "hip": "HIP's side of a program that has one",
     "cuda": "CUDA's side of a program that has one for HIP",
-    "both": "HIP is reached through the program's own names",
+    "both": "the program reaches HIP through its own names",
 }

@@ -80,8 +80,8 @@ class Target:
             if arch.partition(":")[0] not in _PROCESSORS:
                 alike = [*get_close_matches(arch.partition(":")[0], sorted(_PROCESSORS), 5, 0.7), *DEFAULT_ARCHS]
                 raise ValueError(
-                    f"{arch!r} is no GPU that compilers know; there are, for example: "
-                    f"{', '.join(dict.fromkeys(alike))}; rocminfo says what is in a machine"
+                    f"{arch!r} is not a GPU that compilers know; known are, for example: "
+                    f"{', '.join(dict.fromkeys(alike))}; rocminfo prints the machine's"
                 )
         if self.rocm < (5, 2):
             raise ValueError(f"ROCm {self.rocm[0]}.{self.rocm[1]} is too old; hipport ports to ROCm 5.2 and later")

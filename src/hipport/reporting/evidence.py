@@ -111,16 +111,16 @@ def _shown(evidence: Evidence) -> Iterator[str]:
 
 
 #: What each verification says of itself, and is said once here.
-_EVERYWHERE = ("what hipcc makes of the port", "the port on an AMD GPU: there is none")
+_EVERYWHERE = ("the machine code that hipcc generates", "the port on an AMD GPU: there is none")
 
 
 def _not_checked(evidence: Evidence) -> Iterator[str]:
     results = [each.verified.ran for each in evidence.verifications if each.verified is not None]
     if not any(ran.configuration.side == "gpu" for each in results for ran in each):
         here = f"; this machine has {', '.join(evidence.gpus)}" if evidence.gpus else "; this machine has none"
-        yield f"run on an AMD GPU: nothing was{here}. What hipcc makes of the port was not executed"
+        yield f"run on an AMD GPU: nothing{here}. hipcc's machine code was not executed"
     if evidence.built is None:
-        yield f"compiled: nothing was: {evidence.why_not_built}"
+        yield f"compiled: nothing: {evidence.why_not_built}"
     else:
         bad = [row[0].path.as_posix() for row in evidence.built.units if not all(each.ok for each in row)]
         if bad:
@@ -141,7 +141,7 @@ def _not_checked(evidence: Evidence) -> Iterator[str]:
     review = sum(1 for r in evidence.ported.reported if r.needs_person and r.outcome is Outcome.APPLIED)
     left_over = sum(1 for r in evidence.ported.reported if r.needs_person and r.outcome is not Outcome.APPLIED)
     if review:
-        yield f"right for what is assumed: {_count(review, 'change')} to review"
+        yield f"right under its assumptions: {_count(review, 'change')} to review"
     if left_over:
         yield f"ported: not {_count(left_over, 'place')}, which need a person"
     for skipped in evidence.ported.before.skipped:

@@ -141,7 +141,9 @@ class Unknown(Exception):
 
     def __str__(self) -> str:
         advice = f"Did you mean: {', '.join(self.near)}?" if self.near else "hipport leaves it as it is."
-        return f"{self.name}: no pass, rule, pitfall or fault is called that, and no pass says anything of it. {advice}"
+        return (
+            f"{self.name}: no pass, rule, pitfall or fault has this name, and no pass says anything about it. {advice}"
+        )
 
 
 def explain(

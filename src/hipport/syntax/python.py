@@ -122,7 +122,7 @@ class Python(Source):
         where = self._placed[1].get(node)
         offsets = self._offsets
         if where is None or not offsets:
-            raise Misplaced(f"{self.path}: it is not known where a {type(node).__name__} is")
+            raise Misplaced(f"{self.path}: the place of a {type(node).__name__} is not known")
         start = where.start
         end = start + where.length
         if end >= len(offsets):

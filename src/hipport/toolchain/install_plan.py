@@ -197,12 +197,12 @@ def _lines(plan: Plan) -> Iterator[str]:
             yield f"  {each.name:<{width}}  {each.action}: {each.why}"
             where = f"{first.path.as_posix()}:{first.line}{more}"
             yield f"  {'':<{width}}  {first.text}, {where}; recipe of {each.date}, ROCm {each.rocm}"
-    for title, manual in (("what goes, and why (hipport rewrite)", False), ("left to a person", True)):
+    for title, manual in (("the changes, and why (hipport rewrite)", False), ("left to a person", True)):
         changes = [each for each in plan.changes if each.manual is manual]
         if changes:
             yield from ("", title)
             yield from (f"  {each.path.as_posix()}:{each.line}  {each.message}" for each in changes)
-    yield from ("", "in this order (hipport deps --script writes it so that PyTorch stays)")
+    yield from ("", "in this order (hipport deps --script writes a script that keeps PyTorch)")
     for number, step in enumerate(plan.steps, 1):
         yield f"  {number}. {step.why}{' (optional)' if step.optional else ''}"
         for command in step.commands:
@@ -330,7 +330,7 @@ def _step(step: Step) -> str:
 def _exports(variables: Mapping[str, str]) -> Iterator[str]:
     for name, value in variables.items():
         if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
-            raise ValueError(f"{name!r} is no name of an environment variable: mend the rules that have it")
+            raise ValueError(f"{name!r} is not a name of an environment variable: correct the rules that have it")
         yield f"export {name}={shlex.quote(value)}\n"
 
 

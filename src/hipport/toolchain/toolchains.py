@@ -34,8 +34,8 @@ _ARCHS = (
 ).split()
 
 _ADVICE = (
-    "Install ROCm, or set ROCM_PATH to where it is; on Debian, without root and without an AMD GPU: "
-    "hipport toolchain install"
+    "Install ROCm, or set ROCM_PATH to its folder; on Debian, without root and without an AMD GPU: hipport "
+    "toolchain install"
 )
 
 
@@ -164,7 +164,7 @@ def cache(env: Mapping[str, str]) -> Path:
     if not base.is_absolute():
         base = Path(env.get("HOME") or "~").expanduser() / ".cache"
     if not base.is_absolute():
-        raise ValueError(f"HOME is {env['HOME']!r}, which is no absolute path: hipport keeps its cache there")
+        raise ValueError(f"HOME is {env['HOME']!r}, which is not an absolute path: hipport keeps its cache there")
     return base / "hipport"
 
 

@@ -242,7 +242,8 @@ def left_out(ported: bool, gpu: Hardware | str, first: ProgramRun, varying: Vary
     if lines:
         shown = ", ".join(str(line + 1) for line in lines[:8]) + (" …" if len(lines) > 8 else "")
         yield (
-            f"{len(lines)} of {len(first.lines)} lines that it prints (times, or what differs from run to run): {shown}"
+            f"{len(lines)} of {len(first.lines)} lines that it prints (times, or values that differ between runs): "
+            f"{shown}"
         )
     wider = {
         line: SPREADS * spread
@@ -252,8 +253,8 @@ def left_out(ported: bool, gpu: Hardware | str, first: ProgramRun, varying: Vary
     if wider:
         shown = ", ".join(f"{line + 1} within {within:.2g}" for line, within in list(wider.items())[:8])
         yield (
-            f"numbers to better than {SPREADS:g} times what the original's differ by in other orders of its threads: "
-            f"line {shown}" + (" …" if len(wider) > 8 else "")
+            f"numbers more precisely than {SPREADS:g} times the original's differences in other orders of its "
+            f"threads: line {shown}" + (" …" if len(wider) > 8 else "")
         )
     yield "other arguments than these" if first.status == 0 else "results: the original fails its own check here"
-    yield "files that it writes"
+    yield "files that the program writes"

@@ -307,7 +307,7 @@ def _changed(reported: Reported) -> bool:
 def not_on_gpu(gpu: Hardware | str) -> Iterator[str]:
     """Say what is not known where the port did not run on `gpu`, and why it did not."""
     if isinstance(gpu, str):
-        yield "what hipcc makes of the port: the executor runs its sources, not AMD's machine code"
+        yield "the machine code that hipcc generates: the executor runs the port's sources instead"
         yield f"the port on an AMD GPU: {gpu}"
     else:
         yield f"the port on other GPUs than {gpu}"
@@ -323,7 +323,7 @@ def sides_of_host(reported: Iterable[Reported]) -> Iterator[str]:
     if places:
         shown = ", ".join(f"{path}:{line}" for path, line in places[:_SHOWN])
         more = f" and {len(places) - _SHOWN} more" if len(places) > _SHOWN else ""
-        yield f"the host's side of conditions on __CUDA_ARCH__, for which the device's stands: {shown}{more}"
+        yield f"the host's side of conditions on __CUDA_ARCH__, where the device's side is used: {shown}{more}"
 
 
 def edited_original(edited: Iterable[Reported]) -> Iterator[str]:
@@ -344,6 +344,9 @@ def edited_original(edited: Iterable[Reported]) -> Iterator[str]:
     )
     assumed = [each for each in edits if each.certainty is Certainty.REVIEW]
     for each in assumed[:_SHOWN]:
-        yield f"the assumption of one of these, in the original as in the port: {each.path}:{each.line}: {each.message}"
+        yield (
+            f"the assumption of one of these, which holds for original and port alike: {each.path}:{each.line}: "
+            f"{each.message}"
+        )
     if len(assumed) > _SHOWN:
         yield f"the assumptions of {len(assumed) - _SHOWN} more of these; `hipport rewrite --check` lists them"

@@ -50,6 +50,6 @@ def left_out(ported: Ported, env: Mapping[str, str]) -> dict[PurePath, PurePath]
             command, cwd=root, env=own, stdin=subprocess.DEVNULL, capture_output=True, timeout=_LIMIT, check=True
         )
     except (OSError, subprocess.SubprocessError) as error:
-        raise ValueError(f"--staged asks Git what is to be committed, and it does not say: {error}") from error
+        raise ValueError(f"--staged asks Git for the staged files, and Git fails: {error}") from error
     known = {name.decode("utf-8", "surrogateescape") for name in done.stdout.split(b"\0")}
     return {place: path for place, path in sorted(includes.items()) if place.as_posix() not in known}
