@@ -237,7 +237,7 @@ class _Reach:
         if path.parent.name != own_headers.FOLDER:
             return set()
         try:
-            made = own_headers.together(NewFile(path, own_headers.text(path.name)))
+            made = own_headers.with_included_headers(NewFile(path, own_headers.text(path.name)))
         except FileNotFoundError:
             return set()
         return {each.path.as_posix() for each in made}

@@ -22,7 +22,7 @@ from hipport.analysis.library_names import LibraryNames
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Finding
 from hipport.engine.pipeline import Pass
-from hipport.program.own_headers import include, line_of, together
+from hipport.program.own_headers import include, line_of, with_included_headers
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp
 from hipport.syntax.cuda import Cuda
@@ -84,7 +84,7 @@ def _global(source: Cpp, project: Project) -> Iterator[Finding]:
                 continue
             need, header = include(source, project, "host_math.h")
             if need is not None:
-                yield Finding(span, kind, message.format(name.decode()), (need,), creates=together(header))
+                yield Finding(span, kind, message.format(name.decode()), (need,), creates=with_included_headers(header))
             return  # That header includes math.h.
     if project.union_over(source, _has_classes):
         return

@@ -17,7 +17,7 @@ from hipport.analysis.library_names import LibraryNames
 from hipport.core.edits import Edit
 from hipport.core.finding import Finding
 from hipport.engine.pipeline import Pass
-from hipport.program.own_headers import include, together
+from hipport.program.own_headers import include, with_included_headers
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp
 
@@ -52,7 +52,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             new = b"hipport::memory_of_host"
         need, header = include(source, project, "location.h")
         edits = (Edit(span, new), *((need,) if need else ()))
-        yield Finding(span, "place", f"{name.decode()} → {new.decode()}", edits, creates=together(header))
+        yield Finding(span, "place", f"{name.decode()} → {new.decode()}", edits, creates=with_included_headers(header))
 
 
 def _otherwise(source: Cpp) -> frozenset[bytes]:

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from hipport.analysis.library_names import LibraryNames
 from hipport.core.finding import Finding
 from hipport.engine.pipeline import Pass
-from hipport.program.own_headers import include, together
+from hipport.program.own_headers import include, with_included_headers
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp
 from hipport.syntax.cuda import Cuda
@@ -76,7 +76,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
                 f"{name.decode()} of two integer types returns a double in HIP: CUDA's overloads are in "
                 "hipport/min_max.h"
             )
-            yield Finding(span, "types", message, (need,), creates=together(header))
+            yield Finding(span, "types", message, (need,), creates=with_included_headers(header))
         return
 
 

@@ -19,7 +19,7 @@ from hipport.analysis.functions import DEVICE, HOST
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
 from hipport.engine.pipeline import Pass
-from hipport.program.own_headers import include, together
+from hipport.program.own_headers import include, with_included_headers
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp, word_before
 from hipport.syntax.declarations import heads
@@ -75,7 +75,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         message = (
             f"std::{name.decode()} is a host function, which clang does not let device code name: hipport's is for both"
         )
-        yield Finding(Span(start, span.end), kind, message, edits, creates=together(header))
+        yield Finding(Span(start, span.end), kind, message, edits, creates=with_included_headers(header))
 
 
 def _of_host(source: Cpp, project: Project, macros: dict[bytes, bytes]) -> Iterator[Finding]:

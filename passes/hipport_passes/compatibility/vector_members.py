@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Finding
 from hipport.engine.pipeline import Pass
-from hipport.program.own_headers import include, together
+from hipport.program.own_headers import include, with_included_headers
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp
 from hipport.syntax.cuda import Cuda
@@ -52,7 +52,7 @@ def _bound(source: Cuda, project: Project) -> Iterator[Finding]:
         need, header = include(source, project, "bindings.h")
         if need is not None:
             message = "hipport/bindings.h lets names be bound to members of HIP's vector types"
-            yield Finding(Span(*match.span()), "bindings", message, (need,), creates=together(header))
+            yield Finding(Span(*match.span()), "bindings", message, (need,), creates=with_included_headers(header))
         return
 
 

@@ -27,7 +27,7 @@ from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
 from hipport.core.tables import load
 from hipport.engine.pipeline import Pass
-from hipport.program.own_headers import header, together
+from hipport.program.own_headers import header, with_included_headers
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp, within
 from hipport.syntax.declarations import member_or_qualified
@@ -102,7 +102,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     if not namespaces and not includes:
         return
     path, own = header(source, project, "groups.h")
-    creates = together(own)
+    creates = with_included_headers(own)
     included = any(include.path.endswith("hipport/groups.h") for include in source.includes)
     apart = list(_apart(source, project))
     elsewhere = (

@@ -21,7 +21,7 @@ from hipport.core.edits import Edit, NewFile, Span
 from hipport.core.finding import Certainty, Finding
 from hipport.core.tables import load
 from hipport.engine.pipeline import Pass
-from hipport.program.own_headers import include, together
+from hipport.program.own_headers import include, with_included_headers
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp
 
@@ -100,7 +100,7 @@ def _headers(source: Cpp, project: Project, copies: set[bool]) -> tuple[Edit | N
     headers: dict[PurePath, NewFile] = {}
     for copy in sorted(copies, reverse=True):
         need, header = include(source, project, "async.h" if copy else "device.h")
-        headers |= {each.path: each for each in together(header)}
+        headers |= {each.path: each for each in with_included_headers(header)}
         # That one of CUDA's `headers` makes the header that is needed.
         if need and not (copy and any(each.path.startswith("cuda_pipeline") for each in source.includes)):
             edits.append(need)

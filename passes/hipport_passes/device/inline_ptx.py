@@ -36,7 +36,7 @@ from hipport.core.finding import Certainty, Finding
 from hipport.core.source import Source
 from hipport.core.tables import load
 from hipport.engine.pipeline import Pass
-from hipport.program.own_headers import include, together
+from hipport.program.own_headers import include, with_included_headers
 from hipport.program.project import Component, Project
 from hipport.syntax.cpp import Cpp
 from hipport.syntax.cuda import Cuda
@@ -76,7 +76,7 @@ _AFTER = re.compile(rb"[ \t]*;(?!(?:\s|\\)*else\b)")
 @cache
 def _headers(header: NewFile) -> tuple[NewFile, ...]:
     """A header of hipport's, and those that it includes."""
-    return together(header)
+    return with_included_headers(header)
 
 
 @cache

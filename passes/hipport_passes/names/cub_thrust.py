@@ -33,7 +33,7 @@ from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
 from hipport.core.tables import load
 from hipport.engine.pipeline import Pass
-from hipport.program.own_headers import include, line_of, together
+from hipport.program.own_headers import include, line_of, with_included_headers
 from hipport.program.project import Component, Project
 from hipport.syntax.cpp import Cpp, template_arguments
 from hipport.syntax.declarations import member_or_qualified
@@ -314,7 +314,7 @@ def _lanes(source: Cpp, project: Project, roots: frozenset[bytes], opened: bool)
             edits.append(Edit(Span(predicate.end, mask.end), b""))
         if name == "WarpId":
             message, certainty = f"{message}; assumes that warps are counted in the order of threads", Certainty.REVIEW
-        yield Finding(span, "lanes", message, tuple(edits), certainty, together(header))
+        yield Finding(span, "lanes", message, tuple(edits), certainty, with_included_headers(header))
 
 
 @cache

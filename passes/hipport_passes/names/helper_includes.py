@@ -25,7 +25,7 @@ from hipport.program.own_headers import (
     included,
     names,
     text,
-    together,
+    with_included_headers,
 )
 from hipport.program.own_headers import header as placed
 from hipport.program.project import Project
@@ -66,7 +66,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         need, file = include(source, project, header)
         if need is not None:
             lines[need.span.start] = lines.get(need.span.start, b"") + need.new
-            files |= {each.path: each for each in together(file)}
+            files |= {each.path: each for each in with_included_headers(file)}
     if lines:
         which = ", ".join(f"{FOLDER}/{header}" for header in wanted)
         message = f"its declarations are used, but no longer included before their use: {which}"
@@ -91,7 +91,9 @@ def _moved(source: Cpp, project: Project) -> Iterator[Finding]:
         path, file = placed(source, project, place.name)
         if path.strip(b'"') != each.path.encode() and not source.ported(each.directive.start):
             message = f"{each.path} → {path.decode()[1:-1]}, where hipport's headers are for this file"
-            yield Finding(each.target, "moved", message, (Edit(each.target, path),), creates=together(file))
+            yield Finding(
+                each.target, "moved", message, (Edit(each.target, path),), creates=with_included_headers(file)
+            )
 
 
 def _late(source: Cpp) -> Iterator[tuple[str, Span]]:

@@ -24,7 +24,7 @@ from hipport.core.edits import Edit, NewFile, Span
 from hipport.core.finding import Certainty, Finding
 from hipport.core.tables import load
 from hipport.engine.pipeline import Pass
-from hipport.program.own_headers import include, together
+from hipport.program.own_headers import include, with_included_headers
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp, within
 from hipport.syntax.declarations import member_or_qualified
@@ -216,7 +216,7 @@ def _with_header(source: Cpp, project: Project, found: list[Finding]) -> Iterato
     needs: list[Edit] = []
     for name in sorted(asked):
         need, header = include(source, project, name)
-        created |= {file.path: file for file in together(header)}
+        created |= {file.path: file for file in with_included_headers(header)}
         # Of some headers of CUDA's `headers` makes the one that is needed.
         if need and not any(_MADE[name].fullmatch(each.path) for each in source.includes):
             needs.append(need)

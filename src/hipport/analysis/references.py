@@ -195,18 +195,18 @@ class Mentions:
         """Yield what a definition uses, itself first, as it is found, and nothing by way of some."""
         return _following((definition,), self._used_by, but)
 
-    def reaching(self, definition: NamedDefinition) -> list[NamedDefinition]:
+    def transitive_users(self, definition: NamedDefinition) -> list[NamedDefinition]:
         """Return what uses a definition, itself first."""
         return list(_following((definition,), self._users_of))
 
     @staticmethod
-    def reaching_by(
+    def transitive_users_by(
         definition: NamedDefinition, users: Mapping[NamedDefinition, list[NamedDefinition]]
     ) -> Iterator[NamedDefinition]:
         """Yield what uses a definition by way of `users` alone, itself first."""
         return _following((definition,), users.__getitem__)
 
-    def reaching_any(self, definitions: Iterable[NamedDefinition]) -> list[NamedDefinition]:
+    def transitive_users_of_any(self, definitions: Iterable[NamedDefinition]) -> list[NamedDefinition]:
         """Return what uses one of some definitions, these first."""
         return list(_following(definitions, self._users_of))
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The transitive callers of some names: functions, macros, classes and operators, by the names that stand in them.
 
-    found = carriers(files, kernels, frozenset((b"__syncthreads",)))
+    found = transitive_callers(files, kernels, frozenset((b"__syncthreads",)))
     found.named[b"stage"]  # the functions, macros and classes of that name that may reach one
 
 Names decide, so more is found than there is: callers of this module check the places themselves.
@@ -43,7 +43,7 @@ class Text:
 
 
 @dataclass
-class Carriers:
+class TransitiveCallers:
     """What may come to a call: `units`, and what of that may be named elsewhere, by its name."""
 
     units: list[Function | Text] = field(default_factory=list)
@@ -54,9 +54,9 @@ class Carriers:
     operators: dict[str, list[Function]] = field(default_factory=dict)
 
 
-def carriers(files: Sequence[Cpp], kernels: Kernels, names: AbstractSet[bytes]) -> Carriers:
+def transitive_callers(files: Sequence[Cpp], kernels: Kernels, names: AbstractSet[bytes]) -> TransitiveCallers:
     """Return what may come to a call of one of the names, by way of it or of another carrier's."""
-    found = Carriers()
+    found = TransitiveCallers()
     wanted = set(names)
     found_operators: list[Function] = []
     seen: set[tuple[PurePath, int]] = set()

@@ -240,7 +240,7 @@ class Source(Facts):
         """Say whether `edit` provably leaves `errors` as it is, so that nothing need be parsed again."""
         return False
 
-    def alike(self, edits: Sequence[Edit]) -> bool:
+    def same_shape(self, edits: Sequence[Edit]) -> bool:
         """Say whether `edits` leave the text in the same shape: what can be asked of one that has errors already.
 
         There, what a parser makes of a place depends on all others, and how many errors it counts says nothing.

@@ -31,7 +31,7 @@ from hipport.engine.outcomes import Outcome, Ported, Reported, Result
 from hipport.engine.shared_code import settled
 from hipport.program.dividing import Part, among, apart, concerning, fused
 from hipport.program.hip_backends import known, left
-from hipport.program.own_headers import in_order, missing, orphans, text, together
+from hipport.program.own_headers import in_order, missing, orphans, text, with_included_headers
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp
 from hipport.syntax.cuda import Cuda
@@ -187,7 +187,7 @@ def _beside_links(project: Project, created: Mapping[PurePath, NewFile]) -> Iter
             if include.angled or known is None or (isinstance(known, Source) and not _is_own(known)):
                 continue
             for link in links:
-                yield from together(NewFile(_resolved(link, include.path), known.text))
+                yield from with_included_headers(NewFile(_resolved(link, include.path), known.text))
 
 
 def _own_headers(project: Project, created: dict[PurePath, NewFile]) -> Iterator[Reported]:
@@ -200,7 +200,7 @@ def _own_headers(project: Project, created: dict[PurePath, NewFile]) -> Iterator
             message = f"{include.path} is not there, and lies outside of the given files: give its folder, too"
             yield Reported(*at, message, Certainty.MANUAL, Outcome.REPORTED)
             continue
-        for file in together(NewFile(place, text(place.name))):
+        for file in with_included_headers(NewFile(place, text(place.name))):
             created.setdefault(file.path, file)
         yield Reported(*at, f"{include.path} is not there: {place} is put back", Certainty.SAFE, Outcome.APPLIED)
     for left_over in orphans(project, created):
@@ -580,7 +580,7 @@ def _breaks(source: Source, result: Source) -> bool:
 def _is_sound(source: Source, finding: Finding) -> bool:
     """Whether the edits are known to break no syntax without parsing, or nothing can be known by that."""
     rest = [edit for edit in finding.edits if not source.harmless(edit)]
-    return not rest or (source.errors > 0 and source.alike(rest))
+    return not rest or (source.errors > 0 and source.same_shape(rest))
 
 
 def _parsing(source: Source, findings: Sequence[Finding]) -> list[Finding]:

@@ -144,7 +144,7 @@ def _order(path: str) -> tuple[int, str] | None:
     return {_RUNTIME: (3, path), PYTORCH: (4, path)}.get(path)
 
 
-def together(file: NewFile) -> tuple[NewFile, ...]:
+def with_included_headers(file: NewFile) -> tuple[NewFile, ...]:
     """Return hipport's header `file` and the headers of hipport's that it includes, which must lie beside it."""
     found = {file.path.name: file}
     waiting = [file]
@@ -194,7 +194,7 @@ def orphans(project: Project, made: Collection[PurePath]) -> Iterator[Source]:
     for source in project.sources:
         for _, place in asked_for(source) if isinstance(source, Cpp) else ():
             if place not in needed:
-                needed.update(file.path for file in together(NewFile(place, text(place.name))))
+                needed.update(file.path for file in with_included_headers(NewFile(place, text(place.name))))
     needed.update(made)
     for source in left:
         if source.path.parent.name == FOLDER and source.path.name in names() and source.path not in needed:

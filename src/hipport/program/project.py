@@ -221,7 +221,7 @@ class Project(Facts):
         # A part of a tree has all that its files include.
         return [self._readable[path] for path in found if path in self._readable]
 
-    def own(self, source: Source, include: Include) -> bool:
+    def finds_in_project(self, source: Source, include: Include) -> bool:
         """Say whether the build finds a file of the project for that `#include`, and nothing of a library's."""
         return self.includes.certain(source.path, include.path, include.angled)
 

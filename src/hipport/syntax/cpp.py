@@ -407,7 +407,9 @@ class Cpp(CppText):
         an `#if` is no syntax of the program's; where the parser has lost its way before, it finds other errors behind.
         """
         old = self[edit.span]
-        if self._in_condition(edit.span) and (_IN_CONDITION.fullmatch(edit.new) if not old else self.alike([edit])):
+        if self._in_condition(edit.span) and (
+            _IN_CONDITION.fullmatch(edit.new) if not old else self.same_shape([edit])
+        ):
             return True
         if _is_identifier(old) and _is_identifier(edit.new):
             whole = not _part_of_word(self.text, edit.span.start - 1) and not _part_of_word(self.text, edit.span.end)
@@ -430,7 +432,7 @@ class Cpp(CppText):
         directive = self.directive(span.start) or (self.directive(span.start - 1) if span.start else None)
         return directive is not None and span.end <= directive.end and bool(_IF.match(self.code, directive.start))
 
-    def alike(self, edits: Sequence[Edit]) -> bool:
+    def same_shape(self, edits: Sequence[Edit]) -> bool:
         """Brackets are open and closed as before, and of lines for the preprocessor there are only some that are whole.
 
         These are includes, and conditions that begin and end around lines with as many brackets open as closed.

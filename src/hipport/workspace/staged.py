@@ -13,7 +13,7 @@ from pathlib import PurePath
 
 from hipport.core.edits import NewFile
 from hipport.engine.outcomes import Ported
-from hipport.program.own_headers import asked_for, text, together
+from hipport.program.own_headers import asked_for, text, with_included_headers
 from hipport.syntax.cpp import Cpp
 from hipport.workspace.environment import from_anywhere
 
@@ -36,7 +36,7 @@ def left_out(ported: Ported, env: Mapping[str, str]) -> dict[PurePath, PurePath]
             continue
         for _, place in asked_for(source):
             if place.parts[:1] != ("..",):
-                for file in together(NewFile(place, text(place.name))):
+                for file in with_included_headers(NewFile(place, text(place.name))):
                     includes.setdefault(file.path, source.path)
     if not includes:
         return {}

@@ -15,7 +15,7 @@ from hipport.analysis.kernels import Kernels
 from hipport.analysis.macros import conditional
 from hipport.analysis.trip_counts import alike_in_turns, equal_trips
 from hipport.analysis.uniformity import BLOCK, WARP, varies
-from hipport.analysis.warp_invariance import alike
+from hipport.analysis.warp_invariance import is_warp_invariant
 from hipport.core.edits import Span
 from hipport.core.finding import Certainty, Finding
 from hipport_passes.device.barriers.instead import instead_of
@@ -136,7 +136,7 @@ def _leaves(function: Function, kernels: Kernels, barrier: Call, loop: Node, wid
 def _parted(function: Function, kernels: Kernels, condition: Condition, loop: Node, widest: int) -> Iterator[_Parting]:
     unless = ""
     agreed = kernels.agreement(function, condition.expression)
-    if agreed >= WARP and alike(function, condition.expression, kernels):
+    if agreed >= WARP and is_warp_invariant(function, condition.expression, kernels):
         return
     if agreed >= widest:
         if kernels.agreement(function, condition.expression, shown=True) >= widest:

@@ -86,7 +86,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         return
     kernels = Kernels.of(project)
     # Who draws a number waits for it, where there are such locks.
-    takers = kernels.carriers(source, _DRAWS if project.union_over(source, _draws_numbers) else ATOMICS)
+    takers = kernels.transitive_callers(source, _DRAWS if project.union_over(source, _draws_numbers) else ATOMICS)
     watched = frozenset(_VOLATILE.findall(source.code))
     for function in kernels.functions(source):
         start = function.body.start_byte

@@ -194,7 +194,7 @@ def fixed(
             if together.fullmatch(name) or any(
                 kernels.reaches(definition, together)
                 for definition in (
-                    kernels.definitions(source, name) if name in kernels.carriers(source, together) else ()
+                    kernels.definitions(source, name) if name in kernels.transitive_callers(source, together) else ()
                 )
             ):
                 return f"line {line} needs all lanes"

@@ -74,7 +74,7 @@ class _Logical:
         Host code may put it wherever it likes; device code has to give it on, or to have the intrinsics itself: other
         sizes, of tiles say, are used beside them.
         """
-        users = self.mentions.reaching(definition)
+        users = self.mentions.transitive_users(definition)
         names = {name for each in users if each.function is None for name in each.names} | set(definition.names)
         return any(
             user in self.having

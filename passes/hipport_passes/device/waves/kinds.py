@@ -114,7 +114,7 @@ class Wavefronts:
                 user.function
                 for each in self.mentions.named(function.name)
                 if each.function is function
-                for user in self.mentions.reaching(each)
+                for user in self.mentions.transitive_users(each)
                 if user.function is not None
             ]
             logical = any(each in self._logical and _of_32_lanes(each) for each in users)

@@ -160,7 +160,7 @@ def _meeting(
     users = mentions.users_among(devices)
     without: set[NamedDefinition] = set()
     for native, mark in natives.items():
-        for user in mentions.reaching_by(native, users):
+        for user in mentions.transitive_users_by(native, users):
             if user in without or not _on_device(user):
                 continue
             reached = []

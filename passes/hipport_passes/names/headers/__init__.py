@@ -16,7 +16,7 @@ from dataclasses import replace
 from hipport.core.edits import Edit, NewFile, Span
 from hipport.core.finding import Certainty, Finding
 from hipport.engine.pipeline import Pass
-from hipport.program.own_headers import FOLDER, header, line_of, together
+from hipport.program.own_headers import FOLDER, header, line_of, with_included_headers
 from hipport.program.project import Project
 from hipport.syntax.cpp import MARKED_INCLUDE, UNITS, Cpp, within
 from hipport.syntax.cpp_text import Include
@@ -260,7 +260,7 @@ def _mapped(
     creates: tuple[NewFile, ...] = ()
     if hip.startswith(FOLDER + "/"):
         target, own = header(source, project, hip.removeprefix(FOLDER + "/"))
-        creates = together(own)
+        creates = with_included_headers(own)
     macros = []
     steered = project.union_over(source, _steered) if any(hip == each[0] for each in table().steering) else ()
     for steered_header, macro, _, _ in table().steering:

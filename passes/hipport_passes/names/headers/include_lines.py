@@ -53,4 +53,4 @@ def is_own(source: Cpp, include: Include, project: Project) -> bool:
     """
     if include.path.rpartition("/")[2].startswith(table().samples.begins):
         return bool(project.included(source, include))
-    return project.own(source, include)
+    return project.finds_in_project(source, include)
