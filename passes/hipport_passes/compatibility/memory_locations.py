@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hand CUDA 13's places in memory to HIP as numbers of devices.
+"""Pass CUDA 13's memory locations to HIP as device numbers.
 
-Since CUDA 13 `cudaMemPrefetchAsync` and `cudaMemAdvise` take a `cudaMemLocation`; HIP's take a device's number, and
-`hipCpuDeviceId` for the host, as CUDA's did before. Calls with five arguments, and those whose place is written as a
-list or declared as a `cudaMemLocation`, become calls of hipport's functions, which pass the number on. Calls as CUDA 12
-has them are renamed alone. A place that is a NUMA node of the host's is for a person, and so is the host's memory in
-programs that use places for pools and mappings of memory too (`api_names`).
+Since CUDA 13 `cudaMemPrefetchAsync` and `cudaMemAdvise` take a `cudaMemLocation`. HIP's functions take a device
+number, and `hipCpuDeviceId` for the host, as CUDA's did before. Calls with five arguments, and calls whose location is
+written as a list or declared as a `cudaMemLocation`, become calls of hipport's functions, which pass the number on.
+Calls in CUDA 12's form are only renamed. A location that is a NUMA node of the host is left to a person, and so is the
+host's memory in programs that also use locations for memory pools and mappings (`api_names`).
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write the `template` that C++ demands in `A<T>::template f<4>()`, and that nvcc does without.
+"""Write the `template` that C++ requires in `A<T>::template f<4>()`, and that nvcc does not need.
 
-Without it clang takes what follows the name of a member of a dependent type for a comparison. It is written where the
-type depends on a parameter of the template that the call is in, and the program declares a member template so called.
-Behind `typename`, as in `typename Traits<A>::rebind_alloc<T>`, nothing else than a template can come in front of `<`.
+Without it clang reads the `<` after a member of a dependent type as a comparison. It is written where the type depends
+on a parameter of the enclosing template, and the program declares a member template of that name. After `typename`, as
+in `typename Traits<A>::rebind_alloc<T>`, only a template can stand in front of `<`.
 """
 
 from __future__ import annotations

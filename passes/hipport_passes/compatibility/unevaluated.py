@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Give device code a `std::declval` of its own, and the concepts of the standard library that use it.
 
-nvcc lets device code name functions of the host where nothing is evaluated, in `decltype` for example. clang does not
-(up to 21), and `std::declval` is the host's: in what a `__device__` function says of its types it does not compile, and
-`std::convertible_to` and the concepts made of it are false where device code asks first, so that another overload is
-taken, or the other branch of an `if constexpr`. `hipport::declval` is for both, and nothing ever calls it; hipport's
-concepts are the standard's. Where classes and functions for host and device use `std::declval` it compiles, and stays.
+nvcc lets device code name host functions in unevaluated operands, for example in `decltype`. clang does not (up to
+21), and `std::declval` is a host function: a `__device__` function that uses it in its types does not compile.
+`std::convertible_to` and the concepts made of it are false where device code asks first, so another overload is taken,
+or the other branch of an `if constexpr`. `hipport::declval` is for both, and nothing ever calls it; hipport's concepts
+are the standard's. Where classes and functions for host and device use `std::declval` it compiles, and stays.
 
-A function of the program's that is for the host alone, named so in device code, is reported.
+A host function of the program that device code names in this way is reported.
 """
 
 from __future__ import annotations

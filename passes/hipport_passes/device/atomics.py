@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Give programs the atomic functions that HIP lacks, and leave out those that they define and HIP has.
+"""Give programs the atomic functions that HIP lacks, and leave out their own definitions of functions that HIP has.
 
 `atomicAdd_block` and its like become `hipport::atomicAdd_block`. Where `atomicAdd` is called for half, bfloat16 or
-vectors of float, `hipport/atomics.h` is included, which has such overloads. A program's own
-`atomicMin(float*, float)`, with which it makes up for CUDA's lack of one, is defined twice with HIP, and so put behind
-`#ifndef __HIPCC__`, or that into the `#if` which is around nothing else. Reported are operations on 16 bytes, and those
-on memory that the host shares which AMD loses where they go over PCIe.
+vectors of float, `hipport/atomics.h` is included, which has such overloads. A program's own `atomicMin(float*,
+float)`, which CUDA lacks, would be a second definition with HIP. It is therefore put behind `#ifndef __HIPCC__`; an
+`#if` around nothing else gets that condition instead. Operations on 16 bytes are reported, and so are operations on
+memory shared with the host that AMD loses where they go over PCIe.
 """
 
 from __future__ import annotations

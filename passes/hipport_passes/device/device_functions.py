@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Replace device functions that HIP lacks, or that round otherwise there, by hipport's helpers.
+"""Replace device functions that HIP lacks, or that round differently there, by hipport's helpers.
 
 `__nanosleep(100)` becomes `hipport::ptx::nanosleep_u32(100)`, and `__fadd_rz(a, b)` becomes
-`hipport::ptx::add_rz_f32(a, b)`. In CUDA `__fmul_rn` and `__fadd_rn` are never fused to one operation, and `__fsqrt_rn`
-and `__frcp_rn` round correctly; HIP's are plain expressions that hipcc does fuse, and approximations. `__ffsll` of a
-`long` does not compile with HIP, which cannot choose between its overloads; where the argument is known to be a
-`long long` it stays. `sincos(x, &s, &c)` of floats, for which HIP has no overload, gets a header that has it.
-`__pipeline_memcpy_async` becomes a copy that is done at once, as it may be; what waits for it then has nothing to do.
+`hipport::ptx::add_rz_f32(a, b)`. In CUDA `__fmul_rn` and `__fadd_rn` are never fused to one operation, and
+`__fsqrt_rn` and `__frcp_rn` round correctly. HIP's are plain expressions that hipcc does fuse, and approximations.
+`__ffsll` of a `long` does not compile with HIP, which cannot choose between its overloads; where the argument is known
+to be a `long long` it stays. `sincos(x, &s, &c)` of floats, for which HIP has no overload, gets a header that has it.
+`__pipeline_memcpy_async` becomes an immediate copy, which CUDA allows; a wait for it then has nothing to do.
 """
 
 from __future__ import annotations

@@ -2,21 +2,22 @@
 """Replace inline PTX by calls of hipport's functions, one for each instruction, and refuse by name what AMD lacks.
 
 `asm("bfe.u32 %0, %1, %2, %3;" : "=r"(d) : "r"(a), "r"(b), "r"(c))` becomes `d = hipport::ptx::bfe_u32(a, b, c)`.
-Several instructions in one statement become a block, with a variable for each register that the text declares. What
-reads lanes, threads and blocks becomes plain C++. The assembly of a CPU, and an empty statement that only keeps the
-compiler from moving accesses to memory, are left alone; so is what stands under a condition on `__CUDA_ARCH__` that is
-false on AMD, which `arch_guards` reports.
+Several instructions in one statement become a block, with a variable for each register that the text declares. Reads
+of lanes, threads and blocks become plain C++. A CPU's assembly stays, and so does an empty statement that only keeps
+the compiler from moving memory accesses. Code under a condition on `__CUDA_ARCH__` that is false on AMD stays as well;
+`arch_guards` reports it.
 
-Where a macro makes the text of a statement of what it is given, the statement is written out at its uses, if names of
-functions cannot be made there.
+A macro may make the text of a statement from its arguments. The statement is written out at the macro's uses if no
+function name can be made there.
 
-A statement is replaced as a whole or not at all. Its outputs are assigned last, and its inputs read first, wherever one
-could be another name of the other. A carry flag that one asm statement leaves to the next becomes a variable of the
-function that they are in, unless it is passed on through calls.
+A statement is replaced as a whole or not at all. Its outputs are assigned last, and its inputs read first, wherever
+one could alias the other. A carry flag that one asm statement passes to the next becomes a variable of their function,
+unless it is passed through calls.
 
 Approximations (`ex2.approx.f32`, `rcp.approx.f32`) are SAFE where hipport's functions are within the bounds of PTX's
-manual and give what the GPU gives for zeros, infinities, NaNs and what is flushed: a program that compares their last
-bits with those of an NVIDIA GPU finds others. Sines and cosines have no bounds beyond a turn, and are for review.
+manual and return what the GPU returns for zeros, infinities, NaNs and flushed values: a program that compares their
+last bits with those of an NVIDIA GPU finds differences. Sines and cosines have no bounds beyond a turn, so they are
+REVIEW.
 """
 
 from __future__ import annotations

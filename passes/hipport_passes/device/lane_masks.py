@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Repair masks of lanes and warp sizes where a program mixes AMD's 64 lanes with CUDA's 32.
 
-CUDA's own code needs nothing of this: `warp_intrinsics` keeps its masks at 32 bits, and so all that is done with them.
-What goes wrong is code that somebody began to port. HIP's `__ballot` has 64 bits on every GPU, and a variable,
-parameter, member or result of 32 that it comes into, `__popc`, `__ffs` and a shift of `1` lose half of them: it is
-replaced by the ballot of the 32 lanes of a warp, which is what such code makes of it, along all the ways that its
-value takes. A full mask of 64 bits given to an intrinsic of 32 lanes, and a warp size that is 64 for HIP, become those
-of a warp. Shuffles over the wavefront, in a function that counts lanes to 32, get that width. A function that reckons
-with 64 lanes in other places is reported instead. Code that is HIP's throughout, with 64 bits everywhere, stays.
+CUDA's own code does not need this: `warp_intrinsics` keeps its masks at 32 bits, and with them all their uses. Code
+that somebody began to port needs it. HIP's `__ballot` has 64 bits on every GPU; a variable, parameter, member or
+result of 32 bits, `__popc`, `__ffs` and a shift of `1` lose half of them. The ballot is replaced by that of the 32
+lanes of a warp, which such code means, along all the ways that its value takes. A full mask of 64 bits for an
+intrinsic of 32 lanes, and a warp size that is 64 for HIP, become those of a warp. Shuffles over the wavefront, in a
+function that counts lanes to 32, get that width. A function that uses 64 lanes in other places is reported instead.
+Code that is HIP's throughout, with 64 bits everywhere, stays.
 """
 
 from __future__ import annotations

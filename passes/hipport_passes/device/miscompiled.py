@@ -1,26 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write device code otherwise that clang 21, of ROCm 7, makes wrong machine code of.
+"""Rewrite device code that clang 21, of ROCm 7, compiles to wrong machine code.
 
-Two forms are known, both seen in what hipcc 7.0 (clang 21.1.8) writes at -O2 and -O3 (2026-11), both right with
+Two forms are known, both seen in the output of hipcc 7.0 (clang 21.1.8) at -O2 and -O3 (2026-11), both right with
 clang 15 (ROCm 5.2) and at -O1:
 
 * `n < 32u ? min(length, 32u - n) : 0u`, of unsigned numbers. The optimizer moves the difference in front of its
   condition with the promise that it does not wrap, concludes that n is at most 32 everywhere, and drops another
   `min(n, 32u)` of the same kernel (gfx942, in LLVM's IR; llvm-project issue 137604 is related). Of unsigned numbers
   `min(length, 32u - min(n, 32u))` is the same, and 0 by itself. The condition has to go: below it the optimizer makes
-  n of `min(n, 32u)` again. Where it is an `if` or an early `return 0`, that is left to a person.
-* `x & 0x80 ? x | ~0xff : x`, `if (x & 0x80) x |= 0xffffff00;`: a sign put in by OR. Where a kernel has two sums of
+  n of `min(n, 32u)` again. An `if` or an early `return 0` is left to a person.
+* `x & 0x80 ? x | ~0xff : x`, `if (x & 0x80) x |= 0xffffff00;`: OR puts in the sign. Where a kernel has two sums of
   products of the same bytes, one of them signed, both become `v_dot4_u32_u8`, which knows no sign (gfx1100 for plain
-  code, gfx90a to gfx1201 for inlined functions). `(x ^ 0x80) - 0x80` is the same number if x has no bit above its sign.
-  The same came of `x + (x & 0x80 ? ~0xff : 0)`, `x -= 256` under the condition, an `else`, and the bit asked for in
-  other ways, which are reported; comparisons (`x > 127`), shifts and casts came out right.
+  code, gfx90a to gfx1201 for inlined functions). `(x ^ 0x80) - 0x80` is the same number if x has no bit above its
+  sign. The same happened with `x + (x & 0x80 ? ~0xff : 0)`, `x -= 256` under the condition, an `else`, and other tests
+  of the bit, which are reported; comparisons (`x > 127`), shifts and casts came out right.
 
-Other conditions by which a difference does not wrap do the same (`n <= 31u`, `n < 32u && more`, the difference in a
-variable, another result than 0); where the kernel has another clamp of the number, they are left to a person. By hand
-(`a < b ? a : b`), with `std::min` and with `max` it came out right.
+Other conditions under which a difference does not wrap have the same effect (`n <= 31u`, `n < 32u && more`, the
+difference in a variable, another result than 0); they are left to a person where the kernel has another clamp of the
+number. Clamps by hand (`a < b ? a : b`), with `std::min` and with `max` came out right.
 
-Whether a kernel comes out wrong depends on what else is inlined into it. So each place is at least REVIEW. Text of
-macros is not looked at, nor an early `return` in front of the difference in a function without a result.
+Whether a kernel comes out wrong depends on the code that is inlined into it, so each place is at least REVIEW. Macros'
+texts are not read, nor an early `return` in front of the difference in a function without a result.
 """
 
 from __future__ import annotations

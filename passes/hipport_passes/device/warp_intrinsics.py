@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Replace warp intrinsics by hipport's helpers, which act on 32 lanes of wavefronts of 32 and of 64.
 
-`__shfl_down_sync(mask, v, 16)` becomes `hipport::shfl_down_sync(mask, v, 16)`: names change, arguments, masks and the
-types of results do not, so that code which uses 32-bit masks stays right. The name alone decides, so macros, wrappers
-and templates are reached.
+`__shfl_down_sync(mask, v, 16)` becomes `hipport::shfl_down_sync(mask, v, 16)`: names change; arguments, masks and
+result types do not, so code with 32-bit masks stays right. The name alone decides, so macros, wrappers and templates
+are reached.
 
 CUDA requires that all lanes that a mask names and that have not exited execute the intrinsic with that mask, and makes
-them wait for each other. AMD's compilers make lanes converge where the branches on which they diverged join, so a call
-has all active lanes of one branch and one iteration, and the helper, which does not wait, means the same: SAFE. It is
-REVIEW if lanes of one mask could meet on CUDA though they are separate on AMD: in calls in both branches of a divergent
-`if`, in calls under conditions of their own, and in a call that lanes reach in different iterations of a loop; also
-through functions and macros, and not if the mask was determined in that branch or iteration. A mask that names inactive
-lanes is undefined in CUDA too, and stays. A mask of 28 lanes, say, is REVIEW with a shuffle by a distance, which may
-lead out of it.
+them wait for each other. AMD's compilers make lanes converge where the branches on which they diverged join. A call
+therefore has all active lanes of one branch and one iteration, and the helper, which does not wait, means the same:
+SAFE. It is REVIEW if lanes of one mask could meet on CUDA though they are separate on AMD: in calls in both branches
+of a divergent `if`, in calls under conditions of their own, and in a call that lanes reach in different iterations of
+a loop. Functions and macros are followed. It stays SAFE if the mask was determined in that branch or iteration. A mask
+that names inactive lanes is undefined in CUDA too, and stays. A mask of fewer lanes, for example 28, is REVIEW with a
+shuffle by a distance, which may lead out of it.
 """
 
 from __future__ import annotations

@@ -2,12 +2,12 @@
 """Replace `warpSize` by the 32 that CUDA code means.
 
 On AMD `warpSize` is the size of the wavefront: 64 on CDNA, where the program's warps still have 32 lanes, and since
-ROCm 7 it is no constant expression. `hipport::warp_size` is 32 everywhere, and a constant. The member of the device's
-properties follows where host code computes with it; where it is printed as it is, it stays what it says. A question
-for the attribute, `cudaDeviceGetAttribute(&size, cudaDevAttrWarpSize, device)`, becomes its answer. In a file that
-includes HIP's headers `warpSize` is the wavefront's, and stays, unless the file's intrinsics are of 32 lanes by now.
-So it stays where somebody wrote the program's code for AMD for the whole wavefront, but for functions of 32 lanes, and
-what calls them.
+ROCm 7 it is not a constant expression. `hipport::warp_size` is 32 everywhere, and a constant. The member of the
+device's properties changes too where host code computes with it; where it is only printed, it stays. A query of the
+attribute, `cudaDeviceGetAttribute(&size, cudaDevAttrWarpSize, device)`, becomes its answer. In a file that includes
+HIP's headers `warpSize` means the wavefront's size and stays, unless the file's intrinsics now act on 32 lanes. It
+also stays where somebody wrote the program's code for AMD for the whole wavefront, except in functions of 32 lanes and
+their callers.
 """
 
 from __future__ import annotations

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Shift all bits out where a number of 32 bits may be shifted by 32.
 
-`x << 32` and `x >> 32` are 0 on NVIDIA GPUs, where `x` has 32 bits. AMD GPUs shift by the last five bits of the amount,
-so that `x` stays, and C++ leaves it open. `0xffffffffu >> (32 - lane)`, the lanes below, is wrong for lane 0, and
-`mask >> __ffs(mask)`, the lanes behind the first one, where that is the last. `hipport::shl` and `hipport::shr` do what
-NVIDIA GPUs do, and the plain shift for smaller amounts: the change is REVIEW, as the program may not mean it.
+`x << 32` and `x >> 32` are 0 on NVIDIA GPUs, where `x` has 32 bits. AMD GPUs shift by the last five bits of the
+amount, so `x` stays, and C++ leaves the result undefined. `0xffffffffu >> (32 - lane)`, the lanes below, is wrong for
+lane 0; `mask >> __ffs(mask)`, the lanes after the first one, is wrong if that is the last. `hipport::shl` and
+`hipport::shr` behave like NVIDIA GPUs, and like the plain shift for smaller amounts. The change is REVIEW, because the
+program may not rely on it.
 
-An amount counts as one that may be 32 where that can be told from lanes, `__popc`, `__ffs`, `__clz`, `&`, `%`, `min`
-and constants; not where a condition on the same variables stands before it, nor in rotations, which are right either
-way. `__clz(x)` is no 32 where the program has asked whether x is 0, and not changed it since. The text of a macro is
-looked at as a function's; what its parameters are is told by their names alone.
+An amount may be 32 if lanes, `__popc`, `__ffs`, `__clz`, `&`, `%`, `min` and constants show it. It is not reported if
+a condition on the same variables precedes it, nor in rotations, which are right either way. `__clz(x)` is not 32 where
+the program has tested x against 0 and not changed it since. A macro's text is treated as a function's; its parameters
+are known by their names only.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Report uses of a macro of PTX that an earlier run has written out, and that is gone since.
+"""Report uses of a macro of PTX that an earlier run wrote out and removed.
 
-`inline_ptx` leaves a comment with its name where it takes such a macro away. What upstream adds since, and a merge
-brings, may use it again; hipcc would not know it, or take it for a function that is declared nowhere. A merge may take
-the comment, too: then a macro that is nowhere is known by what it is given, types of PTX that nothing else names.
+`inline_ptx` leaves a comment with the macro's name where it removes such a macro. A merge may bring new code of
+upstream's that uses it; hipcc would not know the macro, or would take it for an undeclared function. A merge may also
+remove the comment. An undefined macro is then recognized by its arguments: types of PTX that nothing else names.
 """
 
 from __future__ import annotations

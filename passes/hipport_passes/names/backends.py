@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Report what a program's own backend for HIP leaves out.
+"""Report what a program's own backend for HIP does not cover.
 
-Where a program has code for HIP beside CUDA's, or reaches HIP by names of its own (`#define cudaMalloc hipMalloc`),
-both sides stay as their authors wrote them: another name put there would take CUDA's build away. What that backend does
-not cover is said instead: names of CUDA's that HIP sees and that it does not map, masks of 32 bits for HIP's
-intrinsics, which take 64, and sources of CUDA's side that have no counterpart.
+A program may have code for HIP beside CUDA's, or reach HIP through names of its own (`#define cudaMalloc hipMalloc`).
+Both sides then stay as their authors wrote them: a rename would break the build for CUDA. The gaps of that backend are
+reported instead: CUDA's names that HIP compiles and the program does not map, masks of 32 bits for HIP's intrinsics,
+which take 64, and sources of CUDA's side without a counterpart.
 """
 
 from __future__ import annotations

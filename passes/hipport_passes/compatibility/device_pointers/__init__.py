@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calculate with addresses of the driver's API as with bytes: CUdeviceptr is a number in CUDA, and a `void*` in HIP.
+"""Calculate with addresses of the driver API in bytes: CUdeviceptr is a number in CUDA, and a `void*` in HIP.
 
-`base + offset` of a CUdeviceptr does not compile in HIP, as nothing can be added to a `void*`; of a `char*` it is the
-same address. A difference of two, what is left of a division, bits and comparisons with numbers are numbers in CUDA,
-and of the same addresses as numbers in HIP as well. A number that becomes such an address,
-`CUdeviceptr p = (size_t)base + n`, is cast to the type, as no `void*` comes of it, and one that an address becomes is
-cast as well. Which variables are of that type is read from the function that uses them, members and functions from
-their declarations. Objects of textures and surfaces are numbers in CUDA and pointers in HIP, too: their bits, as some
-programs pack them into a `uint2`, are those of a number.
+`base + offset` of a CUdeviceptr does not compile in HIP, because nothing can be added to a `void*`; with a `char*` the
+result is the same address. Differences, remainders, bits and comparisons with numbers are numbers in CUDA, and the
+same in HIP if the addresses are converted to numbers. A number that is converted to such an address, `CUdeviceptr p =
+(size_t)base + n`, is cast to the type, and an address that is converted to a number is cast as well. The types of
+variables are read from the function that uses them, those of members and functions from their declarations. Texture
+and surface objects are also numbers in CUDA and pointers in HIP: their bits, which some programs pack into a `uint2`,
+are those of a number.
 """
 
 from __future__ import annotations

@@ -1,26 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """Repair barriers that divergent threads of one wavefront reach.
 
-CUDA and AMD count differently at `__syncthreads()`. NVIDIA GPUs from sm_70 on count threads: a barrier opens when every
-thread that has not exited waits at some `__syncthreads()`. AMD counts wavefronts: a wavefront waits once for all of its
-active threads, inactive threads do not hold it, and a wavefront that has ended is no longer waited for (S_BARRIER in
-AMD's ISA manuals). So of barriers that not all threads reach together
+CUDA and AMD count differently at `__syncthreads()`. NVIDIA GPUs from sm_70 on count threads: a barrier opens when
+every thread that has not exited waits at some `__syncthreads()`. AMD counts wavefronts: a wavefront waits once for all
+of its active threads, inactive threads do not hold it, and a wavefront that has ended is no longer waited for
+(S_BARRIER in AMD's ISA manuals). The consequences for barriers that not all threads reach together are:
 
-* one behind an early `return` of some threads, or in a loop that some leave sooner and then reach no other, opens on
-  both, for the same threads: nothing to do;
-* one under a condition that is uniform in a wavefront needs nothing either;
-* one in each branch of an `if` at which the threads of a wavefront diverge is a single barrier on CUDA and two on AMD,
-  where the wavefront goes through both branches, and is one barrier ahead of the others from there on. The branches are
-  divided at their barriers, and all threads meet at one: each does what it did before, between the same barriers. Where
-  that cannot be done it is reported;
-* one in a loop that threads of a wavefront reach in different iterations (`continue` in front of it, an `if` around
-  it), or leave in different iterations for a barrier behind it, is reported: on CUDA the first that arrives meets
-  whoever waits, on AMD the wavefront goes through all iterations that one of its threads has;
-* one in functions that threads of a wavefront call through different pointers, or in both branches, is reported;
-* `__syncthreads_count`, `_and` and `_or` take the vote of a wavefront from its lane 0 on AMD. If threads may have left,
-  they become hipport's, which count the active threads.
+* A barrier after an early `return` of some threads opens on both, for the same threads. So does one in a loop that
+  some threads leave earlier, if they reach no other barrier afterwards. Nothing has to be done.
+* A barrier under a condition that is uniform in a wavefront needs nothing either.
+* One barrier in each branch of an `if` at which the threads of a wavefront diverge is a single barrier on CUDA and two
+  on AMD: the wavefront executes both branches and is one barrier ahead of the others from there on. The branches are
+  split at their barriers, and all threads meet at one: each does what it did before, between the same barriers. Where
+  that is impossible, it is reported.
+* A barrier in a loop is reported if threads of a wavefront reach it in different iterations (`continue` in front of
+  it, an `if` around it), or leave the loop in different iterations for a barrier after it: on CUDA the first thread
+  that arrives meets whichever threads wait, on AMD the wavefront executes all iterations that one of its threads has.
+* Barriers in functions that threads of a wavefront call through different pointers, or in both branches, are reported.
+* `__syncthreads_count`, `_and` and `_or` take the vote of a wavefront from its lane 0 on AMD. If threads may have
+  left, they become hipport's, which count the active threads.
 
-A kernel that reaches a barrier with a number, which `inline_ptx` has made hipport's, begins by setting those to 0.
+A kernel that reaches a numbered barrier, which `inline_ptx` has replaced by hipport's, first sets those barriers to 0.
 """
 
 from __future__ import annotations
