@@ -402,7 +402,7 @@ def test_headers_are_made_of_templates_whose_values_the_scripts_say(workshop: Wo
     workshop.write("a.cu", '#include "gen/config.h"\nint a;\n')
     before = sorted(workshop.tree.rglob("*"))
     (unit,) = {unit for unit, *_ in workshop.build(archs=["gfx942"]).units}
-    assert "gen/config.h: made of what the scripts set" in unit.guess and "not there" not in unit.guess
+    assert "gen/config.h: generated from the values in the scripts" in unit.guess and "missing" not in unit.guess
     place = Path(next(word[2:] for word in unit.command if word.startswith("-I") and "configured" in word))
     assert (place / "gen/config.h").read_text() == _FILLED % minor
     assert not place.is_relative_to(workshop.tree) and sorted(workshop.tree.rglob("*")) == before

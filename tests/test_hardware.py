@@ -145,7 +145,7 @@ def test_a_port_that_cannot_be_linked_is_not_checked(tmp_path: Path, env: dict[s
     result, there = verified(tmp_path, {**env, "FAKE_GPU": "unlinkable"}, machine)
     assert there is None
     assert result.ok
-    assert any(line.startswith("the port on an AMD GPU: how it is linked") for line in result.not_checked)
+    assert any(line.startswith("the port on an AMD GPU: how to link it") for line in result.not_checked)
 
 
 def test_cases_run_on_the_device_against_what_the_original_gave(tmp_path: Path) -> None:

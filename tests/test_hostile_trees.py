@@ -186,7 +186,7 @@ def test_a_copy_where_two_names_are_one_leads_nowhere(
     for module in (writing, copies):
         monkeypatch.setattr(module, "make_new_folder", make)
     status, said = hipport("rewrite", ".", "--out", "../o", cwd=tree)
-    assert status == 2 and "small and capital letters" in said and not (tree.parent / "o").exists()
+    assert status == 2 and "upper and lower case" in said and not (tree.parent / "o").exists()
     with pytest.raises(OSError, match="small and capital letters"):
         copy_tree(tree, tree.parent / "copy")
 

@@ -220,7 +220,7 @@ def test_facts_of_which_one_alone_names_a_place_of_the_other_stay_apart() -> Non
             "import tinycudann",
             ["tinycudann is"],
         ),
-        ("warp-lang", "import warp as wp", ["warp is NVIDIA's Warp", "warp-lang: there is no build"]),
+        ("warp-lang", "import warp as wp", ["warp is NVIDIA's Warp", "warp-lang: it has no build"]),
     ],
 )
 def test_a_package_that_is_listed_and_imported_is_one_fact(listed: str, imported: str, said: list[str]) -> None:

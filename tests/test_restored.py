@@ -152,7 +152,7 @@ def _other_files(tree: Path) -> None:
     ("lose", "said"),
     [
         (_forget, "hipport has no record of a rewrite here (.hipport, which git does not commit)"),
-        (_other_files, "has no originals of them"),
+        (_other_files, "have no originals of them"),
     ],
 )
 def test_where_there_is_no_original_it_is_asked_for(tree: Path, lose: Any, said: str) -> None:

@@ -109,7 +109,7 @@ def test_shared_memory_that_a_kernel_has_of_its_own(dialect: Dialect, optimize: 
     subprocess.run(["strip", "--strip-all", "-o", str(stripped), str(made)], check=True)
     done = run(stripped)
     assert done.returncode == 97, done.stdout + done.stderr
-    assert "unsupported: what static shared memory a kernel has" in done.stderr
+    assert "unsupported: the size of a kernel's static shared memory" in done.stderr
     assert re.search(r"shared_sizes\.cu:\d+", done.stderr), done.stderr
 
 

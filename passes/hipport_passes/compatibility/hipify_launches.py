@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Write the launches of PyTorch extensions so that PyTorch's hipify leaves them whole.
 
-hipify makes `hipLaunchKernelGGL(…)` of each launch, and reads it as text. The kernel's name goes back to the last byte
-that is in no name, and that byte goes inside with it: `;k<<<…>>>` and `CHECK(k<<<…>>>` lose their beginning, and
-`else k` its blank. The grid and the block end at a comma outside of round brackets, the count of them where `<` and `>`
-are even: shifts, comparisons, templates and braces break both, and a macro that is two values counts as one (where it
-is all of the configuration, hipify ends with a KeyError). Texts are replaced wherever they stand: those of the name in
-the configuration, those of the configuration in the name. What follows `>>>` up to a bracket is passed over.
+hipify makes `hipLaunchKernelGGL(…)` of each launch, and reads it as text. For hipify, the kernel's name begins after
+the last byte that is not part of a name, and that byte moves inside with it: `;k<<<…>>>` and `CHECK(k<<<…>>>` lose
+their beginning, and `else k` its blank. The grid and the block end at a comma outside of parentheses, and are counted
+where `<` and `>` are balanced: shifts, comparisons, templates and braces break both, and a macro with two values
+counts as one (where it is the whole configuration, hipify ends with a KeyError). Texts are replaced wherever they
+occur: those of the name in the configuration, and those of the configuration in the name. Text between `>>>` and a
+parenthesis is lost.
 
-A blank in front of the kernel is enough for most. Else the launch is written as `hipLaunchKernelGGL(…)`, which hipify
-does not read again. It is a statement, and so is what hipify makes: where a launch is an operand or the argument of a
-macro, it goes into a lambda that is called. All of these are the same launch. Other programs keep theirs.
+A blank in front of the kernel is enough for most launches. Otherwise the launch is written as `hipLaunchKernelGGL(…)`,
+which hipify does not read again. It is a statement, and so is hipify's result: a launch that is an operand or the
+argument of a macro goes into a lambda that is called. All of these are the same launch. Other programs keep their
+launches.
 
 Read in torch/utils/hipify/hipify_python.py of PyTorch 2.13 (the same in 2.14 and 2.15), and tried with it.
 """

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Let the host construct what hipCUB adds up.
+"""Let the host construct the values that hipCUB sums.
 
-`cub::DeviceSegmentedReduce::Sum` begins with a value of the items' type without arguments. CUB makes it in a kernel,
-hipCUB on the host (device_segmented_reduce.hpp of ROCm 7.0: `input_type()`), and there clang refuses a constructor that
-is for the device alone. With `__host__` in front it is for both; device code stays what it was. For review where the
-constructor calls something, or asks which thread it is in: that has to be there, and the same, on the host.
+`cub::DeviceSegmentedReduce::Sum` starts from a default-constructed value of the items' type. CUB makes it in a kernel,
+hipCUB on the host (device_segmented_reduce.hpp of ROCm 7.0: `input_type()`), where clang refuses a constructor that is
+for the device only. With `__host__` in front it is for both, and device code does not change. The change is REVIEW
+where the constructor calls something, or asks which thread it is in: the host needs that too, with the same meaning.
 
-Types are found by the pointers that the call is given, `T* name`, as the file declares them.
+Types are found through the pointers that are passed to the call, `T* name`, as the file declares them.
 """
 
 from __future__ import annotations

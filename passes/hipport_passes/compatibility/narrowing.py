@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Let clang convert a value in braces to a narrower type, as nvcc does, which warns of it.
+"""Let clang convert a value in braces to a narrower type, as nvcc does with a warning.
 
 `dim3 grid{n}` of an `int`, `float f{n}` and `Size s = {v.size(), 1}` into a structure of `int` are narrowing, which
-clang refuses. A `#pragma clang diagnostic` turns that off for the file; the value is converted as in CUDA. Only what
-certainly narrows counts: both types are known from what the program declares, and the value is no constant, which both
-compilers look at.
+clang refuses. A `#pragma clang diagnostic` turns that off for the file; the value is converted as in CUDA. Only
+certain cases count: both types are known from the program's declarations, and the value is not a constant, which both
+compilers check.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Clear arrays of variable length by a statement of its own, as clang takes no initializer for them.
 
-nvcc and g++ take `T a[n] = {0}` where `n` is no constant (nvcc 13.0 with g++ 12); clang 21 says that a variable-sized
-object may not be initialized. For numbers and pointers that are all set to zero, a call of memset behind the
-declaration does the same. What is initialized otherwise stays with a person. Only sizes that are certainly variable
-count: by a parameter, or a variable that is not const. In host code alone: device code has no such arrays.
+nvcc and g++ accept `T a[n] = {0}` where `n` is not a constant (nvcc 13.0 with g++ 12); clang 21 says that a
+variable-sized object may not be initialized. For numbers and pointers that are all set to zero, a call of memset after
+the declaration does the same. Other initializers are left to a person. Only sizes that are certainly variable count:
+those from a parameter, or from a variable that is not const. Only host code is affected: device code has no such
+arrays.
 """
 
 from __future__ import annotations

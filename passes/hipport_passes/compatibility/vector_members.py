@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Let programs name the members of vector types as those of structures.
+"""Let programs name the members of vector types like those of structures.
 
-CUDA's `float4` is a structure. HIP's has its members in a union of a base class and is made by constructors: C++ can
-neither bind names to its members, `auto [x, y] = make_float2(1, 2)`, nor initialize them by name, `float4{.x = 1}`.
-The first works with one of hipport's headers, which is included where names are bound in files that use such types;
-without need it changes nothing. In the second, which C++20 allows in the order of the members, the names go, and
-members without one become the 0 that they are.
+CUDA's `float4` is a structure. HIP's has its members in a union of a base class and has constructors: C++ can neither
+bind names to its members, `auto [x, y] = make_float2(1, 2)`, nor initialize them by name, `float4{.x = 1}`. The first
+works with one of hipport's headers, which is included where names are bound in files that use such types; elsewhere it
+changes nothing. In the second, which C++20 allows in the order of the members, the names are removed, and members
+without one become 0, as before.
 """
 
 from __future__ import annotations

@@ -1,17 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Write out the conversions between `dim3`, `uint3` and the built-in variables that HIP does not have.
 
-In CUDA `threadIdx` and `blockIdx` are `uint3`, `blockDim` and `gridDim` are `dim3`, and the two types convert into each
-other. In HIP the built-in variables are of types of their own, which become a `dim3` but no `uint3`, and a `uint3` does
-not become a `dim3`. Also leave out operators on vector types that HIP has itself, where the program's are the same.
+In CUDA `threadIdx` and `blockIdx` are `uint3`, `blockDim` and `gridDim` are `dim3`, and the two types convert into
+each other. In HIP the built-in variables have types of their own, which convert to a `dim3` but not to a `uint3`, and
+a `uint3` does not convert to a `dim3`. Also leave out a program's operators on vector types if HIP has the same ones.
 
-Of the operators on two equal vectors calls become ambiguous for `*`, `/` and all compound ones; HIP's `+` and `-`,
-those with numbers and comparisons are templates, which give way. One that does something else gets clang's attribute
-`enable_if`, which makes it the better match. HIP's templates for numbers then call it too, so that is for review; a
-prototype would be another function, and is left to a person. A function for the device alone, or for the host alone,
-is the better match beside HIP's, which are for both, unless a host compiler reads it.
-(Tried with all of them
-and the compilers and headers of ROCm 5.2 and 6.4.)
+With HIP's operators, calls with two equal vectors become ambiguous for `*`, `/` and all compound ones; HIP's `+` and
+`-`, comparisons, and operators with numbers are templates, which give way. A program's operator with another meaning
+gets clang's attribute `enable_if`, which makes it the better match. HIP's templates for numbers then call it too, so
+that is REVIEW; a prototype would be another function, and is left to a person. A function for the device only, or for
+the host only, is the better match beside HIP's, which are for both, unless a host compiler reads it. (Tried with all
+of them and the compilers and headers of ROCm 5.2 and 6.4.)
 """
 
 from __future__ import annotations

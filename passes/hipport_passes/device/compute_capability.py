@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Report decisions of host code on a compute capability, which AMD counts differently.
 
-`prop.major` of AMD's GPUs is a part of their own number: 9 on gfx90a and gfx942, 11 on gfx1100, 12 on gfx1201. A floor
-up to 8, `prop.major >= 7`, holds on all of them, as on new GPUs of NVIDIA's, and is not mentioned. Code for one
-generation (`== 8`), or for 9 and up, is taken by accident or not at all, and so is what a program chooses by a number
-that it makes of both parts: `major * 10 + minor`. That is for a person, because text does not show what the number
-means. The number is followed to where it decides: through variables, members, arguments, results of functions, pairs
-and containers. If it goes to a function that is not among the files, the finding says so.
+`prop.major` of AMD's GPUs is a part of their own number: 9 on gfx90a and gfx942, 11 on gfx1100, 12 on gfx1201. A lower
+bound up to 8, `prop.major >= 7`, holds on all of them, as on new NVIDIA GPUs, and is not mentioned. Code for one
+generation (`== 8`), or for 9 and up, is taken by accident or not at all. The same holds for a choice by a number made
+of both parts: `major * 10 + minor`. This is left to a person, because the text does not show what the number means.
+The number is followed to where it decides: through variables, members, arguments, results of functions, pairs and
+containers. If it goes to a function that is not among the files, the finding says so.
 """
 
 from __future__ import annotations

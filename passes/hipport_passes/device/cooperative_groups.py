@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Replace CUDA's cooperative groups by hipport's where a program uses of them what HIP lacks or does for 64 lanes.
+"""Replace CUDA's cooperative groups by hipport's where a program uses parts that HIP lacks or does for 64 lanes.
 
 HIP has blocks, grids and tiles whose shuffles mean the same. It has no reductions, scans and labeled partitions before
-ROCm 7.13, no votes of tiles, `num_threads` or tiles of tiles in older releases, and its `coalesced_threads()` are those
-of a wavefront, up to 64, of which it tells in 64 bits. A program that uses any of these gets `hipport/groups.h` and its
-namespace, `hipport::cooperative_groups`, in all files that belong together. The groups there are of the 32 lanes
-of a warp, as CUDA's. A program that uses none of them stays as it is. Clusters and tiles of several warps are reported.
+ROCm 7.13, and in older releases no votes of tiles, `num_threads` or tiles of tiles. Its `coalesced_threads()` are
+those of a wavefront, up to 64, with masks of 64 bits. A program that uses any of these gets `hipport/groups.h` and its
+namespace, `hipport::cooperative_groups`, in all files that belong together. The groups there consist of the 32 lanes
+of a warp, like CUDA's. A program that uses none of them stays as it is. Clusters and tiles of several warps are
+reported.
 
 The lanes of a group wait for each other in CUDA, wherever they are; on AMD a call has the active lanes of one branch
 and one iteration of a loop. If those may not be all lanes of the group, the change is REVIEW, at each such call and

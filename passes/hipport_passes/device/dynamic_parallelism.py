@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Report kernels that launch kernels, and calls of CUDA's runtime in device code: AMD's GPUs do neither.
 
-Such a launch does not compile with hipcc. Calls that CUDA's runtime answers on the device too, `cudaGetErrorString` and
-`cudaDeviceSynchronize` for example, are of the host in HIP. What stands in a lambda or a host function is left alone.
+Such a launch does not compile with hipcc. Calls that CUDA's runtime also answers on the device, for example
+`cudaGetErrorString` and `cudaDeviceSynchronize`, are host functions in HIP. Code in lambdas and host functions is left
+alone.
 """
 
 from __future__ import annotations

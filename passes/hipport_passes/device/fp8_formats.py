@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Give 8-bit floating point numbers the format that the target's GPUs have.
+"""Give 8-bit floating point numbers the format of the target's GPUs.
 
-CUDA's are those of the Open Compute Project (OCP). gfx950, gfx12 and later have them too; GPUs without instructions for
-them convert in software, to whatever is asked for. gfx940 to gfx942 have FNUZ numbers alone: one more exponent, no
-infinity, no negative zero, 240 instead of 448 as the greatest E4M3. So the names follow `--target`, and where they
-become FNUZ's, the greatest number does with them, in the code, and in Python (`fp8_python`). Types of PyTorch's C++ are
-treated likewise. Where a list of targets has GPUs of either kind, no source is right for both, and a person has to
-choose.
+CUDA's formats are those of the Open Compute Project (OCP). gfx950, gfx12 and later have them too; GPUs without
+instructions for them convert in software, to either format. gfx940 to gfx942 have FNUZ numbers only: one more
+exponent, no infinity, no negative zero, 240 instead of 448 as the greatest E4M3. So the names follow `--target`; where
+they become FNUZ's, the greatest number changes with them, in C++ and in Python (`fp8_python`). Types of PyTorch's C++
+are treated in the same way. Where a list of targets has GPUs of both kinds, no source is right for both, and a person
+has to choose.
 
-Even in the same format HIP differs in one thing from CUDA: what has instructions makes NaN of an infinity, where
-CUDA's saturation makes the greatest number of it. That is the assumption of each rewrite.
+Even in the same format HIP differs from CUDA in one respect: GPUs with instructions make NaN of an infinity, where
+CUDA's saturation makes the greatest number of it. Each rewrite assumes that this does not matter.
 """
 
 from __future__ import annotations

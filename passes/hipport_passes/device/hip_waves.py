@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Report code for AMD whose number of lanes does not hold on the GPUs that the port is for.
+"""Report code for AMD whose number of lanes is wrong on the GPUs of the port.
 
-Somebody's own code for HIP may count on 64 lanes in numbers, which is right on CDNA and on no GPU of the families
-gfx10, gfx11 and gfx12, whose wavefronts have 32: with such a GPU among the targets it is reported. So is
-`__AMDGCN_WAVEFRONT_SIZE`, with underscores behind it or without: the compiler's macro was deprecated with ROCm 6.4 and
-is gone from later releases, and the compilation for the host never knew it (ROCm's release notes and issue 4121,
-read in 2025). Nothing is changed: it is the program's own code for AMD.
+Somebody's own code for HIP may use 64 lanes as a number. That is right on CDNA, but on no GPU of the families gfx10,
+gfx11 and gfx12, whose wavefronts have 32: with such a GPU among the targets it is reported. `__AMDGCN_WAVEFRONT_SIZE`
+is reported as well, with trailing underscores or without: the compiler's macro was deprecated with ROCm 6.4 and is
+gone from later releases, and the compilation for the host never had it (ROCm's release notes and issue 4121, read in
+2025). Nothing is changed: it is the program's own code for AMD.
 
-Nor is PyTorch's `C10_WARP_SIZE` a constant for the host: it is what the device answers there, by headers of today, and
-64 by older ones, while device code has 32 or 64, so that `kernel<C10_WARP_SIZE>` is no kernel, or another than the
-device's (torch/headeronly/macros/Macros.h of PyTorch 2.13, read on 2026-11-27). Where it is written as a constant and
-no pass has made it 32, it is reported.
+PyTorch's `C10_WARP_SIZE` is not a constant for the host either: with current headers it asks the device, with older
+ones it is 64, while device code has 32 or 64. `kernel<C10_WARP_SIZE>` is then not a kernel, or another than the
+device's (torch/headeronly/macros/Macros.h of PyTorch 2.13, read on 2026-11-27). It is reported where it is used as a
+constant and no pass has made it 32.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Leave out what `__launch_bounds__` says beside the number of threads: HIP takes it for something else.
+"""Leave out the arguments of `__launch_bounds__` behind the number of threads: HIP reads them differently.
 
-In CUDA the second argument is how many blocks a multiprocessor should hold; HIP hands it to the compiler as the waves
-that a SIMD must hold, and `(256, 8)` makes it spill registers. It changes no result, so it goes, as does the third,
-for clusters, which HIP does not compile. `1` asks for nothing and stays. Reported are more than 1024 threads to a
-block, and launches with 2^32 threads or more in one direction, which CUDA can do and HIP cannot.
+In CUDA the second argument is the number of blocks that a multiprocessor should hold. HIP passes it to the compiler as
+the number of waves that a SIMD must hold, and `(256, 8)` makes it spill registers. The argument changes no result, so
+it is removed; so is the third, for clusters, which HIP does not compile. `1` asks for nothing and stays. More than
+1024 threads in a block are reported, and so are launches with 2^32 threads or more in one direction, which CUDA can do
+and HIP cannot.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Report code for AMD's whole wavefront that is used together with code for warps of 32 lanes.
 
-A kernel may have a branch of its own for AMD, in which it votes on up to 64 lanes, and count lanes by a helper, a
-constant or a group of 32: on GPUs with wavefronts of 64 lanes there are two leaders then, and each adds the votes of
-both halves. Nothing is changed, because the code does not say which of the two is meant. Uses are followed through
-functions, macros and constants, over the whole component, and seen as the other passes leave them, where warps have 32
-lanes wherever CUDA's intrinsics did. If blocks have rows of 32 threads, `threadIdx.x` is the lane in CUDA, and not in a
-wavefront that has two of the rows.
+A kernel may have a branch of its own for AMD, in which it votes on up to 64 lanes, but count lanes by a helper, a
+constant or a group of 32. On GPUs with wavefronts of 64 lanes there are then two leaders, and each adds the votes of
+both halves. Nothing is changed, because the code does not show which of the two is meant. Uses are followed through
+functions, macros and constants, over the whole component. They are seen as the other passes leave them: with warps of
+32 lanes wherever CUDA's intrinsics had them. If blocks have rows of 32 threads, `threadIdx.x` is the lane in CUDA, but
+not in a wavefront that has two of the rows.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Report fetches from textures and accesses to surfaces where a target has no units for them: the gfx940 series, MI300.
 
-They do not compile for those GPUs, and creating a texture fails there. On gfx90a creating one fails that filters floats
-linearly: that is reported where the filter is asked for, also for GPUs without units, if no fetch in the program is.
-For all other targets they stay as they are, but for surfaces: HIP's functions take no mode for what lies outside, and
-have no form that returns what is read.
+They do not compile for those GPUs, and creating a texture fails there. On gfx90a, creating a texture of floats with
+linear filtering fails: it is reported where the filter is requested, for GPUs without units too if the program has no
+fetch that is reported. For all other targets they stay, except accesses to surfaces: HIP's functions take no mode for
+coordinates outside, and have no overload that returns the value.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rename CUDA's functions, types and constants to HIP's, and report those without an equivalent in HIP.
 
-Names are found as tokens, so that macro bodies, inactive branches and templates are reached. A name is left alone
-where it is a member, where it is in a namespace of the program, where the program declares it itself, and in code that
-only one of CUDA and HIP ever sees. A `#define`, `typedef` or function that stands in for a CUDA name with CUDA's own
-means, or only under a condition or in a file that is included where there is no CUDA, is no declaration of the
-program's own: it is renamed with the name.
+Names are found as tokens, so macro bodies, inactive branches and templates are reached. A name is left alone where it
+is a member, where it is in a namespace of the program, where the program declares it itself, and in code that only one
+of CUDA and HIP ever compiles. A `#define`, `typedef` or function that stands in for a CUDA name is not a declaration
+of the program's own if it uses CUDA's own means, or stands only under a condition or in a file that is included where
+there is no CUDA: it is renamed with the name.
 
-Names that a macro pastes together (`cuda##name`) are not found; the macro is reported, unless it is there for HIP too.
-So are names that a backslash breaks over two lines, and names of which a macro makes others that the program has
-(`t##name`, given cuInit, where there is a tcuInit).
+Names that a macro pastes together (`cuda##name`) are not found; the macro is reported, unless it exists for HIP too.
+Names that a backslash breaks over two lines are reported as well, and names from which a macro makes others that the
+program has (`t##name`, given cuInit, where there is a tcuInit).
 """
 
 from __future__ import annotations

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write out the 32 lanes that CUB's classes of a warp have by default: with hipCUB they have a wavefront's, up to 64.
+"""Write out the 32 lanes that CUB's warp classes have by default: with hipCUB they have a wavefront's, up to 64.
 
 `cub::WarpReduce<float>` becomes `cub::WarpReduce<float, 32>`, so that its `TempStorage` stays one for each warp of the
-program. Loads and stores of a block that transpose by warps do so by the block where the block is not a multiple of 64
-threads, which rocPRIM does not compile; the items end up in the same places. `cub::LaneId()`, the masks of lanes and
-the votes, which hipCUB has for the wavefront, become hipport's for 32 lanes. Sums over a whole array begin with `T{}`
-in CUB and with `T(0)` in hipCUB, which a structure need not have: such sums become reductions and scans with
-`cub::Sum()` and `T{}`. Runs before `namespaces`.
+program. Loads and stores of a block that transpose by warps transpose by the block instead where the block is not a
+multiple of 64 threads, which rocPRIM does not compile; the items end up in the same places. `cub::LaneId()`, the masks
+of lanes and the votes, which act on the wavefront in hipCUB, become hipport's for 32 lanes. Sums over a whole array
+start from `T{}` in CUB and from `T(0)` in hipCUB, which a structure may not have: such sums become reductions and
+scans with `cub::Sum()` and `T{}`. Runs before `namespaces`.
 
-The lanes of a logical warp wait for each other in CUB, wherever they are; with hipCUB a call of its methods has with it
-the lanes that come to it in one branch and one turn of a loop. Calls that lanes of one logical warp may make apart are
-reported, and those of a block's classes in branches at which the threads of a wavefront part.
+The lanes of a logical warp wait for each other in CUB, wherever they are. With hipCUB a call of its methods has the
+active lanes of one branch and one iteration of a loop. Calls that lanes of one logical warp may make separately are
+reported, and so are calls of a block's classes in branches at which the threads of a wavefront diverge.
 """
 
 from __future__ import annotations

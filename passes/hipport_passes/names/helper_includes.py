@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Include hipport's headers again where their lines have got lost, in a merge that a person resolved, say.
+"""Include hipport's headers again where their lines were lost, for example when a person resolved a merge.
 
-What upstream changes among the includes is in conflict with what a port has put there. Whoever takes upstream's lines
-has `hipport::shfl_sync` in the code and nothing that declares it.
+Upstream's changes among the includes conflict with the lines that a port put there. If upstream's lines win, the code
+still has `hipport::shfl_sync`, and nothing declares it.
 """
 
 from __future__ import annotations

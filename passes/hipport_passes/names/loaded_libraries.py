@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Report libraries of CUDA's that a program loads by their names, and functions that it asks for in texts.
+"""Report CUDA libraries that a program loads by name, and functions that it looks up by a string.
 
-`dlopen("libcuda.so.1", …)` compiles on AMD as before and finds nothing when it runs, which many programs take for a
-machine without a GPU. A program that names ROCm's library somewhere has thought of it. Which of its functions have
-another name or other parameters shows in the types that it calls them by, so it is for a person.
+`dlopen("libcuda.so.1", …)` compiles on AMD as before and finds nothing at run time, which many programs take for a
+machine without a GPU. A program that names ROCm's library somewhere has handled it. Only the types by which it calls
+the functions show which of them have another name or other parameters, so a person has to check.
 """
 
 from __future__ import annotations

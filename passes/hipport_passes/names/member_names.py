@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rename members of CUDA's structures that HIP's have under another name, and report those that they lack.
+"""Rename members of CUDA's structures that have another name in HIP, and report those that HIP's structures lack.
 
-`prop.requestedHandleTypes` is `requestedHandleType` in HIP. A structure's type is read from the last declaration of the
-variable in front, or, where the file has none there, from those of a variable or member by that name in what is
-compiled with it. Members by whose name a list initializes (`.requestedHandleTypes = …`) are renamed where the name
-stays one. What the members mean is the same: they are of the same types, and are handed to the same functions.
+`prop.requestedHandleTypes` is `requestedHandleType` in HIP. A structure's type is read from the last declaration of
+the variable before the use, or, where the file has none there, from those of a variable or member of that name in
+files that are compiled with it. Members by whose name a list initializes (`.requestedHandleTypes = …`) are renamed
+where the new name can be used in the same way. The members have the same meaning: they have the same types, and are
+passed to the same functions.
 """
 
 from __future__ import annotations

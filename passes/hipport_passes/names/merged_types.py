@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Report functions and specializations that are the same one once types of CUDA's have become one type of HIP's.
+"""Report functions and specializations that become one function because two CUDA types are one type in HIP.
 
-`name(cudaError_t)` and `name(CUresult)` are two functions in CUDA, and one that is defined twice in HIP, where both
-codes are hipError_t; so are `f(CUdeviceptr)` and `f(void *)`. Which of the bodies is right for both is for a person.
-Definitions that no compilation sees together stay silent: in other branches of an `#if`, in other classes and
-namespaces, or under a macro that nothing of the program defines.
+`name(cudaError_t)` and `name(CUresult)` are two functions in CUDA. In HIP, where both codes are hipError_t, they are
+two definitions of one; so are `f(CUdeviceptr)` and `f(void *)`. A person has to say which of the bodies is right for
+both. Definitions that no compilation sees together are not reported: those in other branches of an `#if`, in other
+classes and namespaces, or under a macro that nothing in the program defines.
 """
 
 from __future__ import annotations

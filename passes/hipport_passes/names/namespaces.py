@@ -2,14 +2,14 @@
 """Rename the namespaces of CUB and Thrust to those of hipCUB and rocThrust, and report libcu++ and tensor cores.
 
 A namespace of the program with such a name, or one that it has given that name already (`namespace cub = hipcub`), is
-left alone, and so is what lies in PyTorch's `at::cuda::cub`. Names of `cuda::std` become the C++ library's where hipcc
-can compile those for the device; another name for all of it (`namespace cs = cuda::std`) becomes one for `std` where
-nothing else is used by that name. Atomic objects with a scope, `cuda::atomic` and its like, become those of
-`hipport/scoped_atomic.h`, for review where the whole system may see them: AMD's GPUs do not all operations on memory of
-the host. Barriers, latches, pipelines and the copies that they are told of become those of `hipport/async.h`, where
-copies are done at once, for review where threads wait: a wavefront cannot wait for its own lanes. `cuda::ceil_div` is
-that of `hipport/ceil_div.h`. What takes keys apart for CUB's radix sorts gives rocPRIM's tuples, which hipCUB asks for.
-Names that hipCUB or rocThrust lack are reported, and so are calls of CUB without temporary storage, which CCCL 3 has.
+left alone, and so are names in PyTorch's `at::cuda::cub`. Names of `cuda::std` become the C++ library's where hipcc
+can compile those for the device; an alias for all of it (`namespace cs = cuda::std`) becomes one for `std` if it is
+used for nothing else. Atomic objects with a scope, `cuda::atomic` and its like, become those of
+`hipport/scoped_atomic.h`, for review where the whole system may see them: AMD's GPUs do not support all operations on
+host memory. Barriers, latches, pipelines and asynchronous copies become those of `hipport/async.h`, which copy
+immediately, for review where threads wait: a wavefront cannot wait for its own lanes. `cuda::ceil_div` becomes that of
+`hipport/ceil_div.h`. A decomposer of keys for CUB's radix sorts returns rocPRIM's tuples, which hipCUB requires. Names
+that hipCUB or rocThrust lack are reported, and so are calls of CUB without temporary storage, which CCCL 3 has.
 """
 
 from __future__ import annotations

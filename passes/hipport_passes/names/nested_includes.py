@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Include outside of braces what a file that is included inside of them needs.
 
-`namespace here { #include "kernels.cuh" }` puts all that `kernels.cuh` includes into the namespace. For CUDA it may
-include none of its headers, as nvcc has read them before; hipport's headers, and HIP's where `headers` has put one,
-would become part of the namespace, or be missing from the next one. Included before, at the top of the file with the
-braces, they are there, and their guards keep them from being read again.
+`namespace here { #include "kernels.cuh" }` puts everything that `kernels.cuh` includes into the namespace. For CUDA
+the file may need no CUDA header, because nvcc includes it first; hipport's headers, and HIP's where `headers` has put
+one, would become part of the namespace, or be missing from the next one. They are therefore included at the top of the
+file with the braces, and their guards prevent a second inclusion.
 """
 
 from __future__ import annotations

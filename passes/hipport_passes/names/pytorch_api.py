@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Replace what PyTorch has dropped from its C++ interface, which is there for CUDA no longer either.
+"""Replace names that PyTorch removed from its C++ interface, for CUDA as well.
 
-Old extensions fail with every PyTorch for ROCm of today, whatever becomes of their kernels. `x.type()` where
-`AT_DISPATCH_…` wants a type of numbers becomes `x.scalar_type()`, also through a macro of the program or a variable;
-`AT_CHECK` and its like become what they stood for; of THC, what has an equal gets that, and the variable for its state
-goes when nothing else uses it. Each means the same in every release that has both, for CUDA and for ROCm, but for
-`x.toType(y.type())`, for review. An extension in C, which torch.utils.ffi built, is for a person as a whole. What is
-only deprecated (`x.data<T>()`, `x.type().is_cuda()`, `at::zeros(sizes, x.type())`, `c10::optional`) is left as it is.
+Old extensions fail with every current PyTorch for ROCm, whatever their kernels do. `x.type()` where `AT_DISPATCH_…`
+needs a scalar type becomes `x.scalar_type()`, also through a macro of the program or a variable; `AT_CHECK` and its
+like become their definitions. Names of THC are replaced where they have an equivalent, and the variable for its state
+is removed when nothing else uses it. Each replacement means the same in every release that has both, for CUDA and for
+ROCm, except `x.toType(y.type())`, which is REVIEW. An extension in C, which torch.utils.ffi built, is left to a person
+as a whole. Names that are only deprecated (`x.data<T>()`, `x.type().is_cuda()`, `at::zeros(sizes, x.type())`,
+`c10::optional`) are left as they are.
 """
 
 from __future__ import annotations

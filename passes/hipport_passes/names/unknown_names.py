@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Report names that look like CUDA's, are in no table of hipport's, and are declared nowhere in the program.
 
-CUDA has new names with each release, and programs misspell old ones. Such a name is kept as it is, and hipcc does not
-know it. A program's own `cudaCheck(…)` looks the same: what its files declare in any way is left alone, and so is what
-may be a macro's name, in capitals with brackets behind it. A name is told of once for all files of a program. One that
-looks like a device function's needs something else of CUDA's in the program. Namespaces of libraries that ROCm lacks
-are told where no header of theirs is included.
+CUDA gets new names with each release, and programs misspell old ones. Such a name is kept, and hipcc does not know it.
+A program's own `cudaCheck(…)` looks the same, so every name that its files declare in any way is left alone, and so is
+a name that may be a macro's, in capitals with parentheses after it. A name is reported once for all files of a
+program. A name that looks like a device function's is reported only in programs that use something else of CUDA.
+Namespaces of libraries that ROCm lacks are reported where no header of theirs is included.
 """
 
 from __future__ import annotations

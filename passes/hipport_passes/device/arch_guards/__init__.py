@@ -1,20 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rewrite conditions that ask for nvcc or for device code so that hipcc answers them.
 
-Beside `__CUDACC__` comes `__HIPCC__`, which hipcc defines where nvcc defines the other; beside `defined(__CUDA_ARCH__)`
-comes `defined(__HIP_DEVICE_COMPILE__)`. Comparisons with CUDA's versions and architectures are reported where AMD, on
-which those macros are not defined and count as 0, takes another branch than the newest CUDA and NVIDIA GPU do. Where
-the branches mean the same once they are ported, there is nothing to report. Where CUDA 11.0 and all later ones, or GPUs
-of compute capability 5.0 and all later ones, take one branch of a chain and nothing in it is CUDA's alone, or AMD would
-come to an `#error`, AMD takes that branch too, for review; so it does with code that GPUs up to compute capability 8.0
-have, and others none in its place: it would silently be lost. A
-condition that tells AMD from NVIDIA already is left alone, with all its branches, except that `USE_ROCM` and its like,
-which PyTorch's build defines and hipcc does not, are helped by a macro that hipcc defines, in programs without PyTorch.
-Inner conditions are decided before outer ones, and a branch that uses what only a closed branch under the same
-condition declares stays closed, too. Code that AMD compiles in any case, and that uses what only closed branches
-declare, is reported as well.
-What hipport has written is not taken for somebody's decision by a later run, which ports what has come into a branch
-since (`hipport.syntax.own_guards`).
+`__HIPCC__`, which hipcc defines where nvcc defines `__CUDACC__`, is added beside it, and
+`defined(__HIP_DEVICE_COMPILE__)` beside `defined(__CUDA_ARCH__)`. Comparisons with CUDA's versions and architectures
+are reported where AMD takes another branch than the newest CUDA and NVIDIA GPU; AMD does not define those macros, and
+they count as 0. Nothing is reported where the branches mean the same after the port.
+
+AMD takes a branch of a chain for review if CUDA 11.0 and all later releases, or GPUs of compute capability 5.0 and all
+later ones, take that branch, and either nothing in it is CUDA's only or AMD would reach an `#error`. The same holds
+for code that GPUs up to compute capability 8.0 have and the others replace by nothing: it would be lost silently. A
+condition that already tells AMD from NVIDIA is left alone, with all its branches, except that `USE_ROCM` and its like,
+which PyTorch's build defines and hipcc does not, get a macro that hipcc defines, in programs without PyTorch.
+
+Inner conditions are decided before outer ones. A branch stays closed, too, if it uses names that only a closed branch
+under the same condition declares. Code that AMD compiles in any case, and that uses names which only closed branches
+declare, is reported as well. Conditions that hipport wrote do not count as somebody's decision in a later run, which
+ports code that was added to a branch since (`hipport.syntax.own_guards`).
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Include HIP's headers in place of CUDA's.
 
-Headers that HIP needs none of are dropped, and so is one that an earlier line has brought. A header of the program
-itself, and what only one of CUDA and HIP ever sees, is left alone. A header that a macro names, for `#include HEADER`,
-is replaced where the macro is defined. nvcc puts the runtime header in front of every
-`.cu` file; hipcc does not, so where a file needs it before an include brings it, it is included.
+Headers that HIP does not need are removed, and so is one that an earlier line already includes. A header of the
+program itself is left alone, and so is code that only one of CUDA and HIP ever compiles. A header that a macro names,
+for `#include HEADER`, is replaced where the macro is defined. nvcc includes the runtime header in front of every `.cu`
+file, and hipcc does not, so it is included where a file needs it before another include provides it.
 """
 
 from __future__ import annotations
