@@ -187,7 +187,7 @@ def test_a_copy_where_two_names_are_one_leads_nowhere(
         monkeypatch.setattr(module, "make_new_folder", make)
     status, said = hipport("rewrite", ".", "--out", "../o", cwd=tree)
     assert status == 2 and "upper and lower case" in said and not (tree.parent / "o").exists()
-    with pytest.raises(OSError, match="small and capital letters"):
+    with pytest.raises(OSError, match="upper and lower case"):
         copy_tree(tree, tree.parent / "copy")
 
 

@@ -67,7 +67,7 @@ _SIDE = b"hipport_side"
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Yield a finding per vote that threads may be missing at, and per `if` with barriers that AMD takes for two."""
+    """Yield a finding per barrier that diverging threads of a wavefront reach separately, and per vote they may miss."""
     if project.union_over(source, _numbered):
         yield from _begun(source, project, Kernels.of(project))
     if not project.union_over(source, _barrier_functions):
