@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Porting:
-    """How a tree is ported, compiled and run.
+    """Options of porting, compiling and running a tree.
 
     `options` are those that `scan` and `rewrite` are called with: the target, what is excluded and the like.
     """
@@ -35,7 +35,7 @@ class Porting:
     rewrite: Callable[..., Ported]
 
     def originals(self, root: Path, paths: Sequence[Path]) -> tuple[Scanned | None, str]:
-        """What becomes of the tree that was there before hipport rewrote it in place, in a copy; or why not.
+        """Restore a tree that hipport rewrote in place, in a copy, or say why not.
 
         It is the same port if what comes out is what is there now.
         """

@@ -217,7 +217,7 @@ def _option(source: CMake, tree: Tree, project: Project) -> Iterator[Finding]:
 
 
 def _whole_line(source: CMake, command: CMakeCommand) -> Span:
-    """Return the lines that the command stands on, if nothing else does; else what it is itself."""
+    """Return the lines of the command, if nothing else stands on them; else its own span."""
     start, end = source.line_start(command.span.start), source.text.find(b"\n", command.span.end) + 1
     alone = end and not (source.text[start : command.span.start] + source.text[command.span.end : end]).strip()
     return Span(start, end) if alone else command.span
@@ -227,11 +227,11 @@ def _whole_line(source: CMake, command: CMakeCommand) -> Span:
 
 
 class _Script(CMakeProbes):
-    """What is to be said of a script's commands."""
+    """Findings on a script's commands."""
 
     @cached_property
     def commands(self) -> Mapping[str, Callable[[CMakeCommand, CMakeCommand | None], Iterator[BranchSaid]]]:
-        """What says something of commands, by their names."""
+        """The functions that judge commands, by the commands' names."""
         return {
             "project": self._language,
             "enable_language": self._language,
@@ -431,7 +431,7 @@ class _Script(CMakeProbes):
         yield BranchSaid(command.written, "find_package", message, certainty, (), lines)
 
     def lacking(self) -> Iterator[Finding]:
-        """Packages that upstream has come to need since, beside those that an earlier run looks for in CUDA's place."""
+        """Yield packages that upstream needs since an earlier run, beside those that run looks for in CUDA's place."""
         source = self.source
         packages = self.libraries.packages()
         looked = {text(source, each, 0): each for each in source.commands if each.name == "find_package"}
@@ -481,7 +481,7 @@ class _Script(CMakeProbes):
             yield BranchSaid(command.written, "find_cuda", f"{name} looks for nvcc: skipped with HIP", instead=())
 
     def _archs(self, command: CMakeCommand, following: CMakeCommand | None) -> Iterator[BranchSaid]:
-        """What FindCUDA/select_compute_arch asks nvcc and the machine's GPUs for: CMAKE_HIP_ARCHITECTURES says it."""
+        """Yield uses of FindCUDA/select_compute_arch, which CMAKE_HIP_ARCHITECTURES replaces."""
         # hipport's find_cuda.cmake has the one that makes flags.
         if command.name == "cuda_select_nvcc_arch_flags" and self.tree.find_cuda:
             return

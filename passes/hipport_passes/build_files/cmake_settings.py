@@ -39,7 +39,7 @@ _OTHER = re.compile(r"tool/(?:scikit-build|py-build-cmake|cibuildwheel)/.*")
 
 @dataclass(frozen=True)
 class _Beside:
-    """What stands for a setting in CMake for HIP: `name` and `value`, or None for `value` where a person must say."""
+    """The setting in CMake for HIP: `name` and `value`, or None for `value` where a person has to choose."""
 
     name: str
     value: str | None

@@ -143,7 +143,7 @@ def _suspect(source: Source) -> bool:
 
 
 class _Reach:
-    """What hipify converts of an extension, what it leaves `behind`, and what of third-party code is `lost` by that."""
+    """The files of an extension that hipify converts or leaves `behind`, and third-party files `lost` by that."""
 
     def __init__(self, project: Project, extension: Extension) -> None:
         assert extension.path is not None

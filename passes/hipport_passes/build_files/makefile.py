@@ -62,7 +62,7 @@ _SET_TO_NVCC = re.compile(r"\w+=[\"']?(?:\S*/)?nvcc[\"']?")
 
 @dataclass
 class _Said:
-    """What becomes of a line for hipcc: `hip` is its text there, None where there is none."""
+    """A line for hipcc: `hip` is its text, None where there is none."""
 
     line: MakeLine
     span: Span
@@ -130,7 +130,7 @@ def find(source: Makefile, project: Project) -> Iterator[Finding]:
 
 
 def _run_in_recipes(source: Makefile, project: Project) -> Iterator[Finding]:
-    """What recipes install, and the containers that they start: as in a shell script, but for make's variables."""
+    """Yield the packages and containers of recipes, as in a shell script, except for make's variables."""
     recipes = [line for line in source.lines if line.kind == "recipe" and not _decided(source, line)]
     commands = [
         command
@@ -178,7 +178,7 @@ def _decided(source: Makefile, line: MakeLine) -> bool:
 
 
 class _Answers(NamedTuple):
-    """What has been found of conditionals of a makefile."""
+    """Facts about conditionals of a makefile."""
 
     for_hip: dict[Block[MakeLine], bool | None]
     asks: dict[Block[MakeLine], bool | None]

@@ -28,7 +28,7 @@ _AFTER_PREFIX = re.compile(r"[-/0-9=]|$")
 
 @dataclass(frozen=True)
 class FlagChange:
-    """What becomes of `flags`, the arguments from `start` up to `stop`: `hip`, because of `why`.
+    """The translation of `flags`, the arguments from `start` up to `stop`: `hip`, because of `why`.
 
     MANUAL exactly when nothing can be put for them; then `hip` is what they were. `once` says that it need not be
     given twice, `unless` which parts of it need not.

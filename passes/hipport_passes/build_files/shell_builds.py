@@ -409,7 +409,7 @@ def _asks_nvidia(span: Span) -> Finding:
 
 
 def _is_returned(source: Source, command: Command) -> bool:
-    """Say whether what the command prints is what a function returns: `flags() { echo …; }`, `$(flags)`."""
+    """Say whether a function returns the command's output: `flags() { echo …; }`, `$(flags)`."""
     functions, ends = source.fact(_functions)
     number = bisect_left(ends, command.span.end)
     if number == len(ends):

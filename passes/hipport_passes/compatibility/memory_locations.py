@@ -56,7 +56,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
 
 
 def _otherwise(source: Cpp) -> frozenset[bytes]:
-    """What else the file needs places for."""
+    """Return the other names in the file that need locations."""
     return frozenset(source.matched(_OTHERWISE))
 
 

@@ -183,7 +183,7 @@ def _structs(source: Cpp) -> frozenset[tuple[bytes, bytes]]:
 
 
 def _structures(found: frozenset[tuple[bytes, bytes]]) -> Mapping[bytes, tuple[_Number | None, ...]]:
-    """What the members of each structure are that has numbers alone, none with a value of its own."""
+    """Return the types of the members of each structure that has only numbers, without default values."""
     structures: dict[bytes, tuple[_Number | None, ...]] = {}
     twice = set()
     for name, body in found:
@@ -221,7 +221,7 @@ def _values(source: Cpp, brace: int) -> Iterator[Span]:
 
 
 class _Value(NamedTuple):
-    """What an expression is; `constant`: the compiler knows its value."""
+    """The type of an expression; `constant`: the compiler knows its value."""
 
     number: _Number
     constant: bool = False

@@ -48,7 +48,7 @@ _DEVICE = re.compile(rb"__(?:global|device)__")
 
 
 class _Array(NamedTuple):
-    """An array that is initialized: where its declarator, or what it is the first of, begins; its parts."""
+    """An array with an initializer: the beginning of its declarator, or of its declaration; its parts."""
 
     start: int
     type: bytes

@@ -57,7 +57,7 @@ def _cog(source: Compose) -> Iterator[Finding]:
 
 
 def _gpus(source: Compose) -> Iterator[Finding]:
-    """What gives a service NVIDIA's GPUs, once for each service."""
+    """Yield the entries that give a service NVIDIA's GPUs, once for each service."""
     services: dict[tuple[str, ...], list[YamlEntry]] = {}
     for each in source.entries:
         services.setdefault(each.keys, []).append(each)

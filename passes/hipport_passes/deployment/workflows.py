@@ -89,7 +89,7 @@ def _jobs(source: Workflow, project: Project) -> Iterator[Finding]:
 
 
 def _told(project: Project) -> Mapping[PurePath, Mapping[str, list[Span]]]:
-    """What workflows do for CUDA, and where, of folders in which none is for ROCm."""
+    """Return CUDA's steps in workflows, and their places, of folders in which none is for ROCm."""
     workflows = [each for each in project.sources if isinstance(each, Workflow)]
     ported = {each.path.parent for each in workflows if _ROCM.search(each.text) or for_rocm(each.path.as_posix())}
     found: dict[PurePath, dict[str, list[Span]]] = {}

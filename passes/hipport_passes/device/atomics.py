@@ -416,7 +416,7 @@ def _hides(group: tuple[Conditional, ...], offset: int, newest: bool) -> bool:
 
 
 def _shared(source: Cpp, project: Project) -> dict[int, str]:
-    """Where atomic functions are called on memory that the host shares, and what allocates it."""
+    """Return the calls of atomic functions on memory that the host shares, and their allocations."""
     places = shared_in(source, project)
     found: dict[int, str] = {}
     for match in _ON.finditer(source.code) if places else ():

@@ -211,7 +211,7 @@ def _decides(code: bytes, end: int, before: bytes) -> bool:
 
 
 def _floor(code: bytes, end: int, before: bytes) -> int | None:
-    """Return the number that a floor asks for, `major >= 7`, if that is what stands there."""
+    """Return the number of a lower bound, `major >= 7`, if there is one."""
     sign, number = _asked(code, end, before) or (b"", 0)
     return number + (sign == b">") if sign in (b">=", b">") else None
 

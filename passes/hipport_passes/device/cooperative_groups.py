@@ -52,7 +52,7 @@ _WIDE = re.compile(rb"\btiled_partition\s*<\s*(64|128|256|512|1024)\s*>")
 
 
 class _Beyond(NamedTuple):
-    """What a program may use that HIP lacks: names in the namespace, members, and what AMD lacks altogether."""
+    """Parts that a program may use and HIP lacks: names in the namespace, members, and parts that AMD lacks."""
 
     named: frozenset[bytes]
     members: frozenset[bytes]
@@ -183,7 +183,7 @@ def _ordered(source: Cpp) -> Iterator[Finding]:
 
 
 def _absent(source: Cpp) -> Iterator[Finding]:
-    """What AMD lacks: one for each line, as what a line has of it is one thing to do."""
+    """Yield uses that AMD lacks, one for each line, as a person handles a line at once."""
     advice: dict[str, str] = load(Path(__file__).with_suffix(".own.toml"))["absent"]
     uses = [(span, name.decode()) for span, name in source.names(_beyond().absent)]
     if b"tiled_partition" in source.words:
@@ -211,7 +211,7 @@ def _includes(source: Cpp) -> frozenset[str]:
 
 
 def _facts(source: Cpp) -> frozenset[tuple[bytes, bytes]]:
-    """What the file says of groups: (space, name) of `space::name`, and under names of our own the rest."""
+    """Return the file's uses of groups: (space, name) of `space::name`, and the rest under names of our own."""
     code = source.code
     spelt = b"cooperative_groups" in code
     found = {(b"namespace", name) for name in (ALIAS.findall(code) if spelt else ())}

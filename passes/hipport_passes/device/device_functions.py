@@ -35,7 +35,7 @@ _LONG_LONG = re.compile(rb"(?:\(\s*|static_cast\s*<\s*)(?:unsigned\s+)?long\s+lo
 
 @cache
 def _helpers() -> tuple[LibraryNames, dict[bytes, str], frozenset[bytes]]:
-    """What to look for, what stands for each name, and for which of them it does so in `async.h`."""
+    """Return the names to look for, their replacements, and which of these are in `async.h`."""
     rows = load(Path(__file__).with_suffix(".own.toml"))
     helpers = {name: f"hipport::ptx::{helper}" for name, helper in rows["ptx"].items()}
     for name, helper in rows["rounded"].items():

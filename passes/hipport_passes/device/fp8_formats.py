@@ -62,7 +62,7 @@ _FNUZ = (
 
 
 class Formats(NamedTuple):
-    """Which of the targets have FNUZ numbers alone, and which OCP's alone; the others have both, in software."""
+    """The targets that have FNUZ numbers only, and those that have OCP's only; the others have both, in software."""
 
     fnuz: tuple[str, ...]
     ocp: tuple[str, ...]
@@ -194,7 +194,7 @@ def _ported_for_others(source: Cpp, has: Formats) -> Iterator[Finding]:
 
 
 def _statement(code: bytes, offset: int) -> tuple[int, int]:
-    """Where the statement, or the line of a macro, around `offset` begins and ends."""
+    """Return the span of the statement, or of the macro's line, around `offset`."""
     before = [match.end() for match in _ENDS.finditer(code, max(0, offset - 400), offset)]
     after = _ENDS.search(code, offset)
     return before[-1] if before else max(0, offset - 400), after.start() if after else len(code)

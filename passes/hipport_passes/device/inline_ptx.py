@@ -76,7 +76,7 @@ _AFTER = re.compile(rb"[ \t]*;(?!(?:\s|\\)*else\b)")
 
 @cache
 def _headers(header: NewFile) -> tuple[NewFile, ...]:
-    """A header of hipport's, and those that it includes."""
+    """Return one of hipport's headers with its included headers."""
     return with_included_headers(header)
 
 
@@ -112,7 +112,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
 
 
 class _Known:
-    """What was found in files that belong together, and the files as they will be."""
+    """The results for files that belong together, and the files after the change."""
 
     def __init__(self, component: Component) -> None:
         self.findings: dict[PurePath, list[Finding]] = {}
@@ -220,7 +220,7 @@ def _gone(source: Cpp, span: Span, directive: Span) -> Finding:
 
 
 def _written_out(source: Cpp, project: Project) -> WrittenOut:
-    """What macros come to that make the text of statements, and that nothing else can be done with."""
+    """Return the macros to write out: they make the text of statements, and nothing else helps."""
     if not project.union_over(source, has_families):
         return WrittenOut()
     given = families(source, project)
@@ -303,7 +303,7 @@ def _at_use(source: Cpp, project: Project, use: WrittenAsm) -> Finding:
 
 
 def _whole_at_use(source: Cpp, project: Project, use: WrittenAsm) -> Finding:
-    """Put what a macro comes to where it is used."""
+    """Replace a use of a macro by the macro's result."""
     message = "the macro's result is written out here, with C++ for its asm statements"
     certainty = Certainty.SAFE
     if use.translation.assumes:
@@ -521,7 +521,7 @@ def _is_pointer_at(source: Cpp, start: int, text: bytes) -> bool:
 
 
 def _apart(source: Cpp, project: Project) -> dict[Span, str]:
-    """Return the statements whose lanes may come to them apart, and what must not be so.
+    """Return the statements that lanes may reach separately, and the assumption that they do not.
 
     That is known of calls, by their names, so it is looked for in the text as it will be.
     """

@@ -225,7 +225,7 @@ def _warp_sizes(source: Cpp, project: Project) -> Iterator[Finding]:
 
 
 def _defines(source: Cpp, offset: int) -> bool:
-    """Say whether a name at `offset` is what a directive defines or asks for, not what it stands for."""
+    """Say whether a directive defines or tests the name at `offset`, rather than uses its value."""
     directive = source.directive(offset)
     return directive is not None and not re.match(
         rb"#[ \t]*define[ \t]+\w+(?:\([^()]*\))?\s", source.code[directive.start : offset]
@@ -233,7 +233,7 @@ def _defines(source: Cpp, offset: int) -> bool:
 
 
 def _of_wavefronts(source: Cpp) -> frozenset[bytes]:
-    """What the file uses whose warps are the wavefront: PyTorch's functions, kernels of native warps."""
+    """Return the file's uses of warps that are the wavefront: PyTorch's functions, kernels of native warps."""
     return frozenset(source.matched(_WAVEFRONTS)) | frozenset((b"native",) if b"hipport::native" in source.code else ())
 
 
@@ -435,7 +435,7 @@ def _places(function: Function, flow: Flow) -> Iterator[_Cut]:
 
 
 def _by_size(function: Function, node: Node) -> bool:
-    """Whether a place is come to by a size of wavefront alone: `size == 64 ? __popcll(m) : __popc(m)`."""
+    """Whether a place is reached only with one size of wavefront: `size == 64 ? __popcll(m) : __popc(m)`."""
     conditions = (function.text(each.expression) for each in function.conditions(node))
     return any(_ASKS_SIZE.search(condition) for condition in conditions)
 
@@ -460,7 +460,7 @@ def _given(function: Function, flow: Flow, node: Node) -> Iterator[_Cut]:
 
 
 def _bits_of(function: Function, flow: Flow, target: Node | None) -> int | None:
-    """How many bits what is assigned to has, by its declaration."""
+    """Return the number of bits of the target of an assignment, by its declaration."""
     node = target
     while node is not None:
         if node.type == "identifier":

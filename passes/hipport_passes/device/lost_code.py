@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which code of a function is missing on AMD, because a condition on NVIDIA's architecture leaves nothing in its place.
+"""Find code of a function that is missing on AMD, because a condition on NVIDIA's architecture replaces it by nothing.
 
 Such a function compiles and does nothing. A caller that chooses it by a compute capability, which AMD's GPUs meet by
 accident, gets wrong results silently: passes that find the choice, or the condition, name the other with it.

@@ -173,7 +173,7 @@ def _guard(function: Function, call: Node, n: bytes, bound: bytes) -> Node | Non
 
 
 def _guarded(function: Function, call: Node) -> Iterator[Finding]:
-    """Other forms, where the kernel has another clamp of the same number: what they come to has no plain rewrite."""
+    """Yield other forms, where the kernel has another clamp of the same number: they have no plain rewrite."""
     given = arguments(call)
     for each in given if len(given) == 2 else ():
         for bound, n in _subtracted(function, each):
@@ -321,7 +321,7 @@ def _sign_otherwise(function: Function, node: Node) -> Iterator[Finding]:
 
 
 def _value(function: Function, node: Node, x: bytes) -> Node | None:
-    """What x becomes where the condition holds, if it stays what it is otherwise: the `|` or the `|=` of it."""
+    """Return the value of x where the condition holds, if x does not change otherwise: the `|` or the `|=` of it."""
     then, other = (node.child_by_field_name(side) for side in ("consequence", "alternative"))
     if then is None:
         return None
@@ -358,7 +358,7 @@ def _has_sign(function: Function, x: bytes) -> bool:
 
 
 def _bit(function: Function, asked: Node) -> tuple[bytes, int]:
-    """What `x & 0x80` asks: x, as text, and the number of the bit; empty for other expressions."""
+    """Return the operands of `x & 0x80`: x, as text, and the number of the bit; empty for other expressions."""
     if asked.type == "binary_expression" and operator_of(asked, function.source.code) == "!=":
         right = asked.child_by_field_name("right")
         left = asked.child_by_field_name("left")

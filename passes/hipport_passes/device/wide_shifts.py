@@ -182,7 +182,7 @@ def _of_shift(
 
 
 class _Values:
-    """What is known of values in a function."""
+    """Known values in a function."""
 
     def __init__(self, function: Function, kernels: Kernels, constants: frozenset[tuple[bytes, int]]) -> None:
         self.function = function
@@ -264,7 +264,7 @@ class _Values:
         return None
 
     def width(self, node: Node) -> int | None:
-        """How many bits an expression has, if that is 32 or 64; None where its type is not seen."""
+        """Return the number of bits of an expression, if 32 or 64; None where its type is not known."""
         node = _bare(node)
         text = self.function.text(node).strip()
         number = _NUMBER.fullmatch(text)
@@ -307,7 +307,7 @@ class _Values:
         return None
 
     def _element(self, name: bytes) -> int | None:
-        """How many bits an element of an array has, or of what a pointer is to; None if it is declared otherwise."""
+        """Return the bits of an element of an array, or of a pointer's target; None for another declaration."""
         declared = re.findall(
             rb"(?:^|[(,;{}])([\w\s:]*?)\s*(?:\*\s*(?:(?:const|__restrict__|__restrict|volatile)\s+)*|(?<=\s))"
             + re.escape(name)

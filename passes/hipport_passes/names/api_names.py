@@ -63,7 +63,7 @@ _InNamespace = tuple[tuple[bytes, ...], bytes]
 
 
 class NameRow(NamedTuple):
-    """What is known of a CUDA name.
+    """A row of the table of CUDA's names.
 
     `hip` is None where HIP has no equivalent. `since` and `until` are the first ROCm release with it and without it.
     `calls` has other forms for calls with that many arguments, in which "(…)" stands for the arguments, and `{name}`

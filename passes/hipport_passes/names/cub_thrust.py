@@ -363,7 +363,7 @@ def _functions() -> frozenset[bytes]:
 
 
 class _Objects:
-    """Which expressions are objects of CUB's classes of a warp or of a block, in files that belong together."""
+    """The expressions, in files that belong together, that are objects of CUB's warp or block classes."""
 
     def __init__(self, source: Cpp, project: Project) -> None:
         self._project = project
@@ -424,7 +424,7 @@ class _Objects:
         return {each for each in found if each not in _NO_TYPES}
 
     def _declared(self, function: Function, type_: bytes) -> int:
-        """How many lanes call methods of an object together that is declared with that type."""
+        """Return how many lanes together call methods of an object that is declared with that type."""
         if not function.template_parameters.isdisjoint(_WORDS.findall(type_)) or type_ == b"auto":
             known = self._of_text(function.source, type_ + b"<")
             # Of a type that a template is given, or of what a function returned, it may be one.
@@ -432,7 +432,7 @@ class _Objects:
         return self._of_text(function.source, type_ + b"<")
 
     def _of_text(self, source: Cpp, text: bytes, depth: int = 4) -> int:
-        """How many lanes call methods together of the first class of CUB's that a type is; 0 if it is none."""
+        """Return how many lanes together call methods of the first CUB class in a type; 0 if it has none."""
         for match in _OF_CUB.finditer(text):
             if (
                 match[1] in self._roots
@@ -488,7 +488,7 @@ def _apart(source: Cpp, project: Project) -> Iterator[Finding]:
 
 
 def _objects(component: Component) -> list[_Objects]:
-    """Which objects are CUB's in these files, once that was asked."""
+    """Return the known objects of CUB in these files."""
     return []
 
 

@@ -40,7 +40,7 @@ _WORD = re.compile(rb"[A-Za-z_]\w*|[{}]")
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Yield a finding per include that leads nowhere or is there twice by now, and one for what is lost or too late."""
+    """Yield a finding per include that leads nowhere or is now a repetition, and one for lost or late includes."""
     if source.is_hipport_header or FOLDER.encode() not in source.words:
         return
     yield from _moved(source, project)
@@ -97,7 +97,7 @@ def _moved(source: Cpp, project: Project) -> Iterator[Finding]:
 
 
 def _late(source: Cpp) -> Iterator[tuple[str, Span]]:
-    """Yield those of hipport's headers that are included behind code, and the lines: upstream has put some in front."""
+    """Yield includes of hipport's headers behind code that upstream put in front of them, with their lines."""
     code = source.fact(first_code)
     for each in source.includes:
         folder, _, name = each.path.rpartition("/")
@@ -137,7 +137,7 @@ def _of(name: bytes) -> str | None:
 
 @cache
 def declaring() -> dict[bytes, str]:
-    """Return which of hipport's headers is included for a name of its namespaces."""
+    """Return the header of hipport that is included for a name of its namespaces."""
     found: dict[bytes, str] = {}
     for header in sorted(names(), key=lambda name: (name != "warp.h", name)):
         for name in _declared(text(header)):

@@ -299,7 +299,7 @@ def _cuda(code: bytes, match: re.Match[bytes]) -> Iterator[Finding]:
 
 
 def _std_by_name(source: Cpp, project: Project, name: bytes, match: re.Match[bytes]) -> Iterator[Finding]:
-    """What becomes of another name for `cuda::std`, of which all that is used has to be the C++ library's too."""
+    """Yield the replacement of an alias for `cuda::std`, if all its uses can be the C++ library's."""
     span = Span(*match.span())
     used = sorted({each for file in _files(source, project) for each in _used_by(file, name)})
     known, late = _words("libcupp", "std"), _words("libcupp", "std_20")

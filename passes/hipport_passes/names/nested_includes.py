@@ -62,7 +62,7 @@ def _guarded(source: Cpp, offset: int) -> bool:
 
 
 def _needed(source: Cpp, project: Project, nested: list[Include]) -> Iterator[str]:
-    """Yield what of hipport's and HIP's the files that `nested` include, and all that they include, include."""
+    """Yield the headers of hipport and HIP that the files that `nested` include need, directly or through others."""
     seen = {source.path}
     waiting = [other for include in nested for other in project.included(source, include)]
     while waiting:

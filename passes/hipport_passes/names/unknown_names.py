@@ -54,7 +54,7 @@ _CONDITION = re.compile(rb"#[ \t]*(?:if|ifdef|ifndef|elif|undef|error|include|pr
 
 
 class _Family(NamedTuple):
-    """What names of a library look like.
+    """The form of a library's names.
 
     `headers` are the beginnings of its headers' names, where ROCm has nothing of the library: `headers` reports them.
     `alike` says that compilers for other accelerators have such names, too.
@@ -99,7 +99,7 @@ def _known() -> frozenset[bytes]:
 
 @cache
 def _beginnings() -> frozenset[bytes]:
-    """What names of CUDA's begin with, word by word: `cudaMem` of `cudaMemAdvise`."""
+    """Return the beginnings of CUDA's names, word by word: `cudaMem` of `cudaMemAdvise`."""
     names = api_names.table()
     return frozenset(name[: word.start()] for name in names for word in _INNER_WORD.finditer(name, 5))
 

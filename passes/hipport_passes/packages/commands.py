@@ -187,7 +187,7 @@ def _told(text: str) -> str:
 
 
 class _Folder:
-    """Where a script is, as far as its own `cd` tells: below the folder that it started in, or below an unknown one."""
+    """The folder of a script, as its own `cd` shows: below the folder that it started in, or below an unknown one."""
 
     def __init__(self) -> None:
         self.now = ""

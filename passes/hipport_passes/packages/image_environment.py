@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What images start from, and the variables that say which builds pip and PyTorch take."""
+"""Base images, and the variables that select the builds for pip and PyTorch."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def conflict(found: Mapping[str, list[PackageMention]]) -> bool:
 
 @dataclass
 class ByHand:
-    """What a person decides about, which the script leaves out: each, and why, once a step asked."""
+    """The packages that the script leaves to a person, each with the reason, after a step asked for them."""
 
     asking: Asking
     said: dict[str, str] = field(default_factory=dict)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one command installs that is for CUDA, and what it installs for ROCm."""
+"""The packages for CUDA in one install command, and their replacements for ROCm."""
 
 from __future__ import annotations
 

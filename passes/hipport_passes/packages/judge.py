@@ -29,7 +29,7 @@ _PYTHONS = ("3.8", "3.9", "3.10", "3.11", "3.12", "3.13")
 
 @dataclass(frozen=True)
 class Verdict:
-    """What becomes of a requirement: `out` of the list, `edit` for a part of it, or `manual`.
+    """The verdict on a requirement: `out` of the list, `edit` for a part of it, or `manual`.
 
     `start` and `end` are the part, as characters of the text, and `new` what takes its place.
     """
@@ -186,7 +186,7 @@ def _assumed(family: Family) -> str:
 
 
 def _unknown(each: AskedPackage) -> Verdict | None:
-    """Judge what no recipe knows by what it is called."""
+    """Judge a package without a recipe by its name."""
     said = each.name + each.extras
     if for_cuda(each.version) or (each.address and for_cuda(unquote(each.address.rpartition("/")[2]))):
         what = f"{each.name or each.address} is requested as a build for CUDA"

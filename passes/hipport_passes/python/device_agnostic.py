@@ -189,7 +189,7 @@ class _File:
         return self._chosen(value, self.source.span(value), value.value, False)
 
     def _insists(self, node: cst.Assert | cst.If) -> _Change | None:
-        """What stops the program where there is no GPU, and does nothing where there is one."""
+        """Return the change of a statement that stops the program without a GPU, and does nothing with one."""
         import libcst as cst
 
         if isinstance(node, cst.If):
@@ -347,7 +347,7 @@ class _File:
         return {each.name.value for each in parameters} if len(parameters) == 2 else set()
 
     def _only_with_gpu(self, call: cst.Call, receiver: str) -> _Change | None:
-        """Leave a call of cuda() as it is where there is a GPU, and take what it is called on elsewhere."""
+        """Keep a call of cuda() where there is a GPU, and use its object elsewhere."""
         import libcst as cst
 
         span = self.source.span(call)

@@ -92,7 +92,7 @@ class Compiled:
 
 @dataclass(frozen=True)
 class Built:
-    """What came of a build. Paths are relative to `root`.
+    """The result of a build. Paths are relative to `root`.
 
     `ran` are the files of the tree that were executed to learn how it is built.
     """
@@ -135,7 +135,7 @@ class Built:
 
 @dataclass(frozen=True)
 class BuildOptions:
-    """How a tree is compiled.
+    """Options of a build.
 
     `env` is the environment, with PATH, HOME and the ROCm variables. `toolchain` is one that was chosen; else one is
     looked for. `python` is the interpreter that extensions are built with; theirs is the PyTorch that is compiled

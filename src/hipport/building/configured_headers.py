@@ -125,7 +125,7 @@ def given(folders: Sequence[Path], wanted: Iterable[str], kept: Path) -> tuple[P
 
 
 def _put(folder: Path, wanted: dict[str, str]) -> Path:
-    """Write headers below a folder of hipport's, by the paths that they are included by; return where they are."""
+    """Write headers below a folder of hipport, under the paths by which they are included; return their places."""
     named = hashlib.sha256(repr(sorted(wanted.items())).encode("utf-8", "surrogateescape")).hexdigest()[:24]
     place = folder / named
     for path, text in wanted.items():

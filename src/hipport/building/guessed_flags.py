@@ -102,7 +102,7 @@ def _cmake_scripts(folder: Path) -> list[tuple[Path, str]]:
 
 
 class _CMakeScripts:
-    """What scripts say that are read one after the other, each with the variables of those before."""
+    """Flags from scripts that are read in order, each with the variables of those before it."""
 
     def __init__(self, top: Path) -> None:
         # What a ported script says, and what it means here.

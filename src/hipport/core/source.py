@@ -217,7 +217,7 @@ class Source(Facts):
 
     @property
     def errors(self) -> int:
-        """How many places of the text the language's parser cannot make sense of."""
+        """The number of places that the language's parser does not understand."""
         return 0
 
     @classmethod
@@ -249,7 +249,7 @@ class Source(Facts):
 
 
 class Layout(Protocol):
-    """How code lies in a file."""
+    """A mapping between code and the file that contains it."""
 
     def span(self, span: Span) -> Span:
         """Return where in the file the code at `span` is."""

@@ -83,7 +83,7 @@ class Pass(Generic[L]):
 
 @dataclass(frozen=True)
 class Progress:
-    """Where a run is: which pass, and how many of its files are done."""
+    """The progress of a run: its pass, and how many of the pass's files are done."""
 
     name: str
     done: int
@@ -191,7 +191,7 @@ def _beside_links(project: Project, created: Mapping[PurePath, NewFile]) -> Iter
 
 
 def _own_headers(project: Project, created: dict[PurePath, NewFile]) -> Iterator[Reported]:
-    """Put back those of hipport's headers that files include and that are not there, and report those left over."""
+    """Restore hipport's headers that files include and that are missing, and report those that nothing includes."""
     for source, include, place in list(missing(project, created)):
         span = source.origin(include.target)
         line, column = source.first.position(span.start)
@@ -326,7 +326,7 @@ def _may_settle_later(before: Source, after: Source) -> bool:
 
 
 def _in_own_language(project: Project, changed: AbstractSet[PurePath]) -> tuple[Project, set[PurePath]]:
-    """Read files in the language that they have come to be in, and return what they have to do with, too.
+    """Read files again in the language that they now have, and return their dependents, too.
 
     A header that says nothing of CUDA, but of a function that hipport has a header for, is CUDA's from then on.
     """
@@ -347,7 +347,7 @@ def _once(
     tell: Callable[[str, int], None],
     unsettled: Mapping[PurePath, AbstractSet[str]] = MappingProxyType({}),
 ) -> tuple[Result, Project]:
-    """Run passes over some files of a project, and return what was done and what it is then.
+    """Run passes over some files of a project, and return the findings and the new project.
 
     Of rules that are `unsettled` in a file, no edits are made.
     """
@@ -605,7 +605,7 @@ def _parsing(source: Source, findings: Sequence[Finding]) -> list[Finding]:
 
 
 def _group(each: Pass[Any], source: Source) -> Group:
-    """What a person works on next: what the pass is about, or else such files. Texts come last, whoever reads them."""
+    """Return the group of a finding: that of its pass, or that of its file. Documents come last."""
     if source.group is Group.DOCUMENTS or in_documents(source.path):
         return Group.DOCUMENTS
     if each.group is None and source.path.name == "setup.py":

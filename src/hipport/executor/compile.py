@@ -85,7 +85,7 @@ _SANITIZERS = frozenset(("address", "bounds", "undefined", "thread"))
 
 @dataclass(frozen=True)
 class CompileOptions:
-    """How to compile. `env` is the environment, with PATH and HOME.
+    """Options of a compilation. `env` is the environment, with PATH and HOME.
 
     `optimize` is the level for kernels; `sanitize` has any of `address`, `undefined`, `bounds`, and
     `thread`, for races; `indices` has those named that are outside of an array's type, and goes on. `flags` are further
@@ -130,7 +130,7 @@ class CompiledUnit:
 
 @dataclass(frozen=True)
 class Executable:
-    """A program that can be run, and how it came to be. `reported` is what the rewriter did not understand."""
+    """An executable program, and how it was built. `reported` are the places that the rewriter did not understand."""
 
     path: Path
     prepared: Prepared
@@ -139,7 +139,7 @@ class Executable:
 
     @property
     def reported(self) -> tuple[Reported, ...]:
-        """What the rewriter did not understand."""
+        """The places that the rewriter did not understand."""
         return self.prepared.reported
 
 

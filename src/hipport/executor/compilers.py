@@ -171,7 +171,7 @@ def of_toolchains(env: Mapping[str, str]) -> Iterator[Path]:
 
 
 def probe(path: Path, env: Mapping[str, str]) -> Compiler | None:
-    """Ask a compiler what it is; None where it does not answer as g++ or clang does."""
+    """Ask a compiler for its family and version; None if it does not answer like g++ or clang."""
     said = _said([str(path), "--version"], env)
     clang = re.search(r"clang version (\d+(?:\.\d+)*)", said)
     version = clang[1] if clang else _said([str(path), "-dumpfullversion"], env).strip()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the executor keeps between runs, in a folder of the user's cache, and how it is kept from growing.
+"""Files that the executor keeps between runs in the user's cache, and the limit of their size.
 
 An entry is a folder that is made once and used by whoever comes later: an object, a program, a prepared tree, a
 precompiled header, a library. Its `.lock` or `states.json` is touched whenever it is used.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What compilers and linkers say, at the lines that the user wrote."""
+"""Messages of compilers and linkers, at the lines that the user wrote."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class NotRecordable(Exception):
 
 
 class Recording:
-    """What was called so far."""
+    """The calls so far."""
 
     def __init__(self, file: Path, calls: int, most: int) -> None:
         self.file, self.calls, self.most = file, calls, most

@@ -49,7 +49,7 @@ _CAPTURED = re.compile(rb"\s*(?:=|this|\*\s*this|&?\s*[A-Za-z_]\w*(?:\s*=.*|\s*\
 
 
 class _NotUnderstood(Exception):
-    """What was found where a declaration should be."""
+    """Something else stands where a declaration is expected."""
 
 
 class Alias(NamedTuple):
@@ -226,7 +226,7 @@ def _addresses(source: Cpp, name: bytes) -> Iterator[Edit]:
 
 
 def _kept_lines(source: Cpp, span: Span) -> bytes:
-    """What is left of deleted text: its line ends."""
+    """Return the line ends of deleted text."""
     return b"".join(re.findall(rb"\\?\r?\n", source[span]))
 
 

@@ -44,7 +44,7 @@ _DECLARES = re.compile(rb"[;{]|^[ \t]*#[ \t]*define\b", re.MULTILINE)
 
 
 class _Side(NamedTuple):
-    """What one pass of a compiler knows: the device's, for GPUs of the architecture `arch`, or the host's."""
+    """The macros of one compilation: the device's, for GPUs of the architecture `arch`, or the host's."""
 
     arch: Mapping[bytes, int]
 

@@ -194,7 +194,7 @@ def torch_of(python: Path, env: Mapping[str, str]) -> PyTorch:
 
 @dataclass(frozen=True)
 class ExtensionOptions:
-    """How an extension is built.
+    """Options of an extension's build.
 
     `env` is the environment, also for setup.py; `kept` a folder to keep what was made; `python` the interpreter whose
     PyTorch is built against. `passes` are run before the executor's own, which know no inline PTX. `only` chooses
@@ -527,7 +527,7 @@ class _Compiler:
         return self.compiler if unit.device else self.host_compiler
 
     def builder(self, optimize: str, compiler: compilers.Compiler) -> compiling.Builder:
-        """What compiles programs, for its flags."""
+        """Return a builder of programs with this compiler."""
         options = compiling.CompileOptions(self.options.env, compiler, optimize=optimize)
         return compiling.Builder(options, _said_as(self.dialect))
 
@@ -643,7 +643,7 @@ class _Compiler:
         return [compiler.path, *front, *builder.flags(standard=_STANDARD), *step, *own]
 
     def _made(self, path: Path) -> Path:
-        """Where a file or folder of the copy is that was prepared."""
+        """Return the place of a prepared file or folder of the copy."""
         if self.prepared is None or not path.is_relative_to(self.session.whole):
             return path
         original = self.session.top / path.relative_to(self.session.whole)

@@ -36,7 +36,7 @@ class Sign:
 
 @dataclass(frozen=True)
 class Extension:
-    """What is built as one thing: an extension module of Python, a CMake project, a program.
+    """A unit of a build: an extension module of Python, a CMake project, a program.
 
     `kind` is how: `CUDAExtension`, `CppExtension`, `load`, `load_inline`, `cmake`, `pyproject` or `program`. `path` is
     the build file, if there is one. `headers` are the files that `sources` include, directly or not. `certain` is
@@ -103,7 +103,7 @@ class _Unknown(Exception):
 
 @dataclass(frozen=True)
 class _Strings:
-    """What an expression may be: one of `values`, or (`many`) a list of them."""
+    """The possible values of an expression: one of `values`, or (`many`) a list of them."""
 
     values: tuple[str, ...]
     many: bool = False

@@ -70,7 +70,7 @@ _HIP_WORD, _CUDA_WORD = (
 
 @dataclass
 class _Sides:
-    """What is found out of files, by their paths."""
+    """Facts about files, by their paths."""
 
     project: Project
     files: Mapping[PurePath, Cpp]
@@ -204,7 +204,7 @@ def _with_chosen(project: Project) -> Project:
 
 
 def _unset(sides: _Sides) -> Mapping[PurePath, frozenset[bytes]]:
-    """Of files in which something selects: the macros that are defined for CUDA alone, and nowhere else."""
+    """Return the macros that are defined for CUDA only, for files in which something selects by them."""
     scripts: set[bytes] | None = None
     found: dict[PurePath, frozenset[bytes]] = dict(sides.unset)
     for files in sides.groups:
@@ -240,7 +240,7 @@ def _words_of_scripts(project: Project) -> set[bytes]:
 
 
 def _content(source: Cpp) -> str:
-    """Whose code stands in what both compilers see of the file: `hip`, `cuda`, or nothing that tells."""
+    """Return whose code both compilers read in the file: `hip`, `cuda`, or nothing."""
     if not _SAYS_EITHER.search(source.text):
         return ""
     spans = sorted((*source.hip_only, *source.cuda_only))

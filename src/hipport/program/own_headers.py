@@ -145,7 +145,7 @@ def _order(path: str) -> tuple[int, str] | None:
 
 
 def with_included_headers(file: NewFile) -> tuple[NewFile, ...]:
-    """Return hipport's header `file` and the headers of hipport's that it includes, which must lie beside it."""
+    """Return hipport's header `file` and its included headers, which must lie beside it."""
     found = {file.path.name: file}
     waiting = [file]
     while waiting:
@@ -162,7 +162,7 @@ def without(text: bytes) -> bytes:
 
 
 def asked_for(source: Cpp) -> Iterator[tuple[Include, PurePath]]:
-    """Yield the includes of hipport's headers in a file, as hipport writes them, and the places that they mean."""
+    """Yield a file's includes of hipport's headers, as hipport writes them, and their places."""
     if f"{FOLDER}/".encode() not in source.text or source.is_hipport_header:
         return
     for include in source.includes:
@@ -172,7 +172,7 @@ def asked_for(source: Cpp) -> Iterator[tuple[Include, PurePath]]:
 
 
 def missing(project: Project, made: Collection[PurePath]) -> Iterator[tuple[Cpp, Include, PurePath]]:
-    """Yield the includes of hipport's headers that are neither there nor `made`: somebody has left them out, say.
+    """Yield the includes of hipport's headers that neither exist nor are `made`: somebody may have removed them.
 
     Of text that is only in memory it is not known what lies beside it.
     """

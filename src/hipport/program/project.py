@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a pass may read: the sources of a tree, what they are ported to, and facts that need more than one file."""
+"""The input of a pass: the sources of a tree, the target, and facts that need more than one file."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _NEWEST = 10
 
 @dataclass(frozen=True)
 class Target:
-    """What the port is for. Raises ValueError for what hipport cannot port to.
+    """The target of the port. Raises ValueError for a target that hipport cannot port to.
 
     `archs` are offload architectures, `rocm` the oldest release the result must build with (major, minor). `warp` says
     what a warp is to be: 32 lanes on every GPU (`logical32`), or the wavefront (`native`); `native` has patterns of
@@ -125,7 +125,7 @@ class Component(tuple[Source, ...], Facts):
 
 @dataclass(frozen=True)
 class Project(Facts):
-    """Sources with paths relative to one root, and what they are ported to."""
+    """Sources with paths relative to one root, and the target."""
 
     sources: tuple[Source, ...]
     target: Target = field(default_factory=Target)
@@ -205,7 +205,7 @@ class Project(Facts):
 
     @cached_property
     def includes(self) -> Includes:
-        """What includes mean in the tree."""
+        """The resolution of includes in the tree."""
         return Includes(
             (source.path for source in (*self.sources, *self.context) if isinstance(source, Cpp)),
             (source for source in self.sources if not isinstance(source, Cpp)),
@@ -288,7 +288,7 @@ class Project(Facts):
 
     @cached_property
     def _linked(self) -> Linked:
-        """How the C++ files belong together by their includes.
+        """The components: C++ files that are connected by includes.
 
         hipport's own headers connect nothing: what belongs together is the same before a port and after it.
         """
@@ -414,7 +414,7 @@ class Project(Facts):
 
     @cached_property
     def _declared(self) -> dict[object, frozenset[Any]]:
-        """What each translation unit declares, by the fact that tells it."""
+        """The declarations of each translation unit, by the fact that computes them."""
         return {}
 
     def home(self, source: Source) -> PurePath:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is known of a port, and what is not: the manifest without which nobody says that it runs.
+"""What is known of a port and what is not: a manifest, so that nobody claims that a port runs without it.
 
 Values, and pure functions of them. `shown` has only what was seen to happen, `not_checked` all else.
 """
@@ -23,7 +23,7 @@ from hipport.verifying.results import Verified
 
 @dataclass(frozen=True)
 class Verification:
-    """What came of running one extension or program and its port, `what` by name.
+    """The result of running one extension or program, `what`, and its port.
 
     `path` is relative to the tree. `inputs` says what it was run with, and `digest` is the SHA-256 of the file that
     says it, if there is one. `why_not` is why it was not run.
@@ -68,12 +68,12 @@ class Evidence:
 
     @property
     def shown(self) -> tuple[str, ...]:
-        """What was seen to be so, each with what it was seen with."""
+        """The statements that were checked, each with the means."""
         return tuple(_shown(self))
 
     @property
     def not_checked(self) -> tuple[str, ...]:
-        """What nothing here says anything about."""
+        """The statements that nothing here supports."""
         return tuple(_not_checked(self))
 
 

@@ -276,7 +276,7 @@ class CMake(Source):
 
     @property
     def errors(self) -> int:
-        """How many places CMake would not read: no token, no command, a block with no end."""
+        """The number of places that CMake would not read: invalid tokens and commands, blocks without an end."""
         return len(self._parsed[1]) + self._blocks[1]
 
     @cached_property

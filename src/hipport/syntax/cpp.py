@@ -108,7 +108,7 @@ class Cpp(CppText):
         return result
 
     def _lexed_after(self, edits: Sequence[Edit]) -> tuple[bytes, tuple[Span, ...]] | None:
-        """What `_lexed` is with `edits` made; None where that is not plain to see, and it has to be lexed again."""
+        """Return `_lexed` after `edits`; None if that is not obvious, and the text has to be lexed again."""
         code, long = self._lexed
         pieces: list[bytes] = []
         shifted: list[Span] = []
@@ -128,7 +128,7 @@ class Cpp(CppText):
         return b"".join(pieces), tuple(shifted)
 
     def _known_after(self, edits: Sequence[Edit]) -> dict[str, object]:
-        """What is known of the text, with edits made after which nothing has to be lexed again."""
+        """Return the known facts of the text after edits that need no new lexing."""
         known: dict[str, object] = {}
         if self.known("words"):
             known["words"] = self.words.union(*(words_of(edit.new) for edit in edits))
@@ -200,7 +200,7 @@ class Cpp(CppText):
 
     @cached_property
     def include_point(self) -> int:
-        """Where an `#include` that the whole file needs goes: the start of a line.
+        """The place of an `#include` that the whole file needs: the start of a line.
 
         That is before the first include, condition or declaration, and after what a file may open with: comments,
         `#pragma once`, a header guard, macros that steer the headers included later, and defaults of such; what clang
@@ -357,7 +357,7 @@ class Cpp(CppText):
 
     @cached_property
     def errors(self) -> int:
-        """How many ERROR and MISSING nodes the tree has."""
+        """The number of ERROR and MISSING nodes in the tree."""
         root = self.tree.root_node
         if not root.has_error:
             return 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which language a file is in, by its name and its text, and whether it has anything to do with GPUs."""
+"""The language of a file, by its name and text, and whether the file concerns GPUs."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a condition asked before hipport had AMD answer it too.
+"""The question of a condition before hipport made AMD answer it too.
 
 A condition that hipport has changed is no decision of a person's: new code of the original's, in a branch of it, is to
 be ported like any other. So hipport's forms are told from others by what is written, and read as what they were:

@@ -388,7 +388,7 @@ def _folded(of: list[bytes], chosen: frozenset[bytes], *, hip: bool) -> list[byt
 
 
 class _Macros(NamedTuple):
-    """What a compilation for HIP, or one for CUDA, knows of macros: see `condition`."""
+    """The macros that a compilation for HIP, or one for CUDA, knows: see `condition`."""
 
     hip: bool
     told: bool
@@ -412,7 +412,7 @@ class _Macros(NamedTuple):
 
 
 class _Waves(NamedTuple):
-    """What a compilation of device code for an AMD GPU with so many lanes in a wavefront knows of macros."""
+    """The macros of a compilation of device code for an AMD GPU with so many lanes in a wavefront."""
 
     lanes: int
     chosen: frozenset[bytes]

@@ -87,7 +87,7 @@ class Python(Source):
 
     @cached_property
     def _offsets(self) -> Sequence[int]:
-        """Where in this text each byte of the tree's code, as UTF-8, comes from: libcst counts those.
+        """The place in this text of each byte of the tree's code as UTF-8, which libcst counts.
 
         The code has no byte-order mark, no form feed at the start of a line, not always the last line ending, and is
         in UTF-8 whatever the coding line says. Empty when the code cannot be laid over the text.

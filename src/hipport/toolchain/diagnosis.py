@@ -21,7 +21,7 @@ from hipport.toolchain.toolchains import Toolchain
 
 
 class Status(Enum):
-    """How a check came out."""
+    """The status of a check."""
 
     OK = "ok"  #: as it should be
     NOTE = "note"  #: neither good nor bad; to know
@@ -433,7 +433,7 @@ def _hipcc(machine: Machine) -> Iterator[Check]:
 
 
 def _archs(machine: Machine) -> tuple[str, ...]:
-    """What is compiled for here: the GPUs that are meant, or what hipport compiles for where nothing is said."""
+    """Return the GPUs to compile for here: those that are named, or hipport's defaults."""
     return tuple(dict.fromkeys(_taken_for(machine, gpu) for gpu in _meant(machine))) or DEFAULT_ARCHS
 
 

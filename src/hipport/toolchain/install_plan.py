@@ -25,7 +25,7 @@ SCHEMA = 1
 
 @dataclass(frozen=True)
 class PackageMention:
-    """Where a repository asks for a package, or imports it: `at_once`, or only where something calls for it."""
+    """A place that asks for a package, or imports it: `at_once`, or only in code that runs later."""
 
     path: PurePath
     line: int
@@ -49,7 +49,7 @@ class Package:
 
 @dataclass(frozen=True)
 class PlannedChange:
-    """What a list or a command says that does not hold on ROCm. `manual` is left to a person."""
+    """A part of a list or command that does not hold on ROCm. `manual` is left to a person."""
 
     path: PurePath
     line: int
@@ -80,7 +80,7 @@ def in_work(name: str) -> str:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """What a list asks for and no step installs, as a person decides about it, and why."""
+    """A package that a list asks for and no step installs, because a person has to decide, and why."""
 
     text: str
     why: str
@@ -99,7 +99,7 @@ class InstallCheck:
 
 @dataclass(frozen=True)
 class Checked:
-    """What came of a check. `said` is what it printed, or how it failed."""
+    """The result of a check. `said` is its output, or its error."""
 
     package: str
     ok: bool
@@ -109,7 +109,7 @@ class Checked:
 
 @dataclass(frozen=True)
 class Plan:
-    """How a repository is installed on ROCm.
+    """The plan to install a repository on ROCm.
 
     `rocm` is the release that suits it and `reason` why, `image` a container image with it and `index` PyTorch's wheels
     for it. `torch` are the packages that are installed with PyTorch where that is not there.

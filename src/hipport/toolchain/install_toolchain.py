@@ -34,7 +34,7 @@ from hipport.toolchain.toolchains import cache
 
 @dataclass(frozen=True)
 class Recipe:
-    """What a toolchain is made of.
+    """The parts of a toolchain.
 
     `suites` are Debian releases, the preferred one first. `packages` are installed with all they depend on; of
     `headers` nothing but the package itself, as the libraries behind them are gigabytes that no compilation reads.

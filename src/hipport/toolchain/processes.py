@@ -45,7 +45,7 @@ _MORE = 60.0
 
 @dataclass(frozen=True)
 class Box:
-    """What a command of a tree may do: write below `write`, and have `memory` bytes (0: all there are) in a process.
+    """The rights of a command of a tree: it may write below `write`, and a process may have `memory` bytes (0: all).
 
     Nothing below `kept` can be written but what of it `write` names itself.
     """
@@ -212,7 +212,7 @@ def _output(said: IO[bytes]) -> str:
 
 
 def ask_python(python: Path, code: str, env: Mapping[str, str], timeout: float) -> tuple[int | None, str, str]:
-    """Have an interpreter run a small program of hipport's; return its status (None: out of time), output and errors.
+    """Have an interpreter run a small program of hipport; return its status (None: out of time), output and errors.
 
     It sees no module that happens to lie in the current folder, and nothing that the environment names relative to it:
     a folder of its own is where it runs. Raises OSError where it cannot be run.

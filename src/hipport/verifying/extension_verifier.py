@@ -110,7 +110,7 @@ class Driver:
         return cache(self.how.env).resolve() / "simt"
 
     def ported(self, around: Sequence[Path] = ()) -> Ported | None:
-        """What hipport made of the tree, and of files around it, if it is to be verified."""
+        """Return the port of the tree, and of files around it, if it is to be verified."""
         return self.port([self.root, *around]) if callable(self.port) else self.port
 
     def build(self, side: str, ported: Ported | None = None, wave: int | None = None) -> building.BuiltExtension:

@@ -42,7 +42,7 @@ _SAID = 5  # lines of what a program that failed said that are shown
 
 @dataclass(frozen=True)
 class Varying:
-    """What of an output is about the run or the device. `places` are (line, number in it), or (line, -1) for all of it.
+    """Output that depends on the run or the device. `places` are (line, number in it), or (line, -1) for all of it.
 
     `more` are the shapes of lines that another device has printed besides. `spreads` are the places of numbers by which
     the original differs from itself in other orders of its threads, and by how much at the most.

@@ -201,7 +201,7 @@ def _explain_by_races(
     configurations: Sequence[Configuration],
     outcomes: list[CaseOutcome],
 ) -> None:
-    """Where the original differs from itself and nothing says why, look for races, and put them into its outcome."""
+    """Look for races where the original differs from itself without a reason, and put them into its outcome."""
     unexplained = [
         index
         for index, (c, o) in enumerate(zip(configurations, outcomes, strict=True))

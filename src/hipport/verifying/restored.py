@@ -57,7 +57,7 @@ class Restored:
         )
 
     def before(self, path: Path) -> Path:
-        """Where a path of the tree is in the copy."""
+        """Return the place in the copy of a path of the tree."""
         return self.copy / path.resolve().relative_to(self.root)
 
     def port(self, made: Ported, again: Callable[[], Ported]) -> Ported:
@@ -77,7 +77,7 @@ class Restored:
         return replace(made, project=replace(made.project, sources=sources), created=created, reported=reported)
 
     def now(self, path: Path) -> Path:
-        """Where a path of the copy is in the tree."""
+        """Return the place in the tree of a path of the copy."""
         place = path.resolve()
         return self.root / place.relative_to(self.copy) if place.is_relative_to(self.copy) else path
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What memory of the device held after each launch, as the executor writes it: where two runs part."""
+"""Device memory after each launch, as the executor writes it: find where two runs differ first."""
 
 from __future__ import annotations
 

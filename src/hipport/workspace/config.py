@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a repository says about how it is ported: `hipport.toml`, or `[tool.hipport]` in pyproject.toml."""
+"""A repository's settings for its port: `hipport.toml`, or `[tool.hipport]` in pyproject.toml."""
 
 from __future__ import annotations
 

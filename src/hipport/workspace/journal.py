@@ -293,11 +293,11 @@ class JournalRun:
         return self.folder / str(entry.number)
 
     def copied(self, entry: JournalEntry) -> PurePath:
-        """Where the original is once more, if the file had other names."""
+        """Return the other place of the original, if the file had other names."""
         return self.folder / f"{entry.number}.copy"
 
     def ported(self, entry: JournalEntry) -> PurePath:
-        """Where the new text is kept while it is undone."""
+        """Return the place of the new text during an undo."""
         return self.folder / f"{entry.number}.after"
 
     def original_text(self, entry: JournalEntry) -> bytes:
@@ -428,7 +428,7 @@ class JournalRun:
         return TakenBack(tuple(entry.path for entry in back), tuple(lost))
 
     def _sound(self, entry: JournalEntry) -> PurePath:
-        """Where the saved original is that is still what it was. Raises OSError."""
+        """Return the place of the saved original if it is undamaged. Raises OSError."""
         for place in (self.original(entry), self.copied(entry)):
             with suppress(FileNotFoundError):
                 if hash_of(self.below.read(place)) == entry.before:
@@ -451,7 +451,7 @@ class JournalRun:
         return sound, damaged
 
     def _set_aside(self, entries: Sequence[JournalEntry]) -> list[str]:
-        """Keep damaged originals for a person, and say what they are."""
+        """Keep damaged originals for a person, and name them."""
         said_of = []
         for entry in entries:
             kept = ""

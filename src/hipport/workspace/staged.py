@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which of hipport's headers a commit would leave out: files of it include them, and Git does not know them.
+"""Find hipport's headers that a commit would leave out: its files include them, and Git does not know them.
 
 Asks the Git of the user's, as a hook of Git's does. Only `hipport rewrite --staged` comes here.
 """

@@ -39,7 +39,7 @@ def row_of(name: str) -> dict[str, str] | None:
 
 
 class Libraries:
-    """What is to be said of the libraries in a script's commands."""
+    """Findings on the libraries in a script's commands."""
 
     def __init__(self, source: CMake, tree: Tree) -> None:
         self.source = source

@@ -39,7 +39,7 @@ _SCOPES = frozenset((b"PUBLIC", b"PRIVATE", b"INTERFACE", b"BEFORE", b"SYSTEM"))
 
 @dataclass
 class _Place:
-    """Where the flags of a command stand: from its argument `first` on, or behind each of its `properties`."""
+    """The flags of a command: from its argument `first` on, or behind each of its `properties`."""
 
     first: int
     #: The variable that gets them, and where that stands if it gets its value by the command.
@@ -51,7 +51,7 @@ class _Place:
 
 
 class CMakeOptions:
-    """What is to be said of the options in a script's commands; `rocm` is the oldest release that is to take them."""
+    """Findings on the options in a script's commands; `rocm` is the oldest release that has to accept them."""
 
     def __init__(self, source: CMake, tree: Tree, rocm: tuple[int, int]) -> None:
         self.source = source
@@ -260,7 +260,7 @@ class CMakeOptions:
             yield from self._expression(command, expression)
 
     def _alone(self, command: CMakeCommand, expression: Expression) -> Iterator[BranchSaid]:
-        """What an earlier run had let both languages have, and a merge has brought back for CUDA alone."""
+        """Yield options that an earlier run gave both languages, and that a merge restored for CUDA only."""
         for said in self._expression(command, expression):
             if said.edits and all(edit.new == b"${HIP_OR_CUDA}" for edit in said.edits):
                 message = (

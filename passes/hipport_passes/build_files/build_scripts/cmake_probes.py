@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a CMake script asks the machine for that ROCm does not have: programs, files, folders, compilations."""
+"""Questions of a CMake script to the machine that ROCm does not answer: programs, files, folders, compilations."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _PROBED = re.compile(
 
 
 class CMakeProbes(CMakeProperties):
-    """What is to be said of questions to the machine."""
+    """Findings on questions to the machine."""
 
     def _run(self, command: CMakeCommand) -> Iterator[BranchSaid]:
         """A tool of NVIDIA's behind COMMAND: of a target, of a test, when CMake runs."""

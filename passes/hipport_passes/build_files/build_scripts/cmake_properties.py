@@ -33,7 +33,7 @@ _RDC = (
 
 
 class CMakeProperties:
-    """What is to be said of variables and properties."""
+    """Findings on variables and properties."""
 
     def __init__(self, source: CMake, tree: Tree, project: Project) -> None:
         self.source = source
@@ -113,7 +113,7 @@ class CMakeProperties:
         return name if of_cuda else ""
 
     def _old(self, standard: str) -> tuple[str, Certainty]:
-        """What is said of a standard before C++17."""
+        """Return the message on a standard before C++17, and its certainty."""
         said = assumed(self.tree.sources, standard)
         return _OLD + said, Certainty.REVIEW if said else Certainty.SAFE
 

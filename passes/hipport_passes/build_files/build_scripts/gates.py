@@ -377,7 +377,7 @@ def _stays_shut(script: Script, test: cst.BaseExpression) -> bool:
 
 
 def left_out(script: Script, node: cst.CSTNode) -> bool:
-    """Say whether ROCm does not come to `node` for a gate on CUDA_HOME that stays shut, and nothing is built there."""
+    """Say whether a gate on CUDA_HOME stays shut on ROCm and keeps it from `node`, and nothing is built there."""
     for test, wanted in script.conditions(node):
         for home in _homes_of(script, test) if wanted else ():
             guarded, about_cuda = _guarded_by(script, home)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What hipcc gets for the words of a makefile's commands and variables."""
+"""Translate the words of a makefile's commands and variables for hipcc."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _FLAG = re.compile(r"(?<![\w-])-{1,2}[A-Za-z][\w-]*")
 
 
 class MakefileFlags(MakefileCommands):
-    """What is put for the flags of compilers and linkers."""
+    """Replacements for the flags of compilers and linkers."""
 
     def _ported(
         self, line: MakeLine, words: Sequence[tuple[str, Span]]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a build script leaves out where it sees no GPU, or nothing of CUDA's: on most machines that build for ROCm.
+"""Code that a build script skips where it sees no GPU, or no CUDA: on most machines that build for ROCm.
 
 A question (`torch.cuda.is_available()`, `shutil.which("nvcc")`) is followed through conditions, variables, loops,
 parameters and functions of the script to see whether it decides that kernels are built. What it decides otherwise, a
@@ -287,7 +287,7 @@ def _by_nvcc(script: Script, call: cst.Call) -> Said:
 
 
 def _question(script: Script, call: cst.Call) -> tuple[cst.BaseExpression, bool | None]:
-    """Return the whole of a question, and what it is where there is a GPU: None if that is not clear."""
+    """Return the whole question, and its answer where there is a GPU: None if that is not clear."""
     above = script.parent[call]
     if isinstance(above, cst.Comparison):
         if above.left is not call or len(above.comparisons) != 1:
@@ -415,7 +415,7 @@ def full_name(script: Script, node: cst.BaseExpression) -> str:
 
 
 class _Trail:
-    """Where the answer to a question leads in a script."""
+    """The paths that the answer to a question takes in a script."""
 
     def __init__(self, script: Script) -> None:
         self.script = script

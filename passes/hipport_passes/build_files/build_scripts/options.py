@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a build's own options have that is CUDA's: `[build_ext]` in setup.cfg, `options={"build_ext": …}` in setup()."""
+"""CUDA's parts of a build's own options: `[build_ext]` in setup.cfg, `options={"build_ext": …}` in setup()."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the conditions in a Python script are, in a build for ROCm and in one for CUDA.
+"""Values of the conditions in a Python script, in a build for ROCm and in one for CUDA.
 
 A branch that only NVIDIA or only AMD gets is somebody's own port already.
 """

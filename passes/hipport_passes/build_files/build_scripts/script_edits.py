@@ -32,7 +32,7 @@ _OPENING = {cst.List: (b"[", b"]"), cst.Tuple: (b"(", b")"), cst.Set: (b"{", b"}
 
 @dataclass(frozen=True)
 class Becomes:
-    """What items of a group, from `first` to `last`, are on ROCm: these literals."""
+    """The literals that items of a group, from `first` to `last`, become on ROCm."""
 
     group: Group
     first: int

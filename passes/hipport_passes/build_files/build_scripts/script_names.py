@@ -25,7 +25,7 @@ _MUTATES = {"append": "appends", "extend": "adds", "insert": "inserts"}
 
 @dataclass(frozen=True)
 class Binding:
-    """How a name gets a value: it `is` it, `adds`, `appends` or `inserts` it, or is a `parameter`."""
+    """The way a name gets a value: it `is` it, `adds`, `appends` or `inserts` it, or is a `parameter`."""
 
     how: str
     value: cst.BaseExpression | None
@@ -375,7 +375,7 @@ class ScriptNames:
         return self.order[binding] < self.order[node] and any(above is own for above, _ in self.ancestors(node))
 
     def _steady(self, name: str, node: cst.CSTNode) -> bool:
-        """Say whether a name is what imports make it, and never anything else: no `torch = None`."""
+        """Say whether only imports give a name its value: there is no `torch = None`."""
         scope = self.scope(node, name)
         return all(isinstance(each.node, cst.Import) for each in self.bindings.get((scope, name), ()))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What C++17 makes of code by an older standard: where it has nothing else to say, both mean the same.
+"""Find code that C++17 treats differently than an older standard: without any, both mean the same.
 
 Sources: annex C.4 of C++17 (N4659) for what went and what means something else, read 2026-11; clang's page "C++ Support
 in Clang" for what compilers do by every standard. A page in `docs/decisions` ("An older standard becomes C++17 for
@@ -103,7 +103,7 @@ _ALIGNED = re.compile(rb"\b(?:alignas|__align__)\b")
 
 @dataclass(frozen=True)
 class _Seen:
-    """What a file says: what shows by itself, and what another file has to say as well."""
+    """Evidence in a file: some counts by itself, some only together with another file's."""
 
     shown: tuple[str, ...] = ()
     shown_by_eleven: tuple[str, ...] = ()

@@ -81,7 +81,7 @@ def _ask_first(script: Script, condition: cst.If, gate: str, message: str) -> Un
 
 
 def _reached(script: Script, use: cst.Name) -> bool:
-    """Say whether ROCm comes to a use, and nothing there expects that the name may be unknown."""
+    """Say whether ROCm reaches a use, and nothing there expects that the name may be unset."""
     if not script.runs(use).rocm:
         return False
     if any(isinstance(above, (cst.Try, cst.TryStar)) and child is above.body for above, child in script.ancestors(use)):

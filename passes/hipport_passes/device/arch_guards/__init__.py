@@ -152,7 +152,7 @@ class _Conditions:
             yield from self._untold(span, name, part, group)
 
     def _by_amd(self, span: Span, name: bytes, part: Conditional) -> Iterator[Finding]:
-        """A condition of a chain that tells AMD from NVIDIA: of what stands in front of that AMD comes to all."""
+        """Yield the finding on a condition that tells AMD from NVIDIA: AMD reaches all conditions before it."""
         directive, text = part.span, asked_text(self.source, part)
         asked = name not in COMPILER and self._told[directive] and is_undecided(text)
         of_host = name in VERSIONS - {b"__CUDA_ARCH__"} and not as_on_the_newest(text)

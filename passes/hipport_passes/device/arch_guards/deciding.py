@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is decided on the conditions of a program, which goes together."""
+"""Decisions on the conditions of a program, which depend on each other."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def decide(span: Span, name: bytes, more: str = "") -> Finding:
 
 
 def _same_branches(source: Cpp, project: Project, group: tuple[Conditional, ...]) -> bool:
-    """Say whether all branches are the same, as calls of hipport's functions with all lanes and without a mask are."""
+    """Say whether all branches are the same, for example calls of hipport's functions with all lanes and no mask."""
     if group[-2].word != b"else":
         return False
     constants = project.union_over(source, _constants)
@@ -225,7 +225,7 @@ _Opened: TypeAlias = dict[tuple[bytes, ...], list[_Place]]
 
 
 class _Decided(NamedTuple):
-    """What is said of a chain of conditions; nothing where its branches mean the same. `opened` are those AMD takes."""
+    """The finding on a chain of conditions; none where its branches mean the same. `opened` are those AMD takes."""
 
     said: Finding | None
     opened: tuple[Span, ...] = ()

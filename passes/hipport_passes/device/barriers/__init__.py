@@ -67,7 +67,7 @@ _SIDE = b"hipport_side"
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Yield a finding per barrier that diverging threads of a wavefront reach separately, and per vote they may miss."""
+    """Yield a finding per barrier that diverging threads of a wavefront reach apart, and per vote they may miss."""
     if project.union_over(source, _numbered):
         yield from _begun(source, project, Kernels.of(project))
     if not project.union_over(source, _barrier_functions):
@@ -98,14 +98,14 @@ def _numbered(source: Cpp) -> frozenset[bytes]:
 
 
 class _Begun:
-    """The kernels, of files that belong together, that come to barriers with a number; None before it is asked."""
+    """The kernels, of files that belong together, that reach numbered barriers; None before they are computed."""
 
     def __init__(self, component: Component) -> None:
         self.kernels: tuple[Function, ...] | None = None
 
 
 def _begun(source: Cpp, project: Project, kernels: Kernels) -> Iterator[Finding]:
-    """Yield a finding per kernel that comes to a barrier with a number, and one where no kernel is seen to."""
+    """Yield a finding per kernel that reaches a numbered barrier, and one where no kernel is known to."""
     known = project.component(source).fact(_Begun)
     if known.kernels is None:
         # Not by way of hipport's own headers, which are here only when what was ported is read again.
@@ -164,7 +164,7 @@ def _votes(source: Cpp, project: Project, kernels: Kernels) -> Iterator[Finding]
 
 
 def _missing(kernels: Kernels, function: Function, node: Node, depth: int = 4) -> str | None:
-    """Return why not all threads of the block may come to `node` together; None if they do."""
+    """Return why not all threads of the block may reach `node` together; None if they do."""
     for exit_ in function.exits_before(node):
         for condition in function.conditions(exit_):
             if kernels.agreement(function, condition.expression) < BLOCK:
@@ -248,7 +248,7 @@ def _parted(function: Function, kernels: Kernels, waiting: Waiting, widest: int)
 
 
 def _parted_apart(function: Function, kernels: Kernels, barriers: Sequence[Call], widest: int) -> Iterator[Finding]:
-    """Yield a finding per two barriers, one behind the other, of which each thread comes to one.
+    """Yield a finding per two barriers, one after the other, of which each thread reaches one.
 
     That is under conditions that exclude each other, `if (x) …; if (!x) …;`, or in `(x && …) || …`.
     """
@@ -398,7 +398,7 @@ def _parted_in_macros(
 
 
 def _replaced(values: dict[bytes, bytes]) -> Callable[[re.Match[bytes]], bytes]:
-    """What stands in place of a word in a macro that is given such arguments."""
+    """Return the replacement of a word in a macro that is called with such arguments."""
     return lambda match: values.get(match.group(), match.group())
 
 
@@ -438,7 +438,7 @@ def _branches(source: Cpp) -> frozenset[tuple[bytes, _Branching]]:
 
 
 def _statement_end(source: Cpp, start: int, limit: int) -> int | None:
-    """Where the statement that begins at `start`, behind white space, ends: behind its brace or semicolon."""
+    """Return the end of the statement that begins at `start`, after white space: after its brace or semicolon."""
     first = _SPLICED.match(source.code, start, limit)
     start = first.end() if first is not None else start
     if source.code[start : start + 1] == b"{":
@@ -520,7 +520,7 @@ def _divided(
 
 
 def _pieces(source: Cpp, branch: Node, barriers: list[Node]) -> list[Span]:
-    """What stands before, between and behind the barriers of a branch, without its braces."""
+    """Return the text before, between and after the barriers of a branch, without its braces."""
     cuts = [branch.start_byte + 1]
     for barrier in barriers:
         cuts += [barrier.start_byte, barrier.end_byte]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Barriers in loops that threads of one wavefront come to in turns of their own, or that some leave before others."""
+"""Barriers in loops that threads of one wavefront reach in different iterations, or that some leave before others."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _CALLERS = 3
 
 
 class _Parting(NamedTuple):
-    """Where threads part: at what, which is told once, and what is to be true of blocks for them not to, if known."""
+    """A divergence: its cause, which is reported once, and the condition on blocks that excludes it, if known."""
 
     text: bytes
     key: object
@@ -212,7 +212,7 @@ def _counted_by_macro(function: Function, kernels: Kernels, loop: Node, widest: 
 
 
 def _around(barrier: Call, leaving: Node, loop: Node) -> bool:
-    """Whether a loop within `loop` has both, so that who leaves it may miss the barrier in its next turn."""
+    """Whether a loop within `loop` has both, so a thread that leaves it may miss the barrier of the next iteration."""
     outer = leaving.parent
     while outer is not None and outer != loop:
         if outer.type in LOOPS and contains(outer, barrier.node):
@@ -248,7 +248,7 @@ def _shrinks(function: Function, condition: Condition, loop: Node) -> bool:
 def _behind(
     function: Function, kernels: Kernels, waiting: Waiting, loop: Node, barriers: Sequence[Call], callers: int
 ) -> Iterator[Call]:
-    """Yield the barriers that a thread which has left the loop, or a call, comes to."""
+    """Yield the barriers that a thread reaches after it has left the loop, or a call."""
     for each in barriers:
         if each.node.start_byte >= loop.end_byte and not exclusive(loop, each.node):
             yield each

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where device code waits at a barrier: by CUDA's names, and by whatever of the program's comes to one."""
+"""Places where device code waits at a barrier: by CUDA's names, and by functions of the program that reach one."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _MAKE = ("declaration", "compound_literal_expression", "new_expression")
 
 
 class Waiting:
-    """What waits in files that belong together."""
+    """The functions that wait in files that belong together."""
 
     def __init__(self, source: Cpp, project: Project, kernels: Kernels) -> None:
         self._kernels = kernels
@@ -216,7 +216,7 @@ class Waiting:
                     yield name
 
     def _named_in(self, source: Cpp) -> list[tuple[Span, bytes]]:
-        """Where the names of what may wait stand in a file, in order."""
+        """Return the places of names that may wait in a file, in order."""
         if source.path not in self._places:
             wanted = self._transitive_callers.named.keys() | source.matched(self.pattern) | {b"sync"}
             self._places[source.path] = [*source.names(wanted)]
@@ -264,7 +264,7 @@ class Waiting:
 
     @staticmethod
     def _made(name: Node) -> Node | None:
-        """Where an object of a class is made whose name stands there."""
+        """Return the place where an object of the named class is made."""
         outer = name.parent
         while outer is not None and outer.type in _PARTS_OF_A_TYPE:
             outer = outer.parent
@@ -305,7 +305,7 @@ def waits_as_group(call: Call) -> bool:
 
 
 def _is_block(function: Function, group: Node) -> bool:
-    """Whether a cooperative group is the block: by its type, or by what it is made of."""
+    """Whether a cooperative group is the block: by its type, or by its initializer."""
     text = function.text(group)
     if _THIS_BLOCK.fullmatch(text):
         return True
@@ -322,7 +322,7 @@ def _is_block(function: Function, group: Node) -> bool:
 
 
 def _position(function: Function, node: Node) -> int:
-    """Which parameter `node` is the argument of that need not be given; _ANY if it is elsewhere."""
+    """Return the optional parameter that `node` is the argument of; _ANY if it is elsewhere."""
     outer: Node | None = node if node.start_byte < function.body.start_byte else None
     while outer is not None and outer.parent is not None:
         if outer.type == "optional_parameter_declaration":
@@ -333,7 +333,7 @@ def _position(function: Function, node: Node) -> int:
 
 
 def _known(component: Component) -> list[Waiting]:
-    """What waits in these files, once that was asked."""
+    """Return a cache of the functions of these files that wait."""
     return []
 
 

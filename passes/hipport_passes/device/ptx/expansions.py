@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What macros become where they are used, text for text, as the preprocessor makes it: with strings and pasted names.
+"""Expand macros where they are used, text for text, like the preprocessor: with strings and pasted names.
 
     expand(b"ADD(d, x[0], 1)", definitions(files), {b"ADD", b"TWO"})  # b'asm("add.u32 %0, %1, 1;" : …)'
 
@@ -27,7 +27,7 @@ _MOST, _DEEPEST = 1 << 16, 16
 
 
 class Unexpanded(Exception):
-    """What a text comes to is not known. The message says why."""
+    """The expansion of a text is not known. The message says why."""
 
 
 class AsmMacro(NamedTuple):

@@ -32,7 +32,7 @@ _CALL = re.compile(rb"\s*\(")
 
 @dataclass(frozen=True)
 class Families:
-    """What becomes of the macros of files that are connected by includes."""
+    """Results for the macros of files that are connected by includes."""
 
     #: The statements in macros, by file and place, with the opcodes that they are used for.
     statements: Mapping[tuple[PurePath, int], tuple[Translation, tuple[bytes, ...]]] = field(default_factory=dict)

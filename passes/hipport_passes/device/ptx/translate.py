@@ -63,7 +63,7 @@ class Translation:
 
 @dataclass(frozen=True)
 class Place:
-    """Where an asm statement stands, and what may stand for the carry flag there."""
+    """The place of an asm statement, and the variable for the carry flag there."""
 
     #: Those of the macro that it stands in, if it does.
     parameters: frozenset[bytes] = frozenset()
@@ -106,7 +106,7 @@ def translate(
 
 @dataclass
 class _Uses:
-    """Where an operand, or a register, is read and written, by the numbers of the instructions."""
+    """The reads and writes of an operand, or a register, by the numbers of the instructions."""
 
     reads: list[int] = field(default_factory=list)
     writes: list[int] = field(default_factory=list)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write asm statements out where macros are used that make their text of what they are given.
+"""Write asm statements out at the uses of macros that make their text from arguments.
 
     #define TWO(op, then, d, a, b) asm(#op ".u32 %0, %1, %2; " #then ".u32 %0, %0, %2;" : "=r"(d) : "r"(a), "r"(b))
 
@@ -54,7 +54,7 @@ class WrittenAsm:
 
 @dataclass(frozen=True)
 class WrittenOut:
-    """By file: the uses that are written out, and the macros that go, by where their asm statements stand.
+    """By file: the uses that are written out, and the removed macros, by the places of their asm statements.
 
     Of several statements in one macro, the first has it, and the others have nothing. `users` are macros that go with
     them, without statements of their own.
@@ -66,7 +66,7 @@ class WrittenOut:
 
 
 def _known(project: Project) -> dict[PurePath, WrittenOut]:
-    """What was asked for, by the first file of its component."""
+    """The results so far, by the first file of the component."""
     return {}
 
 
@@ -169,7 +169,7 @@ class _Writing:
 
 
 def _together(names: Iterable[bytes], macros: Mapping[bytes, AsmMacro | None]) -> Iterator[frozenset[bytes]]:
-    """Yield the macros that are to be written out, each with those that come to it; what meets is one."""
+    """Yield the macros that are to be written out, each with those that use it; overlapping sets are joined."""
     users: dict[bytes, set[bytes]] = {}
     for name, macro in macros.items():
         for word in set(_WORD.findall(macro.text)) & macros.keys() if macro is not None else ():
@@ -198,7 +198,7 @@ def _defining(source: Cpp, names: frozenset[bytes]) -> Iterator[Span]:
 def _through_others(
     names: frozenset[bytes], files: list[Cpp], port: Callable[[Cpp], tuple[bytes, Translation] | None]
 ) -> Iterator[tuple[PurePath, WrittenAsm]]:
-    """Yield the uses of macros that use each other, each with what it comes to. Raises Unreadable and Unexpanded."""
+    """Yield the uses of macros that use each other, each with its result. Raises Unreadable and Unexpanded."""
     macros = definitions(files)
     length = 0
     for source in files:
@@ -309,7 +309,7 @@ def _whole(
 
 
 def _places(statement: Statement, macro: Span, files: list[Cpp]) -> Iterator[tuple[Cpp, Span, Mapping[bytes, bytes]]]:
-    """Yield the uses of a macro, with what it is given. Raises Unreadable for one that is not a plain use."""
+    """Yield the uses of a macro, with its arguments. Raises Unreadable for one that is not a plain use."""
     head = _DEFINE.match(statement.source.code, macro.start)
     if head is None:
         raise Unreadable("the macro has no parameters")

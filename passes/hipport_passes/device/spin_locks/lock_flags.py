@@ -84,7 +84,7 @@ def progress(function: Function, loop: Node, kernels: Kernels, project: Project)
 
 
 def _guarded(test: Node, body: Node) -> Span | None:
-    """What is done only where an `if` says so: its branch, or what follows a `continue`."""
+    """Return the code that only an `if` allows: its branch, or the statements after a `continue`."""
     branch = test.child_by_field_name("consequence")
     if branch is None:
         return None

@@ -49,7 +49,7 @@ _LINE_START = re.compile(rb"(?:\r\n|\n|\r)(?=[ \t]*[^\s#])")
 
 
 def all_in_turns(function: Function, kernels: Kernels) -> bool:
-    """Whether all who take a lock by calling the function do so in turns, or will."""
+    """Whether all callers of the function that takes a lock do so in turns, or will."""
     calls = kernels.callers(function)
     return bool(calls) and not any(turns(call, kernels)[0] for call in calls)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What takes a lock, waits for it and gives it back: in loops, functions, methods, and by numbers that are drawn."""
+"""Code that takes a lock, waits for it and releases it: in loops, functions, methods, and by tickets."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def _taken_in_body(function: Function, loop: Node) -> Acquire | None:
 
 
 class _Unknown(Exception):
-    """What a turn of a loop does is not seen in its text."""
+    """The text does not show the effect of an iteration of a loop."""
 
 
 def _number(text: bytes) -> bytes:
@@ -227,7 +227,7 @@ def gives_back_a_lock(function: Function) -> bool:
 
 
 def ticket(function: Function, loop: Node) -> bytes:
-    """What a loop waits for to reach a number that was drawn, `while (serving != ticket);`; else nothing."""
+    """Return the variable that a loop compares with its ticket, `while (serving != ticket);`, if any."""
     condition, body = loop.child_by_field_name("condition"), loop.child_by_field_name("body")
     if condition is None or body is None or loop.type == "for_statement" or not WAITS.fullmatch(function.text(body)):
         return b""
@@ -275,7 +275,7 @@ def _method_of(function: Function, call: Node) -> bytes:
 
 
 def object(function: Function, call: Node) -> bytes:
-    """What a lock's function is called on: the object of a method, or the first argument."""
+    """Return the lock of a lock's function: the object of a method, or the first argument."""
     called = call.child_by_field_name("function")
     node = called.child_by_field_name("argument") if called is not None and called.type == "field_expression" else None
     node = node or next(iter(arguments(call)), None)

@@ -338,7 +338,7 @@ class Steps:
 
     @cached_property
     def offsets(self) -> dict[bytes, bytes]:
-        """What is added to an array in names for parts of it: `i` of `p = s + i` and of `p = &s[i]`."""
+        """The offsets added to an array in names for parts of it: `i` of `p = s + i` and of `p = &s[i]`."""
         found: dict[bytes, bytes] = {}
         for assignment in self.function.locals.assignments:
             name = assignment.variable.name

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which functions of files that belong together count lanes by AMD's wavefront, and which by the 32 of a warp.
+"""Find functions, in files that belong together, that count lanes by AMD's wavefront, or by the 32 of a warp.
 
 Somebody wrote code that only AMD sees, which calls HIP's functions of the wavefront and asks for its size or takes 64
 bits. Where there is such code, all of the program is ported already but for the functions of 32 lanes, and what calls
@@ -73,7 +73,7 @@ class Wavefronts:
 
     @property
     def mentions(self) -> Mentions:
-        """What the definitions of the files say of each other."""
+        """The mentions of definitions in other definitions of the files."""
         return self._component.fact(Mentions)
 
     @cached_property

@@ -25,7 +25,7 @@ _COMPARES = ("<", ">=", "==", "!=", ">", "<=")
 
 @dataclass(frozen=True)
 class _Operands:
-    """What is on the left of an operator, and the number on its right."""
+    """The left operand of an operator, and the number on its right."""
 
     left: Node
     sign: Node

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What it takes to have a function's warps as wide as the wavefront: edits, or the places that stand in the way."""
+"""Widen a function's warps to the wavefront: edits, or the places that prevent it."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ class Widening(Arithmetic):
             self.settle(given[2], SIZE)
 
     def steps(self, distance: Node) -> bool:
-        """Whether a distance is what a `for` loop counts, which `loop` looks at, or what the function is given."""
+        """Whether a `for` loop counts a distance, which `loop` handles, or it is a parameter of the function."""
         name = self.function.text(distance)
         if name in self.function.parameters:
             return True

@@ -162,7 +162,7 @@ def _put_before(source: Cpp) -> Iterator[Finding]:
 
 
 def _is_unknown(source: Cpp, project: Project, include: Include) -> bool:
-    """Say whether the header looks like one of CUDA's, and is neither known nor among the files."""
+    """Say whether the header looks like one of CUDA's, but is neither known nor among the files."""
     if not include.angled or within(include.directive.start, source.hip_only) or lookup(include.path) is not None:
         return False
     looks = table().unknown[0].fullmatch(include.path)
@@ -300,7 +300,7 @@ def _group(source: Cpp, project: Project, include: Include, names: frozenset[byt
 
 
 def _group_names(source: Cpp) -> frozenset[tuple[bytes, bytes]]:
-    """What may be of those headers: (space, name) of `space::name`, ("", name) of a call, and its aliases."""
+    """Return possible uses of those headers: (space, name) of `space::name`, ("", name) of a call, and aliases."""
     code = source.code
     found = {(b"namespace", name) for name in cooperative_groups.ALIAS.findall(code)}
     if cooperative_groups.OPENED.search(code):

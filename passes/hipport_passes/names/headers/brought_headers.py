@@ -86,7 +86,7 @@ def _of_the_host(source: Cpp) -> bool:
 
 
 class _Reaching:
-    """Which files include headers by certain names, themselves or by way of others of the program."""
+    """The files that include headers of certain names, directly or through other files of the program."""
 
     def __init__(self, project: Project) -> None:
         self._files = [each for each in (*project.sources, *project.context) if isinstance(each, Cpp)]
@@ -112,7 +112,7 @@ class _Reaching:
 
     @cached_property
     def _including(self) -> dict[bool, dict[PurePath, list[PurePath]]]:
-        """By whether conditions count, the files that include each file."""
+        """The including files of each file, by whether conditions count."""
         found: dict[bool, dict[PurePath, list[PurePath]]] = {False: {}, True: {}}
         for certain, by_path in found.items():
             for each in self._files:

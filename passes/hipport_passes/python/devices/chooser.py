@@ -49,7 +49,7 @@ class Chooser:
         return [call for each, call in above if isinstance(call, cst.Call) and call.func is each and len(call.args) < 2]
 
     def _calls_alone(self, name: str) -> bool:
-        """Say whether a name is called in the file, and nothing in it says what it is."""
+        """Say whether a name is called in the file, and nothing in it defines the name."""
         calls = self._calls(name)
         return bool(calls) and len(calls) == len(self.script.named(name)) and self.script.bound_elsewhere is not None
 

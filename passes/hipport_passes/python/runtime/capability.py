@@ -68,7 +68,7 @@ def capabilities(program: PythonProgram, known: Elsewhere, missing_code: Mapping
 
 
 class _Conditions:
-    """What is asked by a compute capability in a program, with what has been decided so far."""
+    """The questions of a program about a compute capability, with the decisions so far."""
 
     def __init__(self, program: PythonProgram, reader: Reader, missing_code: Mapping[Capability, str]) -> None:
         self.program, self.reader, self.missing_code = program, reader, missing_code
@@ -183,7 +183,7 @@ class _Conditions:
 
 
 def _only_asked(program: PythonProgram, name: cst.BaseExpression, decided: Mapping[cst.CSTNode, bool]) -> bool:
-    """Say whether what a name of an architecture is made for are conditions, of which each is told of by itself."""
+    """Say whether a name of an architecture is used only in conditions, each of which is reported by itself."""
     reads: list[cst.CSTNode] = [name]
     match program.parent[name]:
         case cst.Assign(targets=[cst.AssignTarget(cst.Name(variable) as target)]):

@@ -80,7 +80,7 @@ def _call(program: PythonProgram, call: cst.Call) -> Iterator[Finding]:
 
 
 def _attribute(program: PythonProgram, node: cst.Attribute, name: str) -> Iterator[Finding]:
-    """What is read of `triton.language.extra.cuda`, and dependent launches, of whatever they are read."""
+    """Yield uses of `triton.language.extra.cuda`, and dependent launches, through any name."""
     dependent = name in ("gdc_wait", "gdc_launch_dependents")
     of_cuda = isinstance(node.value, cst.Attribute) and node.value.attr.value == "cuda"
     if of_cuda and not name.startswith("gdc_"):
