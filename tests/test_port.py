@@ -186,7 +186,7 @@ def test_steps_that_nobody_wants(desk: Desk) -> None:
     assert asked.exit_code == 0, asked.output
     document = json.loads(asked.output)
     assert document["compiled"] is None and document["verified"] == [] and not (desk.folder / "said/log").exists()
-    assert any("compiled: nothing was: it was not asked for" in line for line in document["not_checked"])
+    assert any("compiled: nothing: it was not asked for" in line for line in document["not_checked"])
 
 
 def test_what_differs_or_does_not_compile_is_not_shown_as_good(desk: Desk) -> None:
@@ -281,10 +281,10 @@ def test_status_and_messages(desk: Desk, tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(builder, "build", interrupted)
     desk.write("other.cu", PROGRAM)
     asked = desk.command(desk.tree / "other.cu", "--no-verify")
-    assert asked.exit_code == 1 and "compiled: nothing was: interrupted" in asked.output
+    assert asked.exit_code == 1 and "compiled: nothing: interrupted" in asked.output
     monkeypatch.setattr(builder, "build", lambda *_, **__: (_ for _ in ()).throw(NoToolchain("none that can")))
     asked = desk.command(desk.tree / "other.cu", "--no-verify")
-    assert asked.exit_code == 1 and "compiled: nothing was: none that can" in asked.output, asked.output
+    assert asked.exit_code == 1 and "compiled: nothing: none that can" in asked.output, asked.output
 
 
 def test_with_the_executor(tmp_path: Path) -> None:

@@ -337,7 +337,7 @@ def test_an_output_that_is_no_array_is_named() -> None:
         "hipport.executor.run_cases", reason="NOT CHECKED: no PyTorch", exc_type=ImportError
     )
     cases = SimpleNamespace(CASES={"a": {}}, inputs=lambda _rng: {}, call=lambda _package: {"out": 1.0, "slope": None})
-    with pytest.raises(TypeError, match=r"call\(\) has to give tensors and numbers, and slope is None"):
+    with pytest.raises(TypeError, match=r"call\(\) has to return tensors and numbers, but slope is None"):
         run_cases._one(cases, None, "a", "cpu")
     cases.call = lambda _package: {"out": 1.0, "flags": [True]}
     assert set(run_cases._one(cases, None, "a", "cpu")) == {"out", "flags"}

@@ -348,8 +348,8 @@ def _async(code: bytes, span: Span, name: str, last: str, end: int) -> Finding:
 
 def _nvcuda(code: bytes, match: re.Match[bytes]) -> Iterator[Finding]:
     message = (
-        "nvcuda::wmma: AMD's matrix units have another interface; rocWMMA (rocwmma/rocwmma.hpp) is similar, with "
-        "other fragment sizes and layouts"
+        "nvcuda::wmma: AMD's matrix units have another interface; use rocWMMA (rocwmma/rocwmma.hpp), which is similar, "
+        "with other fragment sizes and layouts"
     )
     yield _manual(Span(*match.span()), "tensor_cores", message)
 

@@ -99,7 +99,7 @@ class Steps:
         missing = [each.path for each in self.project.skipped if each.kind == "missing"]
         if missing:
             yield Step("submodules that are missing", ("git submodule update --init --recursive",))
-        yield Step("what building extensions needs", ("tools that build extensions",))
+        yield Step("tools that build extensions", ("pip install ninja packaging setuptools wheel",))
         yield from self._families(separate, index, rocm)
         later = [*self._of_lists(), *self._of_package()]
         for mention in self.found.get("extensions", ()):

@@ -141,8 +141,8 @@ def _answer(script: Script, call: cst.Call) -> Said | None:
         return None  # where no backslash may stand
     version = f'{"" if text else "b"}"{NVCC_SAID}\\n"'
     message = (
-        f"asks nvcc for its release, which ROCm does not have: HIP counts as CUDA {ASSUMED} here; assumes that code "
-        "for that release is right for HIP"
+        f"asks nvcc for its release, which ROCm does not have: HIP counts as CUDA {ASSUMED} here; assumes that the "
+        "choice made by it is right for HIP"
     )
     edits = [*hip[1], *either(script, node, hip[0].encode(), version.encode())]
     said = Said(script.source.span(call), "nvcc_probe", message, Certainty.REVIEW, edits)

@@ -184,7 +184,7 @@ def _unknown(instruction: Instruction) -> Untranslated:
 
 def _operands(instruction: Instruction, message: str = "") -> Untranslated:
     return Untranslated(
-        "unknown", f"hipport does not know {instruction.opcode.decode()} with {message or 'operands of this kind'}"
+        "unknown", f"{instruction.opcode.decode()} is unknown with {message or 'operands of this kind'}"
     )
 
 

@@ -149,7 +149,7 @@ def expressed(program: PythonProgram, node: cst.CSTNode, module: str) -> Finding
     )
     slow = " (a sequence at a time)" if any("varlen" in name for use in uses for name in use.functions) else ""
     message = (
-        f"{module} needs a build for ROCm; without one, PyTorch's scaled_dot_product_attention{slow}: assumes "
+        f"{module} needs a build for ROCm; where there is none, PyTorch's scaled_dot_product_attention{slow}: assumes "
         "PyTorch 2.1, and no query without a key"
     )
     return Finding(program.source.span(node), "attention", message, edits, Certainty.REVIEW)
