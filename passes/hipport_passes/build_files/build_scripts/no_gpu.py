@@ -129,8 +129,8 @@ def openings(script: Script) -> Iterator[Said]:
             continue
         script.opened[question] = there
         said.message = (
-            "the CUDA release that PyTorch is for decides whether kernels are built: a PyTorch for ROCm is enough as well; "
-            "assumes that PYTORCH_ROCM_ARCH is set where there is no GPU"
+            "the CUDA release that PyTorch is for decides whether kernels are built: a PyTorch for ROCm is "
+            "enough as well; assumes that PYTORCH_ROCM_ARCH is set where there is no GPU"
         )
         yield said
 
