@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which calls of a collective divergent lanes of a warp may make separately, though they have to make them together.
+"""Find calls of a collective that divergent lanes of a warp may make separately, though they have to converge there.
 
 A collective is a function that lanes call together: each names the lanes that it waits for. AMD's compilers make lanes
 converge where the branches on which they diverged join, in every iteration of a loop, and do not wait otherwise. So a
@@ -74,12 +74,12 @@ def meetings(source: Cpp, project: Project, collectives: Collectives) -> dict[in
 
 
 def _meetings(component: Component) -> dict[object, dict[Place, Meeting]]:
-    """What was found for each kind of collectives."""
+    """Return a cache of the meetings for each kind of collectives."""
     return {}
 
 
 class _Search:
-    """All meetings among the calls that functions come to."""
+    """All meetings among the calls that functions reach."""
 
     def __init__(self, reach: Reach) -> None:
         self.reach = reach

@@ -44,7 +44,7 @@ class Text:
 
 @dataclass
 class TransitiveCallers:
-    """What may come to a call: `units`, and what of that may be named elsewhere, by its name."""
+    """The transitive callers of some names: `units`, and those that may be named elsewhere, by their names."""
 
     units: list[Function | Text] = field(default_factory=list)
     named: dict[bytes, list[Function | Text]] = field(default_factory=dict)
@@ -55,7 +55,7 @@ class TransitiveCallers:
 
 
 def transitive_callers(files: Sequence[Cpp], kernels: Kernels, names: AbstractSet[bytes]) -> TransitiveCallers:
-    """Return what may come to a call of one of the names, by way of it or of another carrier's."""
+    """Return the code that may call one of the names, directly or through other transitive callers."""
     found = TransitiveCallers()
     wanted = set(names)
     found_operators: list[Function] = []
@@ -145,7 +145,7 @@ def _macros(source: Cpp) -> tuple[Text, ...]:
 
 
 def _texts(source: Cpp) -> tuple[Text, ...]:
-    """What the objects of classes have in them, other names of classes, and arguments that need not be given."""
+    """Return members of objects of classes, aliases of classes, and default arguments."""
     found = [Text(source, each.name, (), each.start, each.end, True) for each in members(source)]
     for each in aliases(source):
         # The class itself, not what it is given, or what it is in.

@@ -171,7 +171,7 @@ def _by_multiples(kernels: Kernels, function: Function, loop: Node, size: int) -
 
 
 def _step(function: Function, variable: Variable, update: Node, signs: tuple[str, ...] = ("+=", "-=")) -> Node | None:
-    """What `i += …` or `i = i + …` counts by."""
+    """Return the step of `i += …` or `i = i + …`."""
     value = update.child_by_field_name("right")
     if update.type != "assignment_expression" or value is None:
         return None
