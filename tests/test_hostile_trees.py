@@ -28,7 +28,7 @@ from hipport.program.project import Project
 from hipport.workspace import copies, writing
 from hipport.workspace.copies import copy_tree, write_port
 
-#: What is rewritten, and gets a header of hipport's.
+#: What is rewritten, and gets one of hipport's headers.
 KERNEL = b"#include <cuda_runtime.h>\n__global__ void k(int* x) { x[0] = __shfl_down_sync(0xffffffffu, x[0], 1); }\n"
 
 

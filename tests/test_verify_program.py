@@ -61,7 +61,7 @@ def test_asynchronous_copies_are_done_at_once() -> None:
 
 
 def test_collective_instructions_are_what_their_definitions_say() -> None:
-    """The program says itself what they have to give; also where only some lanes come by in a turn of a loop."""
+    """The program says itself what they have to give; also where only some lanes come by in an iteration of a loop."""
     collectives = SUMS.with_name("ptx_collectives.cu")
     verified = verifying.program(
         [collectives], [], env=ENV, port=lambda paths: api.rewrite(paths), passes=(inline_ptx.PASS,)

@@ -147,7 +147,7 @@ def changes(ported: Ported) -> tuple[writing.Change, ...]:
     root = ported.before.root
     made = []
     for file in ported.created:
-        # A header of hipport's that an earlier run left, where only some of the tree was given this time.
+        # One of hipport's headers that an earlier run left, where only some of the tree was given this time.
         place = root / file.path if root is not None else None
         made.append(writing.Change(file.path, writing.now(place) if place else None, file.text))
     return (*changed, *made)

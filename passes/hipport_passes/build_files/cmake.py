@@ -78,7 +78,7 @@ _AS_CUDA_11 = "; where scripts ask for CUDA's compiler or version, HIP counts as
 
 
 def find(source: CMake, project: Project) -> Iterator[Finding]:
-    """Yield a finding per command that is for CUDA alone."""
+    """Yield a finding per command that is for CUDA only."""
     if source.text.startswith(PUT_HERE):
         return
     tree = Tree(source, project)
@@ -340,7 +340,7 @@ class _Script(CMakeProbes):
                 break
         own = [each for each in _asked_for(source, command) if source[each.content] == b"${HIP_OR_CUDA}"]
         if not of_cuda and not named:
-            # An earlier run had nothing to look for, and upstream links libraries by now.
+            # An earlier run had nothing to look for, and upstream links libraries now.
             if not own or any(
                 each.name == "find_package" and text(source, each, 0) == "hip" for each in source.commands
             ):

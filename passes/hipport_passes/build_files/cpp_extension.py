@@ -3,7 +3,7 @@
 
 PyTorch's build hands the flags meant for nvcc to hipcc as they are, and CUDA_HOME is None there: many scripts then
 build nothing, without a word. Where PyTorch is for ROCm, flags are what they mean to hipcc; a build for CUDA stays what
-it was, and what a script already does for ROCm alone, or for CUDA alone, stays too. The facts on PyTorch are from
+it was, and what a script already does for ROCm alone, or for CUDA only, stays too. The facts on PyTorch are from
 torch/utils/cpp_extension.py of 2.13.
 """
 

@@ -57,7 +57,7 @@ _DECLARES = frozenset(("declare", "local", "readonly", "typeset", "export"))
 # nvcc reads options from these ("CUDA Compiler Driver NVCC", 13.0).
 _NVCC_OPTIONS = re.compile(r"NVCC_(?:PREPEND|APPEND)_FLAGS")
 _NVIDIA_SMI = re.compile(r"(?:.*/)?nvidia-smi")
-# Compilers of the host's, and the question whether a tool or a folder of NVIDIA's is there.
+# Compilers of the host, and the question whether a tool or a folder of NVIDIA's is there.
 _HOSTS = re.compile(r"(?:.*/)?(?:g\+\+|gcc|c\+\+|cc|clang(?:\+\+)?)(?:-[\d.]+)?|\$\{?(?:CXX|CC)\}?")
 _LOOKED_FOR = re.compile(
     rb"(?P<not>![ \t]*)?(?:\[\[?[ \t]+(?:-x[ \t]+)?\"?\$\()?[ \t]*\b(?:command[ \t]+-v|which|type|hash)[ \t]+"
@@ -91,7 +91,7 @@ _DEBIAN = re.compile(
 )
 #: Magics of extensions for notebooks that give a cell to nvcc: nvcc4jupyter's, old and new.
 _CELLS = frozenset({"cu", "cuda", "cuda_run", "cuda_group_save", "cuda_group_run", "nvcc", "nvcc_plugin"})
-# Files that hipport ports, where they are files; and what such a file has for CUDA alone.
+# Files that hipport ports, where they are files; and what such a file has for CUDA only.
 _READ = re.compile(
     r"(?:.*/)?(?:.+\.(?:py|sh|bash|cmake|mk|toml|cfg|hpp|h|cpp|cc|cxx)|CMakeLists\.txt|(?:GNU)?[Mm]akefile|Dockerfile|[\w-]*requirements[\w-]*\.txt)"
 )

@@ -155,7 +155,7 @@ def _blanks(source: Cpp, start: int) -> bytes:
     first = max(text.rfind(b"\n", 0, start - 1), text.rfind(b"\r", 0, max(0, start - 2))) + 1
     line = text[first : start - 1].rstrip(b"\r")
     comment = any(source.code[first + at : first + at + 2] != b"//" for at in _found(line, b"//"))
-    # The end of a comment or a directive, a line that goes on, a word.
+    # The end of a comment or a directive, a line that continues, a word.
     needed = comment or line.lstrip().startswith(b"#") or line.endswith(b"\\") or _WORD.match(line[-1:])
     return b" " if needed else b""
 

@@ -33,7 +33,7 @@ _CALL_OR_THREAD = re.compile(rb"\w\s*\(|\b(?:asm|__\w+|(?:thread|block)Idx|(?:bl
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Yield a finding per constructor without arguments that is for the device alone and that hipCUB calls."""
+    """Yield a finding per constructor without arguments that is for the device only and that hipCUB calls."""
     if b"__device__" not in source.words:
         return
     summed = project.union_over(source, _summed)
@@ -54,7 +54,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
 
 
 def _constructors(source: Cpp) -> Iterator[tuple[bytes, re.Match[bytes], int]]:
-    """Yield the constructors without arguments that are for the device alone, and where they say so."""
+    """Yield the constructors without arguments that are for the device only, and where they say so."""
     for match in _CONSTRUCTOR.finditer(source.code):
         device = _DEVICE.search(source.code, match.start("attributes"), match.end("attributes"))
         if device and b"__host__" not in match["attributes"] and match["outer"] in (None, match["name"]):
@@ -75,7 +75,7 @@ def _definition(source: Cpp, offset: int) -> bytes:
     opening = re.compile(rb"[;{]").search(source.code, offset)
     if opening is None or opening.group() == b";":
         return b""
-    # A brace may be that of a member: the body's is the one behind which the class goes on.
+    # A brace may be that of a member: the body's is the one behind which the class continues.
     end = offset
     while (brace := source.code.find(b"{", end)) >= 0 and (closing := source.closing(brace)) is not None:
         end = closing + 1

@@ -35,7 +35,7 @@ _NAME = re.compile(rb"\s*([A-Za-z_]\w*)\s*(?:\[[^\[\]]*\])?\s*")
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Yield a finding per call that passes a place, and per name of the host's memory."""
+    """Yield a finding per call that passes a place, and per name of the host memory."""
     for span, name in _NAMES.uses(source, project):
         if name in _CALLS:
             opening = _CALL.match(source.code, span.end)

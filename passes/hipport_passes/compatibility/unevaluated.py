@@ -101,7 +101,7 @@ def _of_host(source: Cpp, project: Project, macros: dict[bytes, bytes]) -> Itera
 
 
 def _is_of_host(name: bytes, source: Cpp, project: Project, macros: dict[bytes, bytes]) -> bool:
-    """Say whether all that the files declare by a name are functions for the host alone."""
+    """Say whether all that the files declare by a name are functions for the host only."""
     found = False
     for other in project.component(source):
         if not isinstance(other, Cpp) or name not in other.words:

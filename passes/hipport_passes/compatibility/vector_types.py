@@ -79,7 +79,7 @@ def _variables(source: Cpp) -> Iterator[Finding]:
     if all(code.count(name) == code.count(name + b".") for name in _VARIABLES):
         return  # As nearly everywhere: their parts alone.
     found = [(Span(*match.span("name")), match["name"]) for match in _WHOLE.finditer(code)]
-    # `int blockIdx = 0;` of the host's; None is everywhere.
+    # `int blockIdx = 0;` of the host; None is everywhere.
     own = [(each.name, each.scope) for each in declarations(source, found)]
     for match in _WHOLE.finditer(code):
         span = Span(*match.span())

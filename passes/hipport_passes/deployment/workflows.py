@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Report what continuous integration does for CUDA alone: GitHub's workflows, GitLab's and their like, cibuildwheel.
+"""Report what continuous integration does for CUDA only: GitHub's workflows, GitLab's and their like, cibuildwheel.
 
 A job that installs CUDA's toolkit, starts from an image for CUDA or waits for a machine with NVIDIA's GPU says nothing
 of ROCm, and a job for ROCm stands beside it rather than in its place. So nothing is edited: a folder of workflows is

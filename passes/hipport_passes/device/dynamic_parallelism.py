@@ -50,7 +50,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
 
 
 def _on_device(source: Cpp, offset: int, only_device: bool = False) -> bool:
-    """Say whether `offset` is in code of the device; with `only_device`, in none of the host's too."""
+    """Say whether `offset` is in code of the device; with `only_device`, in none of the host too."""
     if source.directive(offset) or source.ported(offset):
         return False
     for head in heads(source, offset):

@@ -156,7 +156,7 @@ class _Plan:
     twins: dict[bytes, bytes]
     #: What an earlier run has widened, and upstream has changed since.
     mixed: dict[Function, list[str]]
-    #: What an earlier run has made a second version of, or calls one, and only one of the two is upstream's by now.
+    #: What an earlier run has made a second version of, or calls one, and only one of the two is upstream's now.
     parted: dict[Function, str]
 
 

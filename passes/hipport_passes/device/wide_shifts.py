@@ -447,7 +447,7 @@ def _says_not_zero(function: Function, expression: Node, name: bytes, holds: boo
 
 
 def _changed_in_loop(given: Sequence[Node], node: Node, asked: Node) -> bool:
-    """Whether one of the assignments comes before `node` in a later turn of a loop that does not ask again."""
+    """Whether one of the assignments comes before `node` in a later iteration of a loop that does not ask again."""
     outer = node.parent
     while outer is not None and outer != asked:
         if outer.type in LOOPS and not _inside(asked, outer) and any(_inside(each, outer) for each in given):

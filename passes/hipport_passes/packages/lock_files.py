@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Report lock files whose pins bring builds for CUDA back, with the command that makes them anew.
+"""Report lock files whose pins bring builds for CUDA back, with the command that makes them again.
 
 A lock file holds versions and hashes of what an installer took when PyTorch for CUDA was asked for, NVIDIA's libraries
 among them; `uv sync` or `poetry install` puts these in the place of PyTorch for ROCm, whatever the ported lists say.

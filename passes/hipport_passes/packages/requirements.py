@@ -3,7 +3,7 @@
 
 An installer takes what a list names: `torch==2.1.0+cu118` replaces the PyTorch for ROCm that is there by one that sees
 no AMD GPU, and so does any other version. Versions that only another build can satisfy go, the package stays; packages
-that are for CUDA alone become comments that say what is there instead; indexes of CUDA builds become PyTorch's for
+that are for CUDA only become comments that say what is there instead; indexes of CUDA builds become PyTorch's for
 ROCm. Requirements files, constraints, pyproject.toml, pixi.toml, Pipfile, setup.py, setup.cfg, tox.ini, environments of
 conda's, Dockerfiles, definition files of Singularity, shell scripts and the commands of notebooks are read; commands in
 a README, and tasks in pyproject.toml, are reported. What packages become is written in requirements.toml; `--rules`

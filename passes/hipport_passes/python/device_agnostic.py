@@ -101,7 +101,7 @@ class _File:
         self.script = script
         self.source = script.source
         self.uses_torch = uses_torch
-        # As they were read: what other passes have made of them by now depends on who is asked.
+        # As they were read: what other passes have made of them now depends on who is asked.
         firsts = (each.first for each in project.sources)
         files = [each for each in firsts if isinstance(each, Python) and each.path != self.source.path]
         # Itself, which is in no project where it is part of a notebook.

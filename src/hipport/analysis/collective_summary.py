@@ -77,7 +77,7 @@ class Collectives:
 
     `names`: the collectives; `position` tells which of their arguments says which lanes, the first if there is none;
     `lanes`: functions that find out which lanes are there or say the same; `barriers`: what all lanes wait for before
-    any goes on. `group`: what says which lanes, for a name in a function, and how many they may be, neighbours from a
+    any continues. `group`: what says which lanes, for a name in a function, and how many they may be, neighbours from a
     multiple of that on; 0 if that is no collective.
     """
 
@@ -156,7 +156,7 @@ class Reach:
         self.files = [other for other in project.component(source) if isinstance(other, Cpp)]
         self.collectives = collectives
         self.found: dict[Place, Meeting] = {}
-        #: What comes to a collective, and what of that may be called by others, by its name.
+        #: What reaches a collective, and what of that may be called by others, by its name.
         found = transitive_callers(self.files, self.kernels, _matched(self.files, collectives.names))
         self.units = found.units
         self.transitive_callers = found.named
@@ -399,7 +399,7 @@ class Reach:
                 yield Mention(node, self._sides(unit, node, most), reached)
 
     def _by_call(self, unit: Function, name: bytes, node: Node, given: tuple[Node, ...]) -> tuple[Reached, ...]:
-        """What a function comes to where it calls, or names, what comes to a collective."""
+        """What a function comes to where it calls, or names, what reaches a collective."""
         common = self._called(name)
         if not common.of_call:
             return common.whole
@@ -465,7 +465,7 @@ class Reach:
                             self.found.setdefault(each.place, Meeting("branch", each.place))
 
     def _find_operators(self, unit: Function) -> Iterator[Mention]:
-        """Yield the uses of operators that come to a collective."""
+        """Yield the uses of operators that reach a collective."""
         if unit not in self._operator_uses:
             self._operator_uses[unit] = [*operator_uses(unit, self.operators)] if self.operators else []
         for node, of in self._operator_uses[unit]:

@@ -13,7 +13,7 @@ kinds of code, which are found here:
   which names them all, also one in a loop that some lanes may leave before others.
 
 Where lanes may diverge at too many places to compare each with each, in functions that are nested too deep or called
-through too many others, a call that not all lanes reach is taken for one of these ("far").
+through too many others, a call that not all lanes reach counts as one of these ("far").
 
 A function that is called through a pointer, an object or a virtual call is taken to be called at every such call with
 as many arguments. Lanes for which the pointer or object differs diverge there.

@@ -160,7 +160,7 @@ def may_change(function: Function, side: Side, loop: Node, kernels: Kernels) -> 
 
 
 def changes(function: Function, expression: Node, loop: Node, kernels: Kernels) -> bool:
-    """Whether an expression may have another value in another turn of the loop."""
+    """Whether an expression may have another value in another iteration of the loop."""
     stack = [expression]
     while stack:
         node = stack.pop()

@@ -645,7 +645,7 @@ class Kernels(Facts):
     def one_thread(self, function: Function, node: Node) -> bool:
         """Whether only one thread of the block comes to `node`, by a condition like `threadIdx.x == 0`.
 
-        Where not all launches are seen, `threadIdx.x == 0` is taken for that if neither the function nor one that calls
+        Where not all launches are seen, `threadIdx.x == 0` counts as that if neither the function nor one that calls
         it reads threadIdx.y or .z.
         """
         alone = self._only(function, node, self._one_thread)

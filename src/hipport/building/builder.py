@@ -415,7 +415,7 @@ class _Compiler:
                 return self._result(unit, target, command, state, cached=True)
         with tempfile.TemporaryDirectory(prefix="hipport-") as scratch:
             made, read = Path(scratch, "out.o"), Path(scratch, "read")
-            # -MD does nothing for the device alone in clang 15; this does what -MD does, in both.
+            # -MD does nothing for the device only in clang 15; this does what -MD does, in both.
             listing = ("-dependency-file", str(read), "-MT", "out", "-sys-header-deps")
             lists = [word for each in listing for word in ("-Xclang", each)]
             if unit.compiler:

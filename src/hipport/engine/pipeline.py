@@ -272,7 +272,7 @@ def _sequence(part: Part, passes: Sequence[Pass[Any]], accept: Certainty, tell: 
     Where the parser is lost it guesses, and what it makes of one place depends on all others: an edit lets it see a
     function, say, where it saw none before, and a pass that has been there by then would find it in a second run. So
     such files go through the passes until nothing changes, and so do all that are not C++. A rule by which a file never
-    comes to that says nothing of its code: the file is ported anew without its edits, and what it has found is for a
+    comes to that says nothing of its code: the file is ported again without its edits, and what it has found is for a
     person.
     """
     unsettled: dict[PurePath, set[str]] = {}

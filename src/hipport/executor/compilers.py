@@ -83,7 +83,7 @@ MEANING = (
 )
 # Processors that give 0 for a division by it, where others stop: the runtime has what this calls.
 DIVISION = ("-fsanitize=integer-divide-by-zero", "-fno-sanitize-recover=integer-divide-by-zero")
-# Where an index is outside of an array's type, the compiler calls the runtime (runtime/faults.cpp), and goes on.
+# Where an index is outside of an array's type, the compiler calls the runtime (runtime/faults.cpp), and continues.
 INDICES = {
     "g++": ("-fsanitize=bounds", "-fsanitize-recover=bounds"),
     "clang": ("-fsanitize=array-bounds", "-fsanitize-recover=array-bounds"),

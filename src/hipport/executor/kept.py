@@ -97,7 +97,7 @@ def _take(entry: Path, last: float) -> bool:
         return False
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        # Away in one step: who comes now finds nothing, and makes it anew.
+        # Away in one step: who comes now finds nothing, and makes it again.
         going = entry.with_name(f".{entry.name}.{os.getpid()}")
         entry.rename(going)
     except OSError:

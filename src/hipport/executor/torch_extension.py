@@ -614,7 +614,7 @@ class _Compiler:
         if self.options.wave is not None and dialect == "hip":
             defines.append(f"SIMT_WAVE_OF_BUILD={self.options.wave}")
         text = f'{identity}{_as_text(defines)}#include "simt/prelude.h"\n'
-        # Where that is needed, PyTorch's headers are compiled anew: those that were compiled have other flags.
+        # Where that is needed, PyTorch's headers are compiled again: those that were compiled have other flags.
         step = compiler.lockstep(self.prepared) if unit.device and self.prepared is not None else ()
         if self._uses_torch(unit.source):
             text = text.replace('#include "simt/prelude.h"', '#define SIMT_WITH_TORCH 1\n#include "simt/prelude.h"')

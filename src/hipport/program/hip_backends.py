@@ -499,7 +499,7 @@ def _reached(start: Iterable[PurePath], following: Mapping[PurePath, AbstractSet
 
 
 def _by_build(sides: _Sides) -> None:
-    """Give files to CUDA's side that CMake compiles for CUDA alone, where it builds the others for HIP by itself."""
+    """Give files to CUDA's side that CMake compiles for CUDA only, where it builds the others for HIP by itself."""
     if "both" not in sides.side.values() and "hip" not in sides.side.values():
         return
     scripts = [each for each in sides.project.sources if isinstance(each, CMake)]
@@ -526,7 +526,7 @@ def _by_build(sides: _Sides) -> None:
 
 
 def _is_for_cuda(script: CMake, block: Sequence[CMakeCommand]) -> bool:
-    """Say whether a branch of CMake is for CUDA alone."""
+    """Say whether a branch of CMake is for CUDA only."""
     conditions = [script[each.inner] for each in block if each.name in ("if", "elseif")]
     last = conditions[-1] if block[-1].name != "else" and conditions else b""
     if last:

@@ -50,7 +50,7 @@ _PROCESSORS = frozenset(
 #: The last release of each major version of ROCm that is complete (release history and consolidated changelog, seen in
 #: November 2026). There is no 8 and no 9.
 _LAST = {5: 7, 6: 4, 7: 14}
-#: Of the newest major version there may be more by now: 10.0 is of August 2026, 10.2 of November.
+#: Of the newest major version there may be more now: 10.0 is of August 2026, 10.2 of November.
 _NEWEST = 10
 
 
@@ -329,7 +329,7 @@ class Project(Facts):
     def component(self, source: Source) -> Component:
         """Return the C++ files that `source` is connected to by includes, itself and context among them.
 
-        What one of them declares, another may mean. Programs that share headers for the host alone, by what says so
+        What one of them declares, another may mean. Programs that share headers for the host only, by what says so
         (`Linked`), are not connected by them.
         """
         group = self._linked.group_of.get(source.path)

@@ -160,7 +160,7 @@ class CMake(Source):
             if depth:
                 wrong.append(name.span)
                 i += 1
-                # What looks like the next command is taken for one: the parenthesis is what is missing.
+                # What looks like the next command counts as one: the parenthesis is what is missing.
                 while i < len(tokens) and not self._begins(tokens, i):
                     i += 1
                 continue

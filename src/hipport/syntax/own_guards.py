@@ -71,7 +71,7 @@ def is_marked(text: bytes) -> bool:
 
 
 def is_paired(rest: bytes) -> bool:
-    """Say whether a condition goes on, behind a name of nvcc's, with what hipcc says of itself."""
+    """Say whether a condition continues, behind a name of nvcc's, with what hipcc says of itself."""
     return _PAIRED.match(rest) is not None
 
 

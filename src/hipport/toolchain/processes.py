@@ -33,7 +33,7 @@ _FILE = 1 << 30
 _SAID = 1 << 25
 #: Address space of one process of a tree's: half of what the machine has, and enough to load any PyTorch.
 MEMORY = max(8 << 30, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2)
-#: What of an environment counts when an interpreter starts, or when it loads PyTorch; the rest scripts get anew.
+#: What of an environment counts when an interpreter starts, or when it loads PyTorch; the rest scripts get again.
 _AT_START = re.compile(
     r"(?:PYTHON|LD_|GLIBC|MALLOC|OMP_|GOMP|MKL_|KMP_|OPENBLAS|NUMEXPR|ATEN_|TORCH|PYTORCH|LANG|LC_|VIRTUAL_ENV)\w*|PATH|HOME"
 )
@@ -264,7 +264,7 @@ def _loaded(python: Path, environment: tuple[tuple[str, str], ...]) -> _Loaded:
 
 
 class _Loaded:
-    """A process with PyTorch, begun when a script is to run. It ends by itself, and is begun anew."""
+    """A process with PyTorch, begun when a script is to run. It ends by itself, and is begun again."""
 
     def __init__(self, python: Path, env: Mapping[str, str]) -> None:
         self.command = [str(python), str(Path(__file__).with_name("loaded_python.py"))]

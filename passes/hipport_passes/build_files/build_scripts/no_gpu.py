@@ -348,7 +348,7 @@ def _called_of_cuda(script: Script, call: cst.Call) -> str:
 
 
 def _tried(script: Script, call: cst.BaseExpression) -> cst.Try | None:
-    """Return the `try` whose handlers, which go on, say that what is called is not there."""
+    """Return the `try` whose handlers, which continue, say that what is called is not there."""
     for above, child in script.ancestors(call):
         if isinstance(above, cst.Try):
             goes_on = child is above.body and not any(script.stops(each.body) for each in above.handlers)
@@ -426,11 +426,11 @@ class _Trail:
         self._found = False
 
     def decides(self, question: cst.BaseExpression) -> bool:
-        """Say whether it decides that kernels are built, or that the build goes on."""
+        """Say whether it decides that kernels are built, or that the build continues."""
         self._left.append(question)
         runs = isinstance(question, cst.Call) and called(question) in RUNS
         if (runs or isinstance(question, cst.Attribute)) and (tried := _tried(self.script, question)):
-            # The answer is where the program goes on.
+            # The answer is where the program continues.
             after = [tried.orelse] if tried.orelse is not None else []
             self._branches([tried.body, *(handler.body for handler in tried.handlers), *after])
         while self._left:

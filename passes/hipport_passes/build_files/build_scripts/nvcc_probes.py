@@ -151,7 +151,7 @@ def _answer(script: Script, call: cst.Call) -> Said | None:
 
 
 def _device_links(script: Script) -> Iterator[Said]:
-    """Yield the extensions whose device code nvcc links in a step of its own, which there is for CUDA alone."""
+    """Yield the extensions whose device code nvcc links in a step of its own, which there is for CUDA only."""
     for node in script.nodes:
         match node:
             case cst.Arg(keyword=cst.Name("dlink"), value=cst.Name("True")):

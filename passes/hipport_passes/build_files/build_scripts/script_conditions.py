@@ -68,7 +68,7 @@ class Conditions(ScriptNames):
     def __init__(self, source: Python) -> None:
         super().__init__(source)
         self._runs: dict[cst.FunctionDef, Runs] = {}
-        #: Conditions that are for CUDA alone and are opened to ROCm, and what they are then for both.
+        #: Conditions that are for CUDA only and are opened to ROCm, and what they are then for both.
         self.opened: dict[cst.CSTNode, bool] = {}
 
     def truth(self, test: cst.CSTNode | None, rocm: bool, depth: int = 0) -> bool | None:

@@ -48,7 +48,7 @@ _NEW_NAME = re.compile(
     rb"(?<![\w:~.])(?:size|data|empty|apply|invoke|as_const|clamp|sample|reduce|(?:ex|in)clusive_scan|for_each_n|destroy)"
     rb"\s*\("
 )
-# A template for the device alone has no such arguments.
+# A template for the device only has no such arguments.
 _HOST_TEMPLATE = re.compile(rb"\btemplate\s*<[^;{}()]*>\s*(?![^;{}()]*\b__(?:global|device)__)[^;{}()=.]*\Z")
 _TRIGRAPH = re.compile(rb"\?\?[=/'()!<>-]")
 _COUNTED = re.compile(rb"\bbool\s*&?\s*(\w+)")

@@ -58,7 +58,7 @@ def behind(source: CMake, project: Project) -> Iterator[tuple[Span, Sequence[byt
         return  # A person has ported it on, or it needs no port any more.
     again = before.apply(edit for each in found for edit in each.edits)
     there, wanted = _said(plain), _said(again)
-    # What is for both once it is ported, and stands for CUDA alone.
+    # What is for both once it is ported, and stands for CUDA only.
     alike = {(again.origin(each.span).start, each.name) for each in again.commands if not _within(again, each)}
     for hip, cuda in _branches(plain):
         known = {word for each in hip for word in _words(plain, each)}

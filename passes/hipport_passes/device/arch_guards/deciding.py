@@ -309,7 +309,7 @@ class Guards:
             all_closed.append((source, group))
             if waiting:
                 continue
-            # Nothing is left under the same conditions: what of other ones uses what is gone by now?
+            # Nothing is left under the same conditions: what of other ones uses what is gone now?
             if users is None:
                 users = self._users(opened)
                 declared = _everywhere(files)
@@ -408,7 +408,7 @@ class Guards:
         return _Decided(replace(finding, message=message))
 
     def has(self, source: Cpp, branch: Span) -> bool:
-        """Say whether anything that AMD gets with a branch is CUDA's alone, or depends on which CUDA it is."""
+        """Say whether anything that AMD gets with a branch is CUDA's only, or depends on which CUDA it is."""
         left = self._left[source.path]
         here = tuple(left[bisect_left(left, branch) : bisect_left(left, Span(branch.end, branch.end))])
 

@@ -42,7 +42,7 @@ class _Parting(NamedTuple):
 
 
 def in_turns(function: Function, kernels: Kernels, waiting: Waiting, widest: int) -> Iterator[Finding]:
-    """Yield a finding per cause for which threads wait at one barrier in different turns of a loop.
+    """Yield a finding per cause for which threads wait at one barrier in different iterations of a loop.
 
     On CUDA a thread that passes a barrier by in one turn meets the others there in the next, and one that has left the
     loop meets them at the barrier behind it; on AMD the wavefront waits in each turn for those of its lanes that come.
@@ -96,7 +96,7 @@ def in_turns(function: Function, kernels: Kernels, waiting: Waiting, widest: int
 def _skips(
     function: Function, kernels: Kernels, barrier: Call, barriers: Sequence[Call], loop: Node, widest: int
 ) -> Iterator[_Parting]:
-    """Yield what takes some threads past a barrier in a turn of the loop, or to it several times in one."""
+    """Yield what takes some threads past a barrier in an iteration of the loop, or to it several times in one."""
     for condition in function.conditions(barrier.node, loop):
         if condition.statement == loop or not contains(loop, condition.statement):
             continue
@@ -158,7 +158,7 @@ def _parted(function: Function, kernels: Kernels, condition: Condition, loop: No
 def _inside(
     function: Function, kernels: Kernels, waiting: Waiting, barrier: Call, loop: Node, widest: int
 ) -> Iterator[_Parting]:
-    """Yield what takes some threads past the barrier of a function that they call in each turn."""
+    """Yield what takes some threads past the barrier of a function that they call in each iteration."""
     for of in kernels.definitions(function.source, barrier.name):
         sites = waiting.sites(of) if not of.kernel and of is not function else ()
         for site in sites:

@@ -97,7 +97,7 @@ def _found(source: Cpp, project: Project) -> Iterator[Finding]:
         line = f"#include <{known.runtime}>".encode() + source.newline
         if not is_cuda:  # a compiler of the host may read it as well
             line = b"#ifdef __HIPCC__" + source.newline + line + b"#endif" + source.newline
-        # What comes with it for CUDA alone: nothing that is included brings it.
+        # What comes with it for CUDA only: nothing that is included brings it.
         alone = list(brought(source, project, brings=(known.runtime,))) if is_cuda else []
         line += b"".join(edit.new for each in alone for edit in each.edits)
         edits = (Edit(Span(at, at), line),)

@@ -257,7 +257,7 @@ class Reader:
         return ("major", "minor")[int(index)] if kind == "pair" and index in (0, 1) else None
 
     def passing(self, node: cst.Comparison | cst.Call) -> bool | None:
-        """Return what the comparison has to be for the program to go on, where it stops on all of AMD's GPUs.
+        """Return what the comparison has to be for the program to continue, where it stops on all of AMD's GPUs.
 
         None where it does not, and where it stops on all of NVIDIA's as well.
         """

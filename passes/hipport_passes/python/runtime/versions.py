@@ -13,7 +13,7 @@ from hipport.core.finding import Finding
 from hipport_passes.python.runtime.origins import origins
 from hipport_passes.python.runtime.program import PythonProgram, finding
 
-#: The release that ROCm is taken for. PyTorch's own wheels of 2025 and 2026 are built with this one.
+#: The release that ROCm counts as. PyTorch's own wheels of 2025 and 2026 are built with this one.
 ASSUMED = "12.8"
 
 #: What stands for nvcc's answer on ROCm, where a build script asks for its release.
