@@ -177,7 +177,7 @@ def test_what_the_compiler_must_refuse(compiler: str, tmp_path: Path) -> None:
         "cudaImportExternalMemory",
         "the executor has no changes of the dependencies of a capturing stream",
         "the executor has no textures of modules",
-        "the executor has no graph in a node",
+        "the executor has no access to the graph in a node",
         "the executor has no stream memory operations",
     ):
         assert words in said, words
