@@ -28,7 +28,7 @@ from hipport.engine.knowledge import Knowledge
 from hipport.engine.pipeline import Progress
 from hipport.reporting.report import built_as_json, built_as_text
 from hipport.syntax.cuda import Cuda
-from hipport.toolchain.toolchains import NoToolchain, Toolchain, choose, find
+from hipport.toolchain.toolchains import NoToolchain, Toolchain, cache, choose, find
 from hipport.workspace.copies import reached
 from hipport.workspace.discovery import NotFound
 
@@ -88,7 +88,9 @@ class Workshop:
         hipcc.write_text(FAKE.format(python=sys.executable, log=str(self.log)))
         hipcc.chmod(0o755)
         self.toolchain = Toolchain(hipcc, (6, 4, 0), "21", frozenset({"gfx942", "gfx1100"}), "given")
-        self.env = {"PATH": "/usr/bin:/bin", "HOME": str(folder), "XDG_CACHE_HOME": str(folder / "cache")}
+        # A home that all have: a Python that has loaded PyTorch is kept for each home, and takes seconds to begin.
+        home = str(folder.parent / "home")
+        self.env = {"PATH": "/usr/bin:/bin", "HOME": home, "XDG_CACHE_HOME": str(folder / "cache")}
         self.env["CCACHE_DIR"] = str(self.log.parent)
 
     def write(self, name: str, text: str) -> Path:
@@ -876,10 +878,10 @@ def extension(workshop: Workshop) -> Workshop:
     workshop.write("csrc/cuda/scale.cu", KERNEL)
     # Its headers are PyTorch's, which a compiler that reads them is needed for: not the matter of these tests.
     overlays = Path(workshop.env["XDG_CACHE_HOME"]) / "hipport" / "torch-headers"
-    shared = Path(os.environ.get("HOME", "/")) / ".cache" / "hipport" / "torch-headers"
-    if shared.is_dir():
-        overlays.parent.mkdir(parents=True)
-        overlays.symlink_to(shared)
+    shared = cache(os.environ) / "torch-headers"
+    shared.mkdir(parents=True, exist_ok=True)
+    overlays.parent.mkdir(parents=True)
+    overlays.symlink_to(shared)
     return workshop
 
 

@@ -22,7 +22,7 @@ from hipport.core import reading
 from hipport.core.globs import Glob
 from hipport.core.placing import Refused
 from hipport.core.source import Source
-from hipport.program.extension_scripts import Extension
+from hipport.program.extension_facts import Extension
 from hipport.program.extensions import extensions
 from hipport.program.imported_modules import concerned, imported
 from hipport.program.project import Project, Skipped, Target
