@@ -71,7 +71,7 @@ def test_header_that_is_missing(tree: Path) -> None:
     assert below.exit_code == 0, below.output
     (tree / "hipport/warp.h").unlink()
     below = hipport("rewrite", tree / "a")
-    assert below.exit_code == 1 and "give that folder, too" in below.output
+    assert below.exit_code == 1 and "give its folder, too" in below.output
     assert not (tree / "hipport").is_dir() or not list((tree / "hipport").iterdir())
 
 

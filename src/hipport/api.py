@@ -147,7 +147,7 @@ def changes(ported: Ported) -> tuple[writing.Change, ...]:
     root = ported.before.root
     made = []
     for file in ported.created:
-        # A header of hipport's that an earlier run left, where only some of the tree was given this time.
+        # One of hipport's headers that an earlier run left, where only some of the tree was given this time.
         place = root / file.path if root is not None else None
         made.append(writing.Change(file.path, writing.now(place) if place else None, file.text))
     return (*changed, *made)
@@ -199,7 +199,7 @@ def undo(path: str | Path = ".") -> writing.Written:
     start = Path(path).resolve()
     roots = writing.find_roots(start)
     if not roots:
-        raise writing.Refused([f"{start}: hipport has changed nothing here that could be taken back"])
+        raise writing.Refused([f"{start}: hipport has changed nothing here that it could undo"])
     if len(roots) > 1:
         raise writing.Refused([f"{root}: has something to undo; give this folder to undo it" for root in roots])
     return writing.undo(roots[0])
@@ -228,7 +228,7 @@ def review(
         try:
             originals = writing.originals(root)
         except OSError as error:
-            raise writing.Refused([f"{root}: what hipport saved there is damaged: {error}"]) from error
+            raise writing.Refused([f"{root}: the originals that hipport saved there are damaged: {error}"]) from error
         project = discovery.discover(
             [root], target, exclude=exclude, base=exclude_base, vendored=_markers(), named=_named(rules)
         )
@@ -246,8 +246,9 @@ def _journals(paths: Paths) -> dict[Path, list[Path]]:
         if not roots:
             raise writing.Refused(
                 [
-                    f"{path}: hipport has no record of a rewrite here. Records are in {writing.FOLDER}, which git does "
-                    "not take along: ask where the rewrite was made, or scan the source as it was before"
+                    f"{path}: hipport has no record of a rewrite here. Records are in {writing.FOLDER}, which git "
+                    "does not commit: use the tree in which the rewrite was made, or scan the source as it was "
+                    "before"
                 ]
             )
         for root in roots:
@@ -348,7 +349,7 @@ def port(
     _complete(scanned.ported)
     earlier, why_not_run = None, ""
     if writing.find_root(root) is not None:
-        why_not_run = "hipport has rewritten this tree before; take that back first: hipport undo"
+        why_not_run = "hipport has rewritten this tree before; undo that first: hipport undo"
         if out is None and not scanned.ported.changed:
             earlier, why_not_run = porting.originals(root, places)
     scanned = earlier or scanned
@@ -660,8 +661,8 @@ def read_rules(of_tree: Sequence[Path], given: Sequence[Path] = ()) -> dict[str,
         rows = read([path]).get("requirements", {}) if path.resolve() not in own else {}
         if field := recipes.executed(rows):
             raise BadConfig(
-                f"{path}: {field} would be executed, and the tree's own configuration names this file. Nothing of a "
-                f"tree is run unasked; if you trust it, say so: --rules {path}"
+                f"{path}: {field} would be executed, and the tree's own configuration names this file. hipport runs "
+                f"nothing of a tree unasked; if you trust it, say so: --rules {path}"
             )
     return read([*(path for path in of_tree if path.resolve() not in own), *given])
 
@@ -674,7 +675,7 @@ def _check_rules(rules: Mapping[str, Any] | None) -> None:
 
     unknown = set(rules) - {"requirements"}
     if unknown:
-        raise ValueError(f"{min(unknown)}: no pass of that name takes rules; there is: requirements")
+        raise ValueError(f"{min(unknown)}: no pass of that name takes rules; requirements does")
     recipes.merged(rules["requirements"])
 
 

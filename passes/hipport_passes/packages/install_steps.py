@@ -52,7 +52,7 @@ def conflict(found: Mapping[str, list[PackageMention]]) -> bool:
 
 @dataclass
 class ByHand:
-    """What a person decides about, which the script leaves out: each, and why, once a step asked."""
+    """The packages that the script leaves to a person, each with the reason, after a step asked for them."""
 
     asking: Asking
     said: dict[str, str] = field(default_factory=dict)
@@ -98,7 +98,7 @@ class Steps:
         missing = [each.path for each in self.project.skipped if each.kind == "missing"]
         if missing:
             yield Step("submodules that are missing", ("git submodule update --init --recursive",))
-        yield Step("what building extensions needs", ("pip install ninja packaging setuptools wheel",))
+        yield Step("tools that build extensions", ("pip install ninja packaging setuptools wheel",))
         yield from self._families(separate, index, rocm)
         later = [*self._of_lists(), *self._of_package()]
         for mention in self.found.get("extensions", ()):
@@ -140,7 +140,7 @@ class Steps:
             else:
                 file = f"list-{number}.txt"
                 command = f"pip install -r {in_work(file)}"
-                yield Step(f"{name}, without what is for CUDA", (command,), {file: text})
+                yield Step(f"{name}, without the packages for CUDA", (command,), {file: text})
 
     def _of_package(self) -> Iterator[Step]:
         """Yield how what the package requires is installed, or, for want of that and of lists, what else says it."""
@@ -149,7 +149,7 @@ class Steps:
         own = [text for text in own if not _is_built(text, self.rules)]
         if own:
             command = f"pip install -r {in_work('package.txt')}"
-            yield Step("what the package itself needs", (command,), {"package.txt": "\n".join(own)})
+            yield Step("the package's own dependencies", (command,), {"package.txt": "\n".join(own)})
         elif not self.lists:
             yield from _of_conda(self.ported, self.rules, self.by_hand) or _of_scripts(
                 self.project, self.rules, self.by_hand
@@ -161,13 +161,13 @@ class Steps:
         for folder in folders:
             if folder != ".":
                 command = f"pip install --no-build-isolation --no-deps ./{quoted(folder)}"
-                yield Step(f"the extension in {folder}, once it is ported", (command,))
+                yield Step(f"the extension in {folder}, after it is ported", (command,))
         for number, folder in enumerate(_local(self.project, self.lists), 1):
             if any(PurePosixPath(folder).is_relative_to(each) for each in missing):
                 # What it has is seen once it is there.
                 rewrite = f"hipport rewrite ./{quoted(folder)} || test $? = 1"
                 command = f"pip install --no-build-isolation --no-deps ./{quoted(folder)}"
-                yield Step(f"the package in {folder}, once it is there and ported", (rewrite, command))
+                yield Step(f"the package in {folder}, after it is cloned and ported", (rewrite, command))
             elif folder not in folders and _has_package(self.project, folder):
                 yield self._of_local(folder, number)
 
@@ -236,7 +236,7 @@ def _of_conda(ported: Ported, rules: Recipes, by_hand: ByHand) -> list[Step]:
         text = source.apply(Edit(span, b"") for span in left_out).text.decode("utf-8", "replace")
         name = source.path.as_posix()
         command = f'conda env update --prefix "$CONDA_PREFIX" --file {in_work(_ENVIRONMENT)}'
-        why = f"{name}, without what is for CUDA, into the environment that is active"
+        why = f"{name}, without the packages for CUDA, into the active environment"
         return [Step(why, (command,), {_ENVIRONMENT: text})]
     return []
 
@@ -297,7 +297,7 @@ def _of_scripts(project: Project, rules: Recipes, by_hand: ByHand) -> Iterator[S
                     words[word.text] = None
         if words:
             command_line = "pip install " + " ".join(map(quoted, words))
-            yield Step(f"what {source.path.as_posix()} installs that is right on ROCm", (command_line,))
+            yield Step(f"the packages of {source.path.as_posix()} that are right on ROCm", (command_line,))
 
 
 def _distributions(family: Family, mentions: Sequence[PackageMention]) -> list[str]:

@@ -227,7 +227,7 @@ def merged(user: Mapping[str, Any]) -> Recipes:
     table = load(_TABLE)
     unknown = set(user) - {"family", "index", "image"}
     if unknown:
-        raise BadRules(f"requirements.{min(unknown)}: there is no such table; there are: family, index, image")
+        raise BadRules(f"requirements.{min(unknown)}: unknown table; known are: family, index, image")
     rows: dict[str, dict[str, dict[str, Any]]] = {}
     for kind, key in (("family", "name"), ("index", "rocm"), ("image", "rocm")):
         named: dict[str, dict[str, Any]] = {row[key]: dict(row) for row in table[kind]}
@@ -266,7 +266,7 @@ def _row(kind: Any, row: Mapping[str, Any], where: str) -> Any:
     values: dict[str, Any] = {}
     for key, value in row.items():
         if key not in known:
-            raise BadRules(f"requirements.{where}: there is no `{key}`; there are: {', '.join(known)}")
+            raise BadRules(f"requirements.{where}: unknown key `{key}`; known are: {', '.join(known)}")
         values[key] = _typed(key, str(value) if key == "date" else value, str(known[key].type), where)
     missing = [name for name in ("action", "why", "url", "name") if name in known and not values.get(name)]
     if missing:
@@ -282,14 +282,14 @@ def _typed(key: str, value: Any, wanted: str, where: str) -> Any:
             raise BadRules(f"requirements.{where}: `{key}` must be a list of strings")
         return tuple(value)
     if not isinstance(value, {"str": str, "bool": bool}.get(wanted, Mapping)):
-        raise BadRules(f"requirements.{where}: `{key}` has a value of the wrong kind")
+        raise BadRules(f"requirements.{where}: `{key}` has a value of the wrong type")
     return value
 
 
 def _check(kind: Any, values: Mapping[str, Any], where: str) -> None:
     """Raise BadRules for values that a row may not have."""
     if "action" in values and values["action"] not in _ACTIONS:
-        raise BadRules(f"requirements.{where}: {values['action']!r} is no action; there are: {', '.join(_ACTIONS)}")
+        raise BadRules(f"requirements.{where}: {values['action']!r} is not an action; known are: {', '.join(_ACTIONS)}")
     if "action" in values and values["action"] == "least" and not values.get("least"):
         raise BadRules(f"requirements.{where}: `least` is missing")
     for key in ("rocm", "releases"):
@@ -299,11 +299,11 @@ def _check(kind: Any, values: Mapping[str, Any], where: str) -> None:
                 raise BadRules(f"requirements.{where}: {each!r} is not a ROCm release; for example: 6.4")
     for key in ("url", "name") if kind in (Index, Image) else ():
         if key in values and not _PLAIN.fullmatch(values[key]):
-            raise BadRules(f"requirements.{where}: `{key}` has characters that no address has")
+            raise BadRules(f"requirements.{where}: `{key}` has characters that no address contains")
     for key in ("environment", "fallback"):
         for name, value in values.get(key, {}).items():
             if not _VARIABLE.fullmatch(name) or not isinstance(value, str):
-                raise BadRules(f"requirements.{where}: `{key}` must have names of variables, and texts")
+                raise BadRules(f"requirements.{where}: `{key}` must map names of variables to texts")
 
 
 def importing(project: Project, module: str) -> Iterable[str]:

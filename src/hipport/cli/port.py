@@ -92,7 +92,7 @@ def port(
     from hipport.core import placing
     from hipport.reporting import evidence
 
-    with failing("`hipport undo` takes back what was written, if anything was"):
+    with failing("`hipport undo` takes back whatever was written"):
         config = configured(paths, accept, target, rocm, warp, rules)
         if out is None:
             api.recover([path for path in paths if path.exists()], warn)

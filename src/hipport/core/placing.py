@@ -25,7 +25,7 @@ _FICLONE = 0x40049409
 
 
 class Refused(Exception):
-    """Nothing was changed. `problems` say why, each with the file it is about."""
+    """Nothing was changed. `problems` are the reasons, each with its file."""
 
     def __init__(self, problems: Iterable[str]) -> None:
         self.problems = tuple(problems)
@@ -33,7 +33,7 @@ class Refused(Exception):
 
 
 class Below:
-    """What is done below the folder `root`, by paths relative to it. A link on the way to a path is an OSError."""
+    """Operations below the folder `root`, on paths relative to it. A link on the way to a path is an OSError."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -336,7 +336,7 @@ def walk(
 
 
 #: A tree may have a link by the one name and a folder or a file by the other.
-_ALIKE = "two of the tree have this name, in small and capital letters, which are the same here"
+_ALIKE = "two files of the tree have this name in upper and lower case, which are the same here"
 
 
 def make_new_folder(path: Path, *, parents: bool = False) -> None:

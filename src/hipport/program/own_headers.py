@@ -142,8 +142,8 @@ def _order(path: str) -> tuple[int, str] | None:
     return {_RUNTIME: (3, path), PYTORCH: (4, path)}.get(path)
 
 
-def together(file: NewFile) -> tuple[NewFile, ...]:
-    """Return hipport's header `file` and the headers of hipport's that it includes, which must lie beside it."""
+def with_included_headers(file: NewFile) -> tuple[NewFile, ...]:
+    """Return hipport's header `file` and its included headers, which must lie beside it."""
     found = {file.path.name: file}
     waiting = [file]
     while waiting:
@@ -160,7 +160,7 @@ def without(text: bytes) -> bytes:
 
 
 def asked_for(source: Cpp) -> Iterator[tuple[Include, PurePath]]:
-    """Yield the includes of hipport's headers in a file, as hipport writes them, and the places that they mean."""
+    """Yield a file's includes of hipport's headers, as hipport writes them, and their places."""
     if f"{FOLDER}/".encode() not in source.text or source.is_hipport_header:
         return
     for include in source.includes:
@@ -170,7 +170,7 @@ def asked_for(source: Cpp) -> Iterator[tuple[Include, PurePath]]:
 
 
 def missing(project: Project, made: Collection[PurePath]) -> Iterator[tuple[Cpp, Include, PurePath]]:
-    """Yield the includes of hipport's headers that are neither there nor `made`: somebody has left them out, say.
+    """Yield the includes of hipport's headers that neither exist nor are `made`: somebody may have removed them.
 
     Of text that is only in memory it is not known what lies beside it.
     """
@@ -221,7 +221,7 @@ def orphans(project: Project, made: Collection[PurePath]) -> Iterator[Source]:
     for source in project.sources:
         for _, place in asked_for(source) if isinstance(source, Cpp) else ():
             if place not in needed:
-                needed.update(file.path for file in together(NewFile(place, text(place.name))))
+                needed.update(file.path for file in with_included_headers(NewFile(place, text(place.name))))
     needed.update(made)
     for source in left:
         if source.path.parent.name == FOLDER and source.path.name in names() and source.path not in needed:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which language a file is in, by its name and its text, and whether it has anything to do with GPUs."""
+"""The language of a file, by its name and text, and whether the file concerns GPUs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ HEADERS = frozenset(".cuh .h .hh .hpp .hxx .h++ .inl .inc .ipp .tpp .tcc .txx".s
 # brackets (some write them apart), and everything else says cuda somewhere, or hip: what CUDA is ported to is the same
 # language still, and what a port puts for a name counts just if the name does (a test holds the tables to that). The
 # mark of a port does not, nor a guard that it stands behind, nor what stands for PTX, which other C++ may have.
-# Generous on purpose: C++ that is taken for CUDA is parsed by a grammar that knows more.
+# Generous on purpose: C++ that counts as CUDA is parsed by a grammar that knows more.
 _GUARD = rb"__\)?(?: && !defined\(__HIP_PLATFORM_AMD__\))? /\* hipport|_PLATFORM_AMD__\) /\* hipport"
 _CUDA_WORDS = tuple(_TABLE["cuda"]["words"].encode().split())
 # One by one, and each with the letters first that it begins with: so they are searched for ten times as fast.

@@ -26,7 +26,7 @@ SCHEMA = 1
 
 @dataclass(frozen=True)
 class PackageMention:
-    """Where a repository asks for a package, or imports it: `at_once`, or only where something calls for it."""
+    """A place that asks for a package, or imports it: `at_once`, or only in code that runs later."""
 
     path: PurePath
     line: int
@@ -50,7 +50,7 @@ class Package:
 
 @dataclass(frozen=True)
 class PlannedChange:
-    """What a list or a command says that does not hold on ROCm. `manual` is left to a person."""
+    """A part of a list or command that does not hold on ROCm. `manual` is left to a person."""
 
     path: PurePath
     line: int
@@ -93,7 +93,7 @@ def in_work(name: str) -> str:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """What a list asks for and no step installs, as a person decides about it, and why."""
+    """A package that a list asks for and no step installs, because a person has to decide, and why."""
 
     text: str
     why: str
@@ -112,7 +112,7 @@ class InstallCheck:
 
 @dataclass(frozen=True)
 class Checked:
-    """What came of a check. `said` is what it printed, or how it failed."""
+    """The result of a check. `said` is its output, or its error."""
 
     package: str
     ok: bool
@@ -122,7 +122,7 @@ class Checked:
 
 @dataclass(frozen=True)
 class Plan:
-    """How a repository is installed on ROCm.
+    """The plan to install a repository on ROCm.
 
     `rocm` is the release that suits it and `reason` why, `image` a container image with it and `index` PyTorch's wheels
     for it. `torch` are the packages that are installed with PyTorch where that is not there.
@@ -210,12 +210,12 @@ def _lines(plan: Plan) -> Iterator[str]:
             yield f"  {each.name:<{width}}  {each.action}: {each.why}"
             where = f"{first.path.as_posix()}:{first.line}{more}"
             yield f"  {'':<{width}}  {first.text}, {where}; recipe of {each.date}, ROCm {each.rocm}"
-    for title, manual in (("what goes, and why (hipport rewrite)", False), ("left to a person", True)):
+    for title, manual in (("the changes, and why (hipport rewrite)", False), ("left to a person", True)):
         changes = [each for each in plan.changes if each.manual is manual]
         if changes:
             yield from ("", title)
             yield from (f"  {each.path.as_posix()}:{each.line}  {each.message}" for each in changes)
-    yield from ("", "in this order (hipport deps --script writes it so that PyTorch stays)")
+    yield from ("", "in this order (hipport deps --script writes a script that keeps PyTorch)")
     for number, step in enumerate(plan.steps, 1):
         yield f"  {number}. {step.why}{' (optional)' if step.optional else ''}"
         for command in step.commands:
@@ -343,7 +343,7 @@ def _step(step: Step) -> str:
 def _exports(variables: Mapping[str, str]) -> Iterator[str]:
     for name, value in variables.items():
         if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
-            raise ValueError(f"{name!r} is no name of an environment variable: mend the rules that have it")
+            raise ValueError(f"{name!r} is not a name of an environment variable: correct the rules that have it")
         yield f"export {name}={quoted(value)}\n"
 
 

@@ -183,7 +183,7 @@ def _left(project: Project) -> Iterator[Skipped]:
 def _not_given(included: Iterable[Source]) -> Iterator[Skipped]:
     for each in included:
         if isinstance(each, Cpp) and not each.is_hipport_header and _unported(each):
-            yield Skipped(each.path, "included", "included, and CUDA; to port it, give it too, or its folder")
+            yield Skipped(each.path, "included", "included, and CUDA; to port it, give it or its folder, too")
 
 
 def _context(root: Path, sources: Iterable[Source]) -> tuple[tuple[Source, ...], dict[PurePath, tuple[str, ...]]]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which of hipport's files a commit would leave out: files of it include them, and Git does not know them.
+"""Find files of hipport that a commit would leave out: its files include them, and Git does not know them.
 
 Asks the Git of the user's, as a hook of Git's does. Only `hipport rewrite --staged` comes here.
 """
@@ -13,7 +13,7 @@ from pathlib import PurePath
 
 from hipport.core.edits import NewFile
 from hipport.engine.outcomes import Ported
-from hipport.program.own_headers import asked_for, modules, text, together
+from hipport.program.own_headers import asked_for, modules, text, with_included_headers
 from hipport.syntax.cpp import Cpp
 from hipport.workspace.environment import from_anywhere
 
@@ -38,7 +38,7 @@ def left_out(ported: Ported, env: Mapping[str, str]) -> dict[PurePath, PurePath]
     for source in sources:
         for _, place in asked_for(source) if isinstance(source, Cpp) and project.concerns(source.path) else ():
             if place.parts[:1] != ("..",):
-                for file in together(NewFile(place, text(place.name))):
+                for file in with_included_headers(NewFile(place, text(place.name))):
                     includes.setdefault(file.path, source.path)
     for script, _, place in modules(sources):
         if place.parts[:1] != ("..",) and project.concerns(script.path):
@@ -55,6 +55,6 @@ def left_out(ported: Ported, env: Mapping[str, str]) -> dict[PurePath, PurePath]
             command, cwd=root, env=own, stdin=subprocess.DEVNULL, capture_output=True, timeout=_LIMIT, check=True
         )
     except (OSError, subprocess.SubprocessError) as error:
-        raise ValueError(f"--staged asks Git what is to be committed, and it does not say: {error}") from error
+        raise ValueError(f"--staged asks Git for the staged files, and Git fails: {error}") from error
     known = {name.decode("utf-8", "surrogateescape") for name in done.stdout.split(b"\0")}
     return {place: path for place, path in sorted(includes.items()) if place.as_posix() not in known}
