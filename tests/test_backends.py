@@ -390,7 +390,7 @@ def test_what_cmake_compiles_for_cuda_alone_is_of_that_side() -> None:
     assert {str(each.path) for each in ported.reported if each.rule == "backends/alone"} == {"conv.cu", "stub.cc"}
     # A mask of 32 lanes in what both compile is for a person; nothing of 32 lanes comes in as if it were sure.
     assert ("shared.h", "backends/mask") in {(str(each.path), each.rule) for each in ported.reported}
-    # Without a build for HIP in the script, nobody says that the stub is for CUDA alone.
+    # Without a build for HIP in the script, nobody says that the stub is for CUDA only.
     script = "project(x LANGUAGES CXX CUDA)\nif(WITH_CUDA)\n  list(APPEND SOURCES stub.cc)\nendif()\n"
     assert "stub.cc" in changed(port({**built_for_both(), "CMakeLists.txt": script}))
 

@@ -302,7 +302,7 @@ def test_a_file_of_which_nothing_is_compiled_is_not_built(workshop: Workshop) ->
     assert not built.ok
     (message,) = [message for message, _ in built.messages]
     assert (message.severity, message.path.name) == ("error", "a.cu")
-    assert message.text.startswith("nothing of the file was compiled: all of it stands under `#ifdef WITH_HIP`")
+    assert message.text.startswith("the compiler saw nothing of the file: all of it stands under `#ifdef WITH_HIP`")
     assert not workshop.build(archs=["gfx942"]).ok  # remembered
     # A header guard takes nothing away, nor does a condition beside which something is left.
     workshop.write("a.cu", "#ifndef A\n#define A\nint a;\n#endif\n")
@@ -404,7 +404,7 @@ def test_headers_are_made_of_templates_whose_values_the_scripts_say(workshop: Wo
     workshop.write("a.cu", '#include "gen/config.h"\nint a;\n')
     before = sorted(workshop.tree.rglob("*"))
     (unit,) = {unit for unit, *_ in workshop.build(archs=["gfx942"]).units}
-    assert "gen/config.h: made of what the scripts set" in unit.guess and "not there" not in unit.guess
+    assert "gen/config.h: generated from the values in the scripts" in unit.guess and "missing" not in unit.guess
     place = Path(next(word[2:] for word in unit.command if word.startswith("-I") and "configured" in word))
     assert (place / "gen/config.h").read_text() == _FILLED % minor
     assert not place.is_relative_to(workshop.tree) and sorted(workshop.tree.rglob("*")) == before
@@ -436,6 +436,18 @@ def test_headers_that_only_cmake_makes_are_named(workshop: Workshop, script: str
     workshop.write("a.cu", '#include "config.h"\n#include "there.h"\nint a;\n')
     (guess,) = {unit.guess for unit, *_ in workshop.build(archs=["gfx942"]).units}
     assert "config.h: not there" in guess and "there.h" not in guess and "not.h" not in guess and why in guess
+
+
+@pytest.mark.parametrize("place", ["include", "root/usr/include"])
+def test_other_compilers_find_the_headers_of_the_toolchain(workshop: Workshop, place: str) -> None:
+    """Those that `hipport toolchain install` unpacks, too, which no /opt/rocm has."""
+    workshop.write("Makefile", "all:\n\tgcc -I/opt/rocm/include -c a.c\n")
+    workshop.write("a.c", "#include <hip/of_the_test.h>\nint a = HERE;\n")
+    header = workshop.toolchain.root / place / "hip/of_the_test.h"
+    header.parent.mkdir(parents=True)
+    header.write_text("#define HERE 1\n")
+    built = workshop.build(archs=["gfx942"])
+    assert [each.path.name for each in built.compiled] == ["a.c"] and not built.messages, built.messages
 
 
 def test_c_is_compiled_by_the_compiler_that_the_makefile_names(workshop: Workshop) -> None:

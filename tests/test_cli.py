@@ -155,7 +155,7 @@ def test_long_work_says_where_it_is_in_a_log(
 
 def test_bad_configuration_is_status_2(tree: Path) -> None:
     (tree / "hipport.toml").write_text("targets = 1\n")
-    assert "there is no such setting" in hipport("rewrite", ".", cwd=tree, status=2).stderr
+    assert "unknown setting" in hipport("rewrite", ".", cwd=tree, status=2).stderr
 
 
 def test_files_that_cannot_be_handled_are_said_and_left(tree: Path) -> None:

@@ -416,7 +416,7 @@ def test_sources_with_names_of_pytorch_are_converted_when_cmake_configures(
         assert built == {"src/field.hip", "src/plain_hip.cpp", "src/other.cu"}
     assert (tree / "include/guard_hip.h").exists()
     _built(tree, "all", environment)
-    # A source that changes is converted anew.
+    # A source that changes is converted again.
     plain = tree / "src/plain.cpp"
     plain.write_text(plain.read_text().replace("plain()", "changed()"))
     _built(tree, "all", environment)

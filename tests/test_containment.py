@@ -414,4 +414,4 @@ def test_an_address_of_rules_is_a_word(tmp_path: Path, url: str) -> None:
     (tmp_path / "r.toml").write_text(f"[[requirements.index]]\nrocm = '6.4'\nurl = '{url}'\n")
     (tmp_path / "hipport.toml").write_text("rules = ['r.toml']\n")
     result = CliRunner().invoke(main, ["deps", "--script", str(tmp_path)])
-    assert result.exit_code == 2 and "characters that no address has" in result.stderr
+    assert result.exit_code == 2 and "characters that no address contains" in result.stderr

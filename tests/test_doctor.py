@@ -108,7 +108,7 @@ def test_a_healthy_machine_with_eight_gpus(fake: Fake) -> None:
     assert (gpu.address, gpu.render, gpu.uuid) == ("0000:01:00.0", "renderD128", "GPU-000000000000abc1")
     assert "8 GPUs; the IOMMU is pass through" in text(seen) and "ada may use /dev/dri/renderD128" in text(seen)
     assert "amdgpu 6.12.12, of ROCm 6.4" in text(seen)
-    assert text(seen).endswith("\nnothing was seen that would break a run; 1 check could not be made\n")
+    assert text(seen).endswith("\nnothing found that would break a run; 1 check could not be made\n")
 
 
 def test_a_radeon(fake: Fake) -> None:

@@ -334,6 +334,6 @@ def test_compiles_for_both_wavefront_sizes(example: str, copy: Path, tmp_path_fa
     errors = [f"{said.path}:{said.line}: {said.text}" for said, _ in built.messages if said.severity == "error"]
     assert errors == []
     assert built.ok, built.not_built
-    # Device code for the host and each target, the rest for the host alone.
+    # Device code for the host and each target, the rest for the host only.
     rows = {(row[0].path.suffix, len(row)) for row in built.units}
     assert rows == ({(".cu", 3), (".cpp", 1)} if whole else {(".cu", 3)})

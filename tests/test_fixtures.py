@@ -6,9 +6,14 @@ from typing import Any
 
 import pytest
 
-from hipport.engine.pipeline import Pass
+from hipport.engine.pipeline import Pass, run
+from hipport.program.project import Project, Target
+from hipport.syntax.cpp import Cpp
+from hipport.syntax.file_languages import is_of_gpus
+from hipport.syntax.shell import Definition
 from hipport.testing import LAWS, Fixture, fixtures
 from hipport_passes import PASSES
+from hipport_passes.packages.recipes import naming
 
 FOLDER = Path(__file__).parent.parent / "fixtures"
 BY_NAME = {each.name: each for each in PASSES}
@@ -20,6 +25,18 @@ CASES = [(BY_NAME[folder.name], case) for folder in sorted(FOLDER.iterdir()) for
 def test_laws(each: Pass[Any], case: Fixture) -> None:
     for law in LAWS:
         law(each, case)
+
+
+@pytest.mark.parametrize("of", sorted({each.name for each, case in CASES if not isinstance(case.before, Cpp)}))
+def test_what_is_found_in_a_line_is_found_in_a_tree(of: str) -> None:
+    """Of a tree only those files are read that say anything of GPUs: what they say may be this one line."""
+    named = naming({})
+    for case in (case for each, case in CASES if each.name == of and not isinstance(case.before, Cpp)):
+        # A definition has another line that says that it is one.
+        for line in () if isinstance(case.before, Definition) else case.before.text.splitlines(keepends=True):
+            alone = type(case.before)(case.before.path, line.lstrip())
+            if not is_of_gpus(alone, alone.text, named):
+                assert not run(Project((alone,), Target()), [BY_NAME[of]]).reported, (case.name, line)
 
 
 @pytest.mark.parametrize("each", PASSES, ids=lambda each: each.name)

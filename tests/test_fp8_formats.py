@@ -71,7 +71,7 @@ def test_targets_that_no_source_is_right_for_are_refused_with_the_reason(archs: 
     assert "__NV_E4M3" in kernel and "448.0f" in kernel and "__hip_fp8_e" not in kernel
     assert text(result, "q.py") == PYTHON.decode()
     (of_kernel,) = [each for each in result.reported if each.rule.startswith("fp8_formats/")]
-    assert "FNUZ numbers alone" in of_kernel.message and "port twice" in of_kernel.message
+    assert "FNUZ numbers only" in of_kernel.message and "port twice" in of_kernel.message
     (of_python,) = [each for each in result.reported if each.rule.startswith("fp8_python/")]
     assert "gcnArchName" in of_python.message
 

@@ -222,7 +222,7 @@ def test_hipify_leaves_the_launches_of_fixtures_whole(case: Fixture) -> None:
     ported = run(Project((source, script), Target()), (launch_syntax.PASS, hipify_launches.PASS))
     by_hand = [each for each in ported.reported if each.outcome is not Outcome.APPLIED]
     assert {each.rule for each in by_hand} <= {f"hipify_launches/{each}" for each in ("apart", "unclosed")}
-    # HIP's own branches and those for CUDA alone are not looked into.
+    # HIP's own branches and those for CUDA only are not looked into.
     if by_hand or any(
         source.ported(each.start if isinstance(each, Span) else each.opening.start) for each in written(source)
     ):

@@ -29,7 +29,7 @@ from hipport.program.project import Project
 from hipport.workspace import copies, writing
 from hipport.workspace.copies import copy_tree, write_port
 
-#: What is rewritten, and gets a header of hipport's.
+#: What is rewritten, and gets one of hipport's headers.
 KERNEL = b"#include <cuda_runtime.h>\n__global__ void k(int* x) { x[0] = __shfl_down_sync(0xffffffffu, x[0], 1); }\n"
 
 
@@ -143,6 +143,14 @@ def test_manifests_are_not_written_through_a_link(tree: Path, elsewhere: Path, s
     more = ("--manifest", "report.json") if named else ()
     status, said = hipport("port", ".", "--out", "../o", *NOT_RUN, *more, cwd=tree)
     assert status == 2 and f"{name}{suffix}: not a regular file; give another file" in said
+    assert named or not (tree.parent / "o").exists()
+
+
+@pytest.mark.parametrize("name", ["nowhere/report.json", "."])
+def test_a_manifest_that_cannot_be_written_is_told_first(tree: Path, name: str) -> None:
+    status, said = hipport("port", ".", "--out", "../o", *NOT_RUN, "--manifest", name, cwd=tree)
+    assert status == 2 and "give another file" in said
+    assert not (tree.parent / "o").exists()
 
 
 def test_manifests_are_not_written_into_a_linked_folder(tree: Path, elsewhere: Path) -> None:
@@ -187,8 +195,8 @@ def test_a_copy_where_two_names_are_one_leads_nowhere(
     for module in (writing, copies):
         monkeypatch.setattr(module, "make_new_folder", make)
     status, said = hipport("rewrite", ".", "--out", "../o", cwd=tree)
-    assert status == 2 and "small and capital letters" in said and not (tree.parent / "o").exists()
-    with pytest.raises(OSError, match="small and capital letters"):
+    assert status == 2 and "upper and lower case" in said and not (tree.parent / "o").exists()
+    with pytest.raises(OSError, match="upper and lower case"):
         copy_tree(tree, tree.parent / "copy")
 
 
@@ -303,7 +311,7 @@ def test_no_compiler_waits_for_a_pipe(tree: Path, name: str) -> None:
         ("rules = " + "[" * 100_000, "hipport.toml: "),
         ('exclude = ["' + "a" * 5000 + '"]', "more than 4096 characters"),
         ("#" * (5 << 20), "hipport.toml: larger than 4 MB"),
-        ('rules = ["a\\u0000b"]', "no such path can be"),
+        ('rules = ["a\\u0000b"]', "such a path cannot exist"),
     ],
     ids=["device", "missing", "deep", "long", "large", "nul"],
 )
@@ -383,7 +391,7 @@ def test_undo_after_a_kill_says_what_it_did(tree: Path) -> None:
     status, said = hipport("undo", cwd=tree)
     assert (status, said) == (
         0,
-        "took back a run of hipport that had been killed: put back a.cu, hipport/warp.h\n",
+        "undid a run of hipport that had been killed: put back a.cu, hipport/warp.h\n",
     )
     assert found(tree) == {"a.cu": KERNEL}
     status, said = hipport("undo", cwd=tree)
@@ -404,7 +412,7 @@ def test_what_a_killed_run_left_is_not_read_as_the_tree(tree: Path, below: bool)
     half = found(tree)
     for words in READ_ONLY:
         status, said = hipport(*words, cwd=tree / "sub" if below else tree)
-        assert status == 2 and f"left files half-done; first: hipport undo {tree}" in said, words
+        assert status == 2 and f"left files half-written; first: hipport undo {tree}" in said, words
         assert found(tree) == half, words
 
 
@@ -413,7 +421,7 @@ def test_a_rewrite_below_takes_back_what_was_killed_above(tree: Path) -> None:
     (tree / "sub/b.cu").write_bytes(KERNEL)
     killed_rewrite(tree)
     status, said = hipport("rewrite", "sub", cwd=tree)
-    assert status == 0 and "put back first what a killed run had left half-done: ../a.cu" in said
+    assert status == 0 and "first restored the files that a killed run had left half-written: ../a.cu" in said
     assert (tree / "a.cu").read_bytes() == KERNEL != (tree / "sub/b.cu").read_bytes()
 
 

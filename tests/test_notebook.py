@@ -245,7 +245,7 @@ def test_what_ipython_adds_is_not_edited() -> None:
     )
     carried = program(source).carried(finding)
     assert (carried.edits, carried.certainty) == ((), Certainty.MANUAL)
-    assert carried.message == "goes (cell 2, line 1); as it is written here, change it by hand"
+    assert carried.message == "goes (cell 2, line 1); hipport cannot edit it in this form; change it by hand"
 
 
 def test_a_comment_ignores_the_findings_on_its_line_alone() -> None:

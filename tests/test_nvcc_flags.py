@@ -138,7 +138,7 @@ def test_older_spellings_for_older_releases() -> None:
 
 def test_a_message_says_what_and_why() -> None:
     (change,) = translate(["-arch", f"sm_{HOLE}"]).changes
-    assert str(change) == "-arch sm_… → dropped: hipcc compiles for what --offload-arch says"
+    assert str(change) == "-arch sm_… → dropped: hipcc compiles for the GPUs of --offload-arch"
     (change,) = translate(["-dlink"]).changes
     assert str(change).startswith("-dlink: ")
 

@@ -234,7 +234,7 @@ def test_edits_that_conflict_in_text_with_errors_are_dropped_and_the_others_made
     assert ported.failures == ()
     (dropped,) = (each for each in ported.reported if each.outcome is not Outcome.APPLIED)
     assert (dropped.rule, dropped.outcome) == ("test_pipeline/two", Outcome.DROPPED)
-    assert "errors of syntax" in dropped.reason
+    assert "syntax errors" in dropped.reason
 
 
 def test_a_pass_that_fails_on_a_file_leaves_it_and_ports_the_others() -> None:

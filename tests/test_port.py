@@ -117,7 +117,7 @@ def test_a_program_in_place(desk: Desk) -> None:
     assert has(found.shown, "the program main.cu, 1 case, with wavefronts of 32 and 64 lanes", "agrees")
     assert found.ok
     # Never more than was seen.
-    assert has(found.not_checked, "run on an AMD GPU: nothing was")
+    assert has(found.not_checked, "run on an AMD GPU: nothing")
     assert has(found.not_checked, "the program main.cu: gradients")
     assert sum("AMD GPU" in line for line in found.not_checked) == 1
     assert "it runs" not in evidence.as_text(found)
@@ -176,7 +176,7 @@ def test_without_a_compiler_or_anything_to_run_little_is_said(desk: Desk) -> Non
     found = desk.port()
     assert found.built is None and desk.asked == [] and not found.ok
     assert [line.split(":")[0] for line in found.shown] == ["rewritten"]
-    assert has(found.not_checked, "compiled: nothing was", "no hipcc")
+    assert has(found.not_checked, "compiled: nothing", "no hipcc")
     assert has(found.not_checked, "not the extension in ext", "there are no cases")
     assert has(found.not_checked, "src/main.cu", "hipport port … -- ARGUMENTS")
     assert "hipport::shfl_down_sync" in (desk.tree / "src/main.cu").read_text()
@@ -188,7 +188,7 @@ def test_steps_that_nobody_wants(desk: Desk) -> None:
     assert asked.exit_code == 0, asked.output
     document = json.loads(asked.output)
     assert document["compiled"] is None and document["verified"] == [] and not (desk.folder / "said/log").exists()
-    assert any("compiled: nothing was: it was not asked for" in line for line in document["not_checked"])
+    assert any("compiled: nothing: it was not asked for" in line for line in document["not_checked"])
 
 
 def test_what_differs_or_does_not_compile_is_not_shown_as_good(desk: Desk) -> None:
@@ -221,7 +221,7 @@ def test_extensions_with_cases(desk: Desk) -> None:
     assert found.verifications[0].digest == reading.digest(desk.tree / "one/cases.py")
     # What was run is what was written.
     assert desk.asked[0]["x.cu"] == (PROGRAM, (desk.tree / "one/x.cu").read_text())
-    assert has(found.not_checked, "compiled: nothing was")
+    assert has(found.not_checked, "compiled: nothing")
     with pytest.raises(extension_verifier.BadCases, match="here are 2"):
         desk.port(cases=desk.tree / "one/cases.py")
 
@@ -283,10 +283,10 @@ def test_status_and_messages(desk: Desk, tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(builder, "build", interrupted)
     desk.write("other.cu", PROGRAM)
     asked = desk.command(desk.tree / "other.cu", "--no-verify")
-    assert asked.exit_code == 1 and "compiled: nothing was: interrupted" in asked.output
+    assert asked.exit_code == 1 and "compiled: nothing: interrupted" in asked.output
     monkeypatch.setattr(builder, "build", lambda *_, **__: (_ for _ in ()).throw(NoToolchain("none that can")))
     asked = desk.command(desk.tree / "other.cu", "--no-verify")
-    assert asked.exit_code == 1 and "compiled: nothing was: none that can" in asked.output, asked.output
+    assert asked.exit_code == 1 and "compiled: nothing: none that can" in asked.output, asked.output
 
 
 def test_with_the_executor(tmp_path: Path) -> None:

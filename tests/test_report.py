@@ -158,8 +158,8 @@ def test_a_fact_is_not_one_with_another_of_its_rule() -> None:
 
     messages: list[str] = []
     project = Project((Cuda(PurePosixPath("a.cu"), b"abcdef"),))
-    assert said("f: HIP has no equal", "g: HIP has no equal") == ["f, g: HIP has no equal"]
-    assert said("f: HIP has no equal", "g: use h instead") == ["f: HIP has no equal", "g: use h instead"]
+    assert said("f: HIP has no equivalent", "g: HIP has no equivalent") == ["f, g: HIP has no equivalent"]
+    assert said("f: HIP has no equivalent", "g: use h instead") == ["f: HIP has no equivalent", "g: use h instead"]
     assert said("f → g; assumes that it is so", "h → i; assumes that it is so") == [
         "f → g, h → i: assumes that it is so"
     ]
@@ -213,14 +213,14 @@ def test_facts_of_which_one_alone_names_a_place_of_the_other_stay_apart() -> Non
         (
             "nvidia-cutlass-dsl==4.2",
             "import cutlass.cute as cute",
-            ["cutlass compiles", "nvidia-cutlass-dsl: bindings"],
+            ["cutlass compiles", "nvidia-cutlass-dsl: it binds CUDA"],
         ),
         (
             "git+https://github.com/NVlabs/tiny-cuda-nn/#subdirectory=bindings/torch",
             "import tinycudann",
-            ["tinycudann is"],
+            ["tinycudann needs"],
         ),
-        ("warp-lang", "import warp as wp", ["warp is NVIDIA's Warp", "warp-lang: there is no build"]),
+        ("warp-lang", "import warp as wp", ["warp is NVIDIA's Warp", "warp-lang: it has no build"]),
     ],
 )
 def test_a_package_that_is_listed_and_imported_is_one_fact(listed: str, imported: str, said: list[str]) -> None:
@@ -241,7 +241,7 @@ def test_scripts_that_workflows_alone_run_are_part_of_them() -> None:
     }
     (fact,) = facts(hipport.rewrite(texts).reported)
     assert {place.path.as_posix() for place in fact.places} == set(texts) and fact.certainty is Certainty.MANUAL
-    assert "installs CUDA's toolkit" in fact.sentence and "not needed on ROCm" in fact.sentence
+    assert "installs CUDA's toolkit" in fact.sentence and "ROCm does not need" in fact.sentence
     # What somebody else runs as well is theirs to decide.
     texts["Makefile"] = b"deps:\n\t./ci/install.sh\n"
     assert len(facts(hipport.rewrite(texts).reported)) > 1

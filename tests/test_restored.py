@@ -64,7 +64,7 @@ def verify(*paths: Path) -> tuple[int, str]:
 def test_a_program_is_compared_with_what_was_saved(tree: Path) -> None:
     rewrite(tree)
     code, said = verify(tree)
-    assert code == 0 and "the original is what hipport saved when it rewrote" in said
+    assert code == 0 and "the original is the one that hipport saved when it rewrote" in said
     assert "1 file of .hipport" in said and "cache" not in said
     # The port is what is there, with what a person has changed.
     main_cu = tree / "main.cu"
@@ -151,8 +151,8 @@ def _other_files(tree: Path) -> None:
 @pytest.mark.parametrize(
     ("lose", "said"),
     [
-        (_forget, "hipport has no record of a rewrite here (.hipport, which git does not take along)"),
-        (_other_files, "has no originals of them"),
+        (_forget, "hipport has no record of a rewrite here (.hipport, which git does not commit)"),
+        (_other_files, "have no originals of them"),
     ],
 )
 def test_where_there_is_no_original_it_is_asked_for(tree: Path, lose: Any, said: str) -> None:
@@ -160,7 +160,11 @@ def test_where_there_is_no_original_it_is_asked_for(tree: Path, lose: Any, said:
     lose(tree)
     code, output = verify(tree)
     assert code == 2 and said in output
-    assert "the CUDA original is wanted" in output and "main.cu:1" in output and "hipport verify ../original" in output
+    assert (
+        "this command needs the CUDA original" in output
+        and "main.cu:1" in output
+        and "hipport verify ../original" in output
+    )
 
 
 def test_a_damaged_original_is_named(tree: Path) -> None:
@@ -174,7 +178,7 @@ def test_a_damaged_original_is_named(tree: Path) -> None:
 def test_cuda_that_does_not_compile_is_no_hip(tree: Path) -> None:
     (tree / "main.cu").write_text("#ifdef USE_HIP\n#include <hip/hip_runtime.h>\n#endif\n" + PROGRAM + "int x = y;\n")
     code, output = verify(tree)
-    assert code == 2 and "original is wanted" not in output
+    assert code == 2 and "needs the CUDA original" not in output
 
 
 def test_what_fails_in_the_port_is_said_of_the_port(tree: Path) -> None:
@@ -182,4 +186,4 @@ def test_what_fails_in_the_port_is_said_of_the_port(tree: Path) -> None:
     main_cu = tree / "main.cu"
     main_cu.write_text(main_cu.read_text() + "int x = y;\n")
     code, output = verify(main_cu)
-    assert code == 2 and "main.cu" in output and "original is wanted" not in output
+    assert code == 2 and "main.cu" in output and "needs the CUDA original" not in output

@@ -36,7 +36,7 @@ def tree(tmp_path: Path) -> Path:
     (tmp_path / "src").mkdir()
     (tmp_path / "src/k.cu").write_text(KERNEL)
     done = CliRunner().invoke(main, ["rewrite", str(tmp_path)])
-    assert done.exit_code == 1 and done.output.endswith("`hipport review` shows again what was assumed\n")
+    assert done.exit_code == 1 and done.output.endswith("`hipport review` lists the assumptions again\n")
     return tmp_path
 
 

@@ -461,7 +461,7 @@ def test_files_that_upstream_moves_deletes_and_adds(tmp_path: Path) -> None:
     read = sorted(change.keys() & other.keys())
     for path in read:
         one, two = made[path].text, other[path].text
-        # One that a first run needed stays, where another brings it by now.
+        # One that a first run needed stays, where another brings it now.
         assert set(_OWN_LINE.findall(one)) >= set(_OWN_LINE.findall(two)), path
         if not same(_OWN_LINE.sub(b"", one), _OWN_LINE.sub(b"", two)):
             assert one.decode(errors="replace") == two.decode(errors="replace")

@@ -16,7 +16,7 @@ PROGRAMS = {
         "int main() { return curandMakeMTGP32Constants(nullptr, nullptr); }\n",
         "curandMakeMTGP32Constants",
     ),
-    "code that is linked while the program runs": (
+    "code that is linked at run time": (
         "#include <cuda.h>\nint main() { CUlinkState state; return cuLinkCreate(0, nullptr, nullptr, &state); }\n",
         "cuLinkCreate",
     ),

@@ -214,7 +214,7 @@ def test_what_must_not_be_is_a_fault(dialect: Dialect, case: int, kind: str, say
     ("dialect", "case", "kind", "says"),
     [
         ("cuda", 8, "inactive-lane", "reads from lane 2, which takes no part"),
-        ("cuda", 9, "shuffle-width", "the width 3 is no power of two"),
+        ("cuda", 9, "shuffle-width", "the width 3 is not a power of two"),
         ("hip", 8, "inactive-lane", "reads from lane 2, which takes no part"),
     ],
 )

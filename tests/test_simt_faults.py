@@ -109,7 +109,7 @@ def test_barriers_with_a_number(cuda: Path, order: str) -> None:
 def test_a_deadlock_names_the_barrier_and_who_has_come(cuda: Path) -> None:
     (fault,) = ran(cuda, "named-deadlock").faults
     assert fault.line == marked(CUDA, "named-deadlock")
-    assert "(number 1, where 32 of 96 threads have come)" in fault.message
+    assert "(number 1, where 32 of 96 threads have arrived)" in fault.message
     (fault,) = ran(cuda, "counts-differ").faults
     assert (fault.kind, fault.line) == ("barrier-number", marked(CUDA, "counts-differ"))
     assert "for 96 threads here, and for 64" in fault.message
@@ -258,7 +258,7 @@ def test_a_barrier_that_others_have_passed_and_ended_orders_nothing(cuda: Path, 
         place = (fault.kind, fault.kernel, fault.line, fault.block)
         first = 0 if order != "reverse" or side == "ported" else 1
         assert place == ("divergent-barrier", "passesABarrierBy", marked(file, "passes-a-barrier-by"), (first, 0, 0))
-        assert fault.message.startswith("threads 64-127 come to this barrier when threads 0-63 have passed it")
+        assert fault.message.startswith("threads 64-127 reach this barrier when threads 0-63 have passed it")
 
 
 @pytest.mark.parametrize("order", ["forward", "reverse", "random:3"])
@@ -293,7 +293,7 @@ def test_lanes_that_wait_in_a_loop_for_what_others_of_their_wavefront_do_behind_
         assert result.status == 97, (what, result.status, result.errors)
         (fault,) = result.faults
         assert (fault.kind, fault.line) == ("spin-in-wavefront", marked(WAITS, what)), result.errors
-        assert "wait in the end of a loop that others of the wavefront are in" in fault.message
+        assert "wait in the end of a loop in which other lanes of the wavefront still are" in fault.message
         assert "spin at" in fault.message
 
 
@@ -345,7 +345,7 @@ def test_a_ballot_that_loses_votes_in_32_bits_is_a_fault_with_64_lanes(ballots: 
     (fault,) = result.faults
     assert (fault.kind, fault.kernel, fault.line) == ("lost-lanes", LOST[what], marked(BALLOTS, what)), result.errors
     lanes = "lanes 40, 61-63" if what == "some-lanes" else "lanes 32-63"
-    assert f"is kept in 32 bits: what {lanes} said is lost" in fault.message
+    assert f"is kept in 32 bits: the votes of {lanes} are lost" in fault.message
     result = ran(ballots, what, "ported", 32)
     assert (result.status, result.lines, result.faults) == (0, ("done",), ()), result.errors
 
@@ -364,13 +364,13 @@ def libraries() -> Path:
 
 
 WRONG_SIDE = [
-    ("factor-of-the-device", "pointer-mode", "cublasSaxpy: a factor is memory of the device"),
-    ("factor-of-the-host", "pointer-mode", "cublasSscal: a factor is memory of the host"),
-    ("result-of-the-host", "pointer-mode", "cublasSasum: the result is memory of the host"),
-    ("result-of-the-device", "pointer-mode", "cublasSasum: the result is memory of the device"),
-    ("matrix-of-the-host", "host-memory", "cublasSgemm: B is memory of the host"),
-    ("pointers-of-the-host", "host-memory", "cublasSgemmBatched: the array of pointers is memory of the host"),
-    ("signal-of-the-host", "host-memory", "cufftExecC2C: the output is memory of the host"),
+    ("factor-of-the-device", "pointer-mode", "cublasSaxpy: a factor is in device memory"),
+    ("factor-of-the-host", "pointer-mode", "cublasSscal: a factor is in host memory"),
+    ("result-of-the-host", "pointer-mode", "cublasSasum: the result is in host memory"),
+    ("result-of-the-device", "pointer-mode", "cublasSasum: the result is in device memory"),
+    ("matrix-of-the-host", "host-memory", "cublasSgemm: B is host memory"),
+    ("pointers-of-the-host", "host-memory", "cublasSgemmBatched: the array of pointers is in host memory"),
+    ("signal-of-the-host", "host-memory", "cufftExecC2C: the output is host memory"),
 ]
 
 

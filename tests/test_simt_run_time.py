@@ -48,7 +48,7 @@ def test_a_fault_names_the_line_of_the_source_that_the_program_gave(dialect: str
 @pytest.mark.parametrize(("dialect", "wave"), CONFIGURATIONS)
 def test_code_of_a_gpu_is_named(dialect: str, wave: int) -> None:
     done = run(built(dialect), "code", wave)
-    assert done.returncode == 97 and "code of a GPU (PTX, cubins, code objects) cannot run" in done.stderr
+    assert done.returncode == 97 and "code for a GPU (PTX, cubins, code objects) cannot run" in done.stderr
     assert re.search(r"run_time\.cu:\d+", done.stderr), done.stderr
 
 
@@ -61,7 +61,7 @@ def test_without_hipport_the_call_is_named() -> None:
     done = run(built("cuda"), "fault", SIMT_RTC="")
     env = {name: value for name, value in os.environ.items() if name != run_time_compiler.VARIABLE}
     alone = subprocess.run([built("cuda"), "fault"], env=env, capture_output=True, text=True, check=False)
-    assert alone.returncode == 97 and "for which hipport has to be there" in alone.stderr
+    assert alone.returncode == 97 and "which needs hipport" in alone.stderr
     # A compiler that is not there is an error of the call, and no silence.
     assert "NVRTC_ERROR_INTERNAL_ERROR" in done.stdout and "hipport's compiler failed" in done.stdout
 

@@ -33,7 +33,7 @@ def test_hipify_converts_an_include_only_without_more_blanks(ported: bool, tmp_p
     (tmp_path / "field.cu").write_bytes(FIELD.after if ported else FIELD.before.text)
     done = subprocess.run([sys.executable, "-c", CONVERT, str(tmp_path)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    # What is not changed is not written anew.
+    # What is not changed is not written again.
     converted = tmp_path / "field.hip"
     made = converted.read_text() if converted.exists() else ""
     assert ("include <ATen/hip/HIPContext.h>" in made) == ported

@@ -207,7 +207,7 @@ def test_the_first_launch_that_differs() -> None:
     a = {"kernel": "k", "grid": [1, 1, 1], "memory": [[0, 64, 1], [1, 8, 2]]}
     assert traces._changed(a, a) == ""
     assert traces._changed(a, {**a, "memory": [[0, 64, 1], [1, 8, 3]]}) == "memory of 8 bytes holds something else"
-    assert traces._changed(a, {**a, "memory": [[0, 64, 1]]}) == "not the same memory is allocated"
+    assert traces._changed(a, {**a, "memory": [[0, 64, 1]]}) == "they allocate different memory"
 
 
 KERNEL = b"""__global__ void k(int* x, int n) {
@@ -228,7 +228,7 @@ def test_mutants_are_one_change_each_at_the_users_line(tmp_path: Path) -> None:
     assert {
         "a warp's number is that of a wavefront",
         "a lane's number is that of a wavefront",
-        "an index goes one too far",
+        "an index is one too large",
     } <= set(whats)
     for what, mutant, path, line in mutants:
         assert path == PurePath("k.cu")
@@ -250,12 +250,8 @@ def test_cases_that_launch_nothing_are_said_to_be() -> None:
         return [Ran(Configuration("original", 32), outcomes)]
 
     assert list(extension_verifier._without_kernels(ran(one=1, two=2))) == []
-    assert list(extension_verifier._without_kernels(ran(empty=0, two=2))) == [
-        "kernels in empty: none is launched there"
-    ]
-    assert list(extension_verifier._without_kernels(ran(one=0, two=0))) == [
-        "the kernels: none was launched in any case"
-    ]
+    assert list(extension_verifier._without_kernels(ran(empty=0, two=2))) == ["kernels in empty: no case launches them"]
+    assert list(extension_verifier._without_kernels(ran(one=0, two=0))) == ["the kernels: no case launches one"]
     assert list(extension_verifier._without_kernels([Ran(Configuration("original", 32), (outcome("one"),))])) == []
 
 
@@ -321,7 +317,7 @@ def test_an_original_that_depends_on_the_order_of_its_threads_is_named() -> None
         ("CASES = {'a': 1}", r"CASES has to be a dict"),
         ("CASES = {}\nGRADIENTS = ['x']", r"GRADIENTS has to be a dict"),
         ("CASES = {}\nGRADIENTS = {'g': 'x'}", r"GRADIENTS has to be a dict"),
-        ("CASES = {}\nGRADIENT_CASES = ('a',)", r"GRADIENT_CASES names what CASES does not have: a"),
+        ("CASES = {}\nGRADIENT_CASES = ('a',)", r"GRADIENT_CASES has names that CASES does not have: a"),
     ],
 )
 def test_cases_of_a_wrong_shape(tmp_path: Path, line: str, said: str) -> None:
@@ -341,7 +337,7 @@ def test_an_output_that_is_no_array_is_named() -> None:
         "hipport.executor.run_cases", reason="NOT CHECKED: no PyTorch", exc_type=ImportError
     )
     cases = SimpleNamespace(CASES={"a": {}}, inputs=lambda _rng: {}, call=lambda _package: {"out": 1.0, "slope": None})
-    with pytest.raises(TypeError, match=r"call\(\) has to give tensors and numbers, and slope is None"):
+    with pytest.raises(TypeError, match=r"call\(\) has to return tensors and numbers, but slope is None"):
         run_cases._one(cases, None, "a", "cpu")
     cases.call = lambda _package: {"out": 1.0, "flags": [True]}
     assert set(run_cases._one(cases, None, "a", "cpu")) == {"out", "flags"}

@@ -62,7 +62,7 @@ def test_asynchronous_copies_are_done_at_once() -> None:
 
 
 def test_collective_instructions_are_what_their_definitions_say() -> None:
-    """The program says itself what they have to give; also where only some lanes come by in a turn of a loop."""
+    """The program says itself what they have to give; also where only some lanes come by in an iteration of a loop."""
     collectives = SUMS.with_name("ptx_collectives.cu")
     verified = verifying.program(
         [collectives], [], env=ENV, port=lambda paths: api.rewrite(paths), passes=(inline_ptx.PASS,)
@@ -162,7 +162,7 @@ def test_a_side_of_the_host_that_is_not_taken_is_not_checked(tmp_path: Path) -> 
     (tmp_path / "main.cu").write_text(f'#include <cstdio>\n{sides}int main() {{ std::printf("%d\\n", SIDE); }}\n')
     verified = verifying.program([tmp_path / "main.cu"], env=ENV, orders=["forward"])
     (said,) = [each for each in verified.not_checked if "side" in each]
-    assert said == "the host's side of conditions on __CUDA_ARCH__, for which the device's stands: main.cu:2"
+    assert said == "the host's side of conditions on __CUDA_ARCH__, where the device's side is used: main.cu:2"
 
 
 def test_a_program_may_have_the_name_of_pytorchs_warp_size(tmp_path: Path) -> None:

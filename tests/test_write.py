@@ -341,7 +341,7 @@ def test_a_file_that_changes_while_others_are_written_is_left_as_it_is(tmp_path:
                     (root / "b.cu").unlink()
                 (root / "b.cu").write_bytes(b"somebody's")
 
-        with pytest.raises(Refused, match=r"b\.cu: changed while"):
+        with pytest.raises(Refused, match=r"b\.cu: changed during"):
             writing.write(root, [change("a.cu", b"a", b"A"), change("b.cu", b"b", b"B")], at=at)
         assert {name: what[1] for name, what in tree(root).items()} == {"a.cu": b"a", "b.cu": b"somebody's"}
 
@@ -733,7 +733,7 @@ def test_a_file_to_be_made_may_be_there_already(tmp_path: Path) -> None:
     lay(tmp_path, {"same.h": b"n", "other.h": b"o"})
     assert writing.write(tmp_path, [change("same.h", None, b"n")]) == Written(())
     assert not (tmp_path / ".hipport").exists()
-    with pytest.raises(Refused, match=r"other\.h: is to be made, and there is another"):
+    with pytest.raises(Refused, match=r"other\.h: this file would be made, and there is another"):
         writing.write(tmp_path, [change("other.h", None, b"n")])
     assert writing.write(tmp_path, [change("same.h", None, b"n"), change("a.h", None, b"a")]).paths == paths("a.h")
     assert writing.undo(tmp_path).paths == paths("a.h")
@@ -882,7 +882,7 @@ def test_what_was_killed_above_is_taken_back_from_below(tmp_path: Path) -> None:
     lay(tmp_path, {"a.cu": b"a", "sub/b.cu": b"b", "sub/deep/c.cu": b"c"})
     kill_when(tmp_path, [change("a.cu", b"a", b"A"), change("sub/b.cu", b"b", b"B")], "settled")
     for start in (tmp_path, tmp_path / "sub", tmp_path / "sub/deep"):
-        with pytest.raises(Refused, match="killed here and has left files half-done; first: hipport undo"):
+        with pytest.raises(Refused, match="killed here and has left files half-written; first: hipport undo"):
             refuse_half_done(start, patience=0)
     assert writing.recover(tmp_path / "sub/deep") == (PurePath("../../a.cu"), PurePath("../b.cu"))
     assert (tmp_path / "a.cu").read_bytes() == b"a" and (tmp_path / "sub/b.cu").read_bytes() == b"b"
@@ -1006,7 +1006,7 @@ def test_no_copy_into_what_is_there_already(tmp_path: Path, out: str) -> None:
 def test_a_copy_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lay(tmp_path, {"root/a.cu": b"a", "root/b.cu": b"b"})
     before = tree(tmp_path)
-    with pytest.raises(Refused, match=r"a\.cu: changed while"):
+    with pytest.raises(Refused, match=r"a\.cu: changed during"):
         writing.write_tree(tmp_path / "root", tmp_path / "out", [PurePosixPath(".")], [change("a.cu", b"x", b"A")])
     assert tree(tmp_path) == before
 
@@ -1042,7 +1042,7 @@ def test_a_tree_that_is_only_to_be_read_can_be_copied(open_path: Path) -> None:
     wanted = [change("a.cu", b"a", b"A"), change("folder/b.cu", b"b", b"B")]
     with as_somebody():
         # What fails half-way leaves no copy that nobody can remove.
-        with pytest.raises(Refused, match="changed while"):
+        with pytest.raises(Refused, match="changed during"):
             writing.write_tree(root, open_path / "out", [PurePosixPath(".")], [change("folder/b.cu", b"x", b"B")])
         with pytest.raises(Refused):
             writing.write_tree(root, open_path / "out", [PurePosixPath(".")], [*wanted, change("a.cu/c", None, b"C")])

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What upstream might do to a file while somebody has a port of it: code added everywhere, and changed lines.
 
-    upstream(source, ours)  # the text of `source`, as upstream has it by now; `ours` is what a port has made of it
+    upstream(source, ours)  # the text of `source`, as upstream has it now; `ours` is what a port has made of it
 
 All changes are made together, in lines that a port has left alone, near those that it has changed; and some in these,
 which are in conflict, and of which a person takes upstream's.

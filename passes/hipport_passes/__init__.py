@@ -172,7 +172,7 @@ PASSES: tuple[Pass[Any], ...] = (
     shared_min_max.PASS,  # for hipify as well
     # By the headers of HIP that are included by then.
     header_macros.PASS,
-    # By what all files include by now.
+    # By what all files include now.
     nested_includes.PASS,
     # What no pass has replaced.
     unknown_names.PASS,
@@ -204,7 +204,7 @@ PASSES: tuple[Pass[Any], ...] = (
     cmake.PASS,
     # Of trees that have an option by then.
     cmake_settings.PASS,
-    # What a merge has left behind: in CMake's scripts by what they are by now, in makefiles before it is ported.
+    # What a merge has left behind: in CMake's scripts by what they are now, in makefiles before it is ported.
     stale_branches.PASS,
     makefile.PASS,
     shell_builds.PASS,

@@ -131,7 +131,7 @@ def __getattr__(name: str) -> Any:
 
 
 def _version() -> str:
-    """What was installed; of a checkout that was never installed nothing is known."""
+    """Return the installed version; a checkout that was never installed has none."""
     from importlib.metadata import PackageNotFoundError, version
 
     try:

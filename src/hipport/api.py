@@ -88,8 +88,8 @@ def rewrite(
             exclude=exclude,
             base=exclude_base,
             vendored=_markers(),
-            repository=repository,
-            staged=staged,
+            named=_named(rules),
+            of=discovery.Extent(repository, staged),
         )
         discovery.refuse_conflicts(project)
         project = replace(project, rules=rules or {})
@@ -101,7 +101,7 @@ def rewrite(
 
 
 def left_out(ported: Ported, env: Mapping[str, str]) -> Mapping[PurePath, PurePath]:
-    """Return hipport's headers that a commit would leave out, each with a file that includes it. Asks Git."""
+    """Return hipport's files that a commit would leave out, each with a file that includes it. Asks Git."""
     from hipport.workspace import staged
 
     return staged.left_out(ported, env)
@@ -147,7 +147,7 @@ def changes(ported: Ported) -> tuple[writing.Change, ...]:
     root = ported.before.root
     made = []
     for file in ported.created:
-        # A header of hipport's that an earlier run left, where only some of the tree was given this time.
+        # One of hipport's headers that an earlier run left, where only some of the tree was given this time.
         place = root / file.path if root is not None else None
         made.append(writing.Change(file.path, writing.now(place) if place else None, file.text))
     return (*changed, *made)
@@ -199,7 +199,7 @@ def undo(path: str | Path = ".") -> writing.Written:
     start = Path(path).resolve()
     roots = writing.find_roots(start)
     if not roots:
-        raise writing.Refused([f"{start}: hipport has changed nothing here that could be taken back"])
+        raise writing.Refused([f"{start}: hipport has changed nothing here that it could undo"])
     if len(roots) > 1:
         raise writing.Refused([f"{root}: has something to undo; give this folder to undo it" for root in roots])
     return writing.undo(roots[0])
@@ -228,8 +228,10 @@ def review(
         try:
             originals = writing.originals(root)
         except OSError as error:
-            raise writing.Refused([f"{root}: what hipport saved there is damaged: {error}"]) from error
-        project = discovery.discover([root], target, exclude=exclude, base=exclude_base, vendored=_markers())
+            raise writing.Refused([f"{root}: the originals that hipport saved there are damaged: {error}"]) from error
+        project = discovery.discover(
+            [root], target, exclude=exclude, base=exclude_base, vendored=_markers(), named=_named(rules)
+        )
         kept = {path: text for path, text in originals.items() if any((root / path).is_relative_to(i) for i in inside)}
         project = replace(project, rules=rules or {})
         found.append(reviewed(root, project, kept, lambda project: run(project, PASSES, accept)))
@@ -244,8 +246,9 @@ def _journals(paths: Paths) -> dict[Path, list[Path]]:
         if not roots:
             raise writing.Refused(
                 [
-                    f"{path}: hipport has no record of a rewrite here. Records are in {writing.FOLDER}, which git does "
-                    "not take along: ask where the rewrite was made, or scan the source as it was before"
+                    f"{path}: hipport has no record of a rewrite here. Records are in {writing.FOLDER}, which git "
+                    "does not commit: use the tree in which the rewrite was made, or scan the source as it was "
+                    "before"
                 ]
             )
         for root in roots:
@@ -346,7 +349,7 @@ def port(
     _complete(scanned.ported)
     earlier, why_not_run = None, ""
     if writing.find_root(root) is not None:
-        why_not_run = "hipport has rewritten this tree before; take that back first: hipport undo"
+        why_not_run = "hipport has rewritten this tree before; undo that first: hipport undo"
         if out is None and not scanned.ported.changed:
             earlier, why_not_run = porting.originals(root, places)
     scanned = earlier or scanned
@@ -636,7 +639,9 @@ def deps(
     from hipport_passes.packages import planning
 
     _check_rules(rules)
-    project = discovery.discover(_listed(paths), target, exclude=exclude, base=exclude_base, vendored=_markers())
+    project = discovery.discover(
+        _listed(paths), target, exclude=exclude, base=exclude_base, vendored=_markers(), named=_named(rules)
+    )
     discovery.refuse_conflicts(project)
     return planning.plan(replace(project, rules=rules or {}), rocm)
 
@@ -656,8 +661,8 @@ def read_rules(of_tree: Sequence[Path], given: Sequence[Path] = ()) -> dict[str,
         rows = read([path]).get("requirements", {}) if path.resolve() not in own else {}
         if field := recipes.executed(rows):
             raise BadConfig(
-                f"{path}: {field} would be executed, and the tree's own configuration names this file. Nothing of a "
-                f"tree is run unasked; if you trust it, say so: --rules {path}"
+                f"{path}: {field} would be executed, and the tree's own configuration names this file. hipport runs "
+                f"nothing of a tree unasked; if you trust it, say so: --rules {path}"
             )
     return read([*(path for path in of_tree if path.resolve() not in own), *given])
 
@@ -670,8 +675,15 @@ def _check_rules(rules: Mapping[str, Any] | None) -> None:
 
     unknown = set(rules) - {"requirements"}
     if unknown:
-        raise ValueError(f"{min(unknown)}: no pass of that name takes rules; there is: requirements")
+        raise ValueError(f"{min(unknown)}: no pass of that name takes rules; requirements does")
     recipes.merged(rules["requirements"])
+
+
+def _named(rules: Mapping[str, Any] | None) -> Callable[[bytes], bool]:
+    """What says of a text whether it names a package that there are recipes for."""
+    from hipport_passes.packages import recipes
+
+    return recipes.naming((rules or {}).get("requirements", {}))
 
 
 def _markers() -> Mapping[str, tuple[str, ...]]:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Porting:
-    """How a tree is ported, compiled and run.
+    """Options of porting, compiling and running a tree.
 
     `options` are those that `scan` and `rewrite` are called with: the target, what is excluded and the like.
     """
@@ -35,7 +35,7 @@ class Porting:
     rewrite: Callable[..., Ported]
 
     def originals(self, root: Path, paths: Sequence[Path]) -> tuple[Scanned | None, str]:
-        """What becomes of the tree that was there before hipport rewrote it in place, in a copy; or why not.
+        """Restore a tree that hipport rewrote in place, in a copy, or say why not.
 
         It is the same port if what comes out is what is there now.
         """
@@ -43,7 +43,7 @@ class Porting:
         outside = self.options["exclude"] and base is not None and not base.resolve().is_relative_to(root)
         # What a file includes lies around it, in folders that may be anybody's, and are not copied.
         if outside or not all(path.is_dir() for path in paths):
-            return None, "hipport has rewritten this tree before; take that back first: hipport undo"
+            return None, "hipport has rewritten this tree before; undo that first: hipport undo"
         back = []
         for journal in {each for path in paths for each in writing.find_roots(path.resolve())}:
             for name, text in writing.originals(journal).items():
@@ -60,7 +60,7 @@ class Porting:
         made |= {file.path: file.text for file in scanned.ported.created}
         other = sorted(path.as_posix() for path, text in made.items() if _bytes(root / path) != text)
         if other:
-            return None, f"changed since hipport rewrote it: {', '.join(other)}; take that back first: hipport undo"
+            return None, f"changed since hipport rewrote it: {', '.join(other)}; undo that first: hipport undo"
         return scanned, ""
 
     def built(
@@ -132,10 +132,10 @@ class Porting:
         for extension in scanned.extensions:
             what = str(extension).partition(":")[0]
             if extension.kind == "program" and not asked:
-                why = "nobody has said what it is run with: hipport port … -- ARGUMENTS"
+                why = "no arguments to run it with were given: hipport port … -- ARGUMENTS"
                 yield Verification(f"the {what} {extension.sources[0].as_posix()}", extension.sources[0], why_not=why)
             elif extension.kind != "program" and extension.path not in scripts:
-                why = "only programs, and extensions that have a setup.py, are run"
+                why = "hipport runs only programs, and extensions that have a setup.py"
                 yield Verification(what, extension.path or extension.sources[0], why_not=why)
 
     def _of_extension(
@@ -201,7 +201,14 @@ class Porting:
         whole |= {root / file.path: file.text for file in ported.created}
         own = {part.before.root / source.path: source.text for source in part.project.sources}
         other = sorted(path.relative_to(root).as_posix() for path, text in own.items() if whole.get(path) != text)
-        return f"by itself it comes out otherwise than in the whole tree: {', '.join(other)}" if other else part
+        return (
+            (
+                "with this extension or program alone it comes out differently than with the whole tree: "
+                f"{', '.join(other)}"
+            )
+            if other
+            else part
+        )
 
 
 def _bytes(path: Path) -> bytes | None:

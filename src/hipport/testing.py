@@ -211,7 +211,7 @@ def parses(each: Pass[Any], fixture: Fixture) -> None:
 
 
 def lossless(each: Pass[Any], fixture: Fixture) -> None:
-    """What no finding changes stays, byte for byte and where it was: with nothing accepted, that is everything."""
+    """Text that no finding changes stays, byte for byte and in its place: with nothing accepted, all of it."""
     after = _ported(each, fixture).project.sources[0]
     # The engine's own `apply` is what is being checked, so the text is put together here in another way.
     text = fixture.before.text
@@ -322,7 +322,7 @@ def line_breaks(each: Pass[Any], fixture: Fixture) -> None:
 
 
 def behind_another(each: Pass[Any], fixture: Fixture) -> None:
-    """A variable that is declared behind another one, in one declaration, is what it was: the same is found."""
+    """A variable that is declared behind another one, in one declaration, has the same findings."""
     before = fixture.before
     if not isinstance(before, Cpp) or before.errors or each.name in _BY_LETTERS | _BY_DECLARATION:
         return

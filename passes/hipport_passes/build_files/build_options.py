@@ -26,7 +26,7 @@ def find(source: SetupCfg, project: Project) -> Iterator[Finding]:
         said = changed(option, source[each.span].decode("utf-8", "replace").split(" #")[0])
         if said:
             message = (
-                f"{option} is for CUDA's build and ROCm's alike: give it to the extension in setup.py, where "
+                f"{option} goes to CUDA's build and ROCm's alike: give it to the extension in setup.py, where "
                 f"torch.version.hip tells them apart. On ROCm: {'; '.join(said)}"
             )
             yield Finding(each.span, "option", message, (), Certainty.MANUAL)

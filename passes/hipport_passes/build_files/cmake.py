@@ -74,11 +74,11 @@ _OF_TOOLKIT = {
 }
 # The commands of CheckSourceCompiles, CheckSourceRuns, CheckCompilerFlag and CheckLinkerFlag.
 _CHECKS = ("check_source_compiles", "check_source_runs", "check_compiler_flag", "check_linker_flag")
-_AS_CUDA_11 = "; where scripts ask for CUDA's compiler or version, HIP is taken for nvcc's 11.0, as in the code"
+_AS_CUDA_11 = "; where scripts ask for CUDA's compiler or version, HIP counts as nvcc 11.0, as in the code"
 
 
 def find(source: CMake, project: Project) -> Iterator[Finding]:
-    """Yield a finding per command that is for CUDA alone."""
+    """Yield a finding per command that is for CUDA only."""
     if source.text.startswith(PUT_HERE):
         return
     tree = Tree(source, project)
@@ -93,7 +93,7 @@ def find(source: CMake, project: Project) -> Iterator[Finding]:
     if source.errors:
         span = source.commands[0].written if source.commands else Span(0, 0)
         if _active(source.fact(facts)):
-            message = "CMake would not read this script either; port it by hand"
+            message = "CMake cannot read this script either; port it by hand"
             yield Finding(span, "unread", message, (), Certainty.MANUAL)
         return
     yield from _option(source, tree, project)
@@ -133,7 +133,7 @@ def _unguarded(source: CMake) -> Iterator[Finding]:
         for argument in command.arguments[1:]:
             if source[argument.span] == b"CUDA":
                 message = (
-                    "the script knows HIP, but needs CUDA here in any case: enable_language(CUDA) where it is wanted"
+                    "the script knows HIP, but needs CUDA here in any case: call enable_language(CUDA) only for CUDA"
                 )
                 yield Finding(argument.span, "language", message, (), Certainty.MANUAL)
 
@@ -145,8 +145,8 @@ def _no_project(source: CMake, tree: Tree) -> Iterator[Finding]:
     if first is None or not needs or any(each.projects or each.find_cuda for each in tree.said):
         return
     message = (
-        "there is no project(), and CMake makes one of C and C++ alone; perhaps a merge has taken it with what stood "
-        "beside it: project(NAME LANGUAGES CXX ${HIP_OR_CUDA})"
+        "there is no project(), so CMake enables C and C++ only; perhaps a merge removed it: write project(NAME "
+        "LANGUAGES CXX ${HIP_OR_CUDA})"
     )
     yield Finding(first.written, "project", message, (), Certainty.MANUAL)
 
@@ -157,6 +157,11 @@ def _no_project(source: CMake, tree: Tree) -> Iterator[Finding]:
 @cache
 def _module(name: str, archs: tuple[str, ...]) -> bytes:
     return (_MODULES / name).read_bytes().replace(b"@ARCHS@", ";".join(archs).encode())
+
+
+def module(name: str, project: Project) -> bytes | None:
+    """Return the text of a script of hipport's, None if it has none of that name."""
+    return _module(name, project.target.archs) if (_MODULES / name).is_file() else None
 
 
 def _file(tree: Tree, name: str, project: Project) -> NewFile:
@@ -201,7 +206,10 @@ def _option(source: CMake, tree: Tree, project: Project) -> Iterator[Finding]:
     yield Finding(
         first.written,
         "option",
-        f"the option USE_HIP, ON by default: HIP for {archs}, or with OFF CUDA as before; needs CMake 3.21 for HIP",
+        (
+            f"the option USE_HIP, ON by default: HIP for {archs}, or CUDA as before where it is OFF; needs CMake 3.21 "
+            "for HIP"
+        ),
         # The command itself may get lines in front, too.
         (Edit(Span(line, line), new, on_top=True), *gone),
         Certainty.SAFE,
@@ -214,7 +222,7 @@ def _option(source: CMake, tree: Tree, project: Project) -> Iterator[Finding]:
 
 
 def _whole_line(source: CMake, command: CMakeCommand) -> Span:
-    """Return the lines that the command stands on, if nothing else does; else what it is itself."""
+    """Return the lines of the command, if nothing else stands on them; else its own span."""
     start, end = source.line_start(command.span.start), source.text.find(b"\n", command.span.end) + 1
     alone = end and not (source.text[start : command.span.start] + source.text[command.span.end : end]).strip()
     return Span(start, end) if alone else command.span
@@ -224,11 +232,11 @@ def _whole_line(source: CMake, command: CMakeCommand) -> Span:
 
 
 class _Script(CMakeProbes):
-    """What is to be said of a script's commands."""
+    """Findings on a script's commands."""
 
     @cached_property
     def commands(self) -> Mapping[str, Callable[[CMakeCommand, CMakeCommand | None], Iterator[BranchSaid]]]:
-        """What says something of commands, by their names."""
+        """The functions that judge commands, by the commands' names."""
         return {
             "project": self._language,
             "enable_language": self._language,
@@ -273,7 +281,8 @@ class _Script(CMakeProbes):
         if _FINDS.fullmatch(command.name) and text(source, command, 0) in ("CUDA", "CUDAToolkit"):
             packages = ", ".join(self.libraries.packages() or ["hip"])
             message = (
-                f"{command.name} looks for CUDA: put if(NOT USE_HIP) around it, and find_package of {packages} beside"
+                f"{command.name} looks for CUDA: put if(NOT USE_HIP) around it, and find_package of {packages} "
+                "beside it"
             )
             yield BranchSaid(command.written, "find_package", message, Certainty.MANUAL)
             return
@@ -304,8 +313,8 @@ class _Script(CMakeProbes):
         )
         if old is not None and (decided or not self.tree.torch):
             message = (
-                "the old ABI of the C++ library: what this is linked with on ROCm (PyTorch, ROCm's own libraries) has "
-                "the new one; put if(NOT USE_HIP) around it"
+                "the old ABI of the C++ library: libraries on ROCm (PyTorch, ROCm's own) have the new one; put "
+                "if(NOT USE_HIP) around it"
             )
             yield BranchSaid(Span(*old.span()), "abi", message, Certainty.MANUAL)
         for match in ABI_BY_VARIABLE.finditer(self.source.text, command.inner.start, command.inner.end):
@@ -315,8 +324,9 @@ class _Script(CMakeProbes):
                 asked = any(_OF_TORCH.search(self.source[e.inner]) for es in self.source.around(setting) for e in es)
                 if setting.name == "set" and words[:2] == [match[1], b"0"] and not asked:
                     message = (
-                        "the old ABI of the C++ library, for _GLIBCXX_USE_CXX11_ABI: PyTorch for ROCm, and ROCm's own "
-                        "libraries, have the new one, which is 1; put if(NOT USE_HIP) around what sets it"
+                        "the old ABI of the C++ library, for _GLIBCXX_USE_CXX11_ABI: PyTorch for ROCm and ROCm's "
+                        "own libraries have the new one, which is 1; put if(NOT USE_HIP) around the line that sets "
+                        "it"
                     )
                     yield BranchSaid(Span(*match.span()), "abi", message, Certainty.MANUAL)
                     break
@@ -335,7 +345,7 @@ class _Script(CMakeProbes):
                 break
         own = [each for each in _asked_for(source, command) if source[each.content] == b"${HIP_OR_CUDA}"]
         if not of_cuda and not named:
-            # An earlier run had nothing to look for, and upstream links libraries by now.
+            # An earlier run had nothing to look for, and upstream links libraries now.
             if not own or any(
                 each.name == "find_package" and text(source, each, 0) == "hip" for each in source.commands
             ):
@@ -374,7 +384,7 @@ class _Script(CMakeProbes):
         edits = tuple(Edit(each.content, b"${HIP_OR_CUDA}") for each in items)
         message, certainty = "HIP where USE_HIP is ON", Certainty.SAFE
         if any(tells(source, each.arguments[1:], False) for each in inside):
-            message += "; with the flags in the loop, which are nvcc's without what is said of them"
+            message += "; with the flags of the loop, which stay nvcc's except where a message says otherwise"
             certainty = Certainty.REVIEW
         yield BranchSaid(items[0].span, "language", message, certainty, edits)
 
@@ -388,15 +398,18 @@ class _Script(CMakeProbes):
         if name in ("CUDA", "CUDAToolkit"):
             packages = self.libraries.packages() or ["hip"]
             instead = [f"find_package({package}{how})" for package in packages]
-            message = f"ROCm's packages for CUDA's: {', '.join(packages)}"
+            message = f"ROCm's packages in place of CUDA's: {', '.join(packages)}"
             if name == "CUDA":
                 in_function = any(block[0].name == "function" for block in source.around(command))
                 if in_function and not self.tree.find_cuda and not self.tree.language:
-                    message = "HIP can be made a language at the top of a script, not in a function"
+                    message = (
+                        "HIP can be enabled only at the top of a script, not in a function: move project() or "
+                        "enable_language() there"
+                    )
                     yield BranchSaid(command.written, "find_package", message, Certainty.MANUAL)
                     return
                 instead.append(f'include("${{HIPPORT_FOLDER}}/{FIND_CUDA}")')
-                message += f"; what else scripts have of FindCUDA is in hipport/{FIND_CUDA}"
+                message += f"; other names of FindCUDA that the scripts use are in hipport/{FIND_CUDA}"
                 asked = [each for each in self.tree.variables if _VERSION.fullmatch(each)]
             else:
                 asked = [each for each in _OF_TOOLKIT if each in self.tree.variables]
@@ -411,7 +424,7 @@ class _Script(CMakeProbes):
             instead = [f"find_package({package}{how})" for package in packages]
             if f"{name}_FOUND" in self.tree.variables:
                 instead.append(f"set({name}_FOUND ${{{packages[0]}_FOUND}})")
-            message = f"of ROCm: {', '.join(packages)}"
+            message = f"ROCm's: {', '.join(packages)}"
         elif name in load(_TABLE)["no_package"]:
             yield BranchSaid(
                 command.written, "find_package", f"{name}: {load(_TABLE)['no_package'][name]}", Certainty.MANUAL
@@ -423,7 +436,7 @@ class _Script(CMakeProbes):
         yield BranchSaid(command.written, "find_package", message, certainty, (), lines)
 
     def lacking(self) -> Iterator[Finding]:
-        """Packages that upstream has come to need since, beside those that an earlier run looks for in CUDA's place."""
+        """Yield packages that upstream needs since an earlier run, beside those that run looks for in CUDA's place."""
         source = self.source
         packages = self.libraries.packages()
         looked = {text(source, each, 0): each for each in source.commands if each.name == "find_package"}
@@ -448,7 +461,7 @@ class _Script(CMakeProbes):
                 line = source.newline + indent + b"find_package(" + package.encode() + how + b")"
                 lines[behind] = lines.get(behind, b"") + line
         if lacking:
-            message = f"ROCm's packages for what is linked by now: {', '.join(lacking)}"
+            message = f"ROCm's packages for the libraries linked so far: {', '.join(lacking)}"
             edits = tuple(Edit(Span(each.span.end, each.span.end), new) for each, new in lines.items())
             yield Finding(first.written, "find_package", message, edits)
 
@@ -459,9 +472,10 @@ class _Script(CMakeProbes):
             self.told.add("Torch")
             who = f"{files[0]} and {len(files) - 1} more use" if len(files) > 1 else f"{files[0]} uses"
             message = (
-                f"{who} PyTorch's names for CUDA (c10/cuda, ATen/cuda), which one for ROCm has by others: with HIP its "
-                "own converter is run, as it is when it builds extensions; assumes that a Python with that PyTorch is "
-                "there, and that files may be put beside the sources"
+                f"{who} PyTorch's names for CUDA (c10/cuda, ATen/cuda), which have other names in a PyTorch for "
+                "ROCm: with HIP, CMake runs PyTorch's own converter, as PyTorch does when it builds extensions; "
+                "assumes that a Python with that PyTorch is installed, and that files may be written beside the "
+                "sources"
             )
             after = (b"if(USE_HIP)", f'  include("${{HIPPORT_FOLDER}}/{TORCH}")'.encode(), b"endif()")
             yield BranchSaid(command.written, "torch_names", message, Certainty.REVIEW, after=after)
@@ -469,10 +483,10 @@ class _Script(CMakeProbes):
     def _include(self, command: CMakeCommand, following: CMakeCommand | None) -> Iterator[BranchSaid]:
         name = text(self.source, command, 0)
         if name.startswith("FindCUDA"):
-            yield BranchSaid(command.written, "find_cuda", f"{name} looks for nvcc: not with HIP", instead=())
+            yield BranchSaid(command.written, "find_cuda", f"{name} looks for nvcc: skipped with HIP", instead=())
 
     def _archs(self, command: CMakeCommand, following: CMakeCommand | None) -> Iterator[BranchSaid]:
-        """What FindCUDA/select_compute_arch asks nvcc and the machine's GPUs for: CMAKE_HIP_ARCHITECTURES says it."""
+        """Yield uses of FindCUDA/select_compute_arch, which CMAKE_HIP_ARCHITECTURES replaces."""
         # hipport's find_cuda.cmake has the one that makes flags.
         if command.name == "cuda_select_nvcc_arch_flags" and self.tree.find_cuda:
             return
@@ -485,8 +499,8 @@ class _Script(CMakeProbes):
             return
         variable = text(self.source, command, 0)
         message = (
-            f"{variable} is empty with HIP, where CMAKE_HIP_ARCHITECTURES says what to build for; assumes that it is "
-            "for nvcc"
+            f"{variable} is empty with HIP, where CMAKE_HIP_ARCHITECTURES names the architectures; assumes that it "
+            "is for nvcc"
         )
         yield BranchSaid(command.written, "archs", message, Certainty.REVIEW, instead=(f'set({variable} "")'.encode(),))
 
@@ -525,7 +539,8 @@ class _Script(CMakeProbes):
                     continue
                 self.told.add(match[1])
                 message = (
-                    f"{match[1]} has no value with HIP, less than any version: say what HIP is to do, here and below"
+                    f"{match[1]} has no value with HIP and is less than any version: say what HIP has to do, here "
+                    "and below"
                 )
                 yield BranchSaid(argument.span, "version", message, Certainty.MANUAL)
 
@@ -537,4 +552,4 @@ class _Script(CMakeProbes):
         return self.tree.find_cuda
 
 
-PASS = Pass(CMake, find)
+PASS = Pass(CMake, find, module=module)

@@ -40,7 +40,7 @@ _OTHER = re.compile(r"tool/(?:scikit-build|py-build-cmake|cibuildwheel)/.*")
 
 @dataclass(frozen=True)
 class _Beside:
-    """What stands for a setting in CMake for HIP: `name` and `value`, or None for `value` where a person must say."""
+    """The setting in CMake for HIP: `name` and `value`, or None for `value` where a person has to choose."""
 
     name: str
     value: str | None
@@ -89,11 +89,11 @@ def _beside(around: str, name: str, value: str, project: Project) -> _Beside | N
         return None
     message = f"{name} is not read where USE_HIP is ON"
     if HOLE in value or re.search(r"[\"'\\$`%{}]", value):
-        return _Beside(ours, None, f"{message}: give {ours} what it means to hipcc", Certainty.MANUAL)
+        return _Beside(ours, None, f"{message}: set {ours} to the same for hipcc", Certainty.MANUAL)
     changes = translate(value.split(), rocm=project.target.rocm).changes
     said = f"; {worded(changes)}" if changes else ""
     if any(change.certainty is Certainty.MANUAL for change in changes):
-        return _Beside(ours, None, f"{message}: give {ours} what it means to hipcc{said}", Certainty.MANUAL)
+        return _Beside(ours, None, f"{message}: set {ours} to the same for hipcc{said}", Certainty.MANUAL)
     kept = " ".join(translate(value.split(), rocm=project.target.rocm).kept)
     if not kept:
         return None
@@ -106,7 +106,7 @@ def _worst(changes: tuple[FlagChange, ...]) -> Certainty:
 
 def _finding(span: Span, beside: _Beside, new: bytes | None, at: int) -> Finding:
     if new is None or beside.value is None:
-        by_hand = "" if beside.value is None else "; as it is written here, change it by hand"
+        by_hand = "" if beside.value is None else "; hipport cannot edit it in this form; change it by hand"
         return Finding(span, "setting", beside.message + by_hand, (), Certainty.MANUAL)
     return Finding(span, "setting", beside.message, (Edit(Span(at, at), new),), beside.certainty)
 

@@ -3,7 +3,7 @@
 
 PyTorch's build hands the flags meant for nvcc to hipcc as they are, and CUDA_HOME is None there: many scripts then
 build nothing, without a word. Where PyTorch is for ROCm, flags are what they mean to hipcc; a build for CUDA stays what
-it was, and what a script already does for ROCm alone, or for CUDA alone, stays too. The facts on PyTorch are from
+it was, and what a script already does for ROCm alone, or for CUDA only, stays too. The facts on PyTorch are from
 torch/utils/cpp_extension.py of 2.13.
 """
 
@@ -127,9 +127,7 @@ def _kernels(source: Python, project: Project) -> bool:
 def _unread(source: Python) -> Finding:
     match = _BUILDS.search(source.text)
     span = Span(*match.span()) if match else Span(0, 0)
-    return Finding(
-        span, "unread", "this is not Python that can be read reliably; port it by hand", (), Certainty.MANUAL
-    )
+    return Finding(span, "unread", "hipport cannot read this Python reliably; port it by hand", (), Certainty.MANUAL)
 
 
 PASS = Pass(Python, find, Group.BUILD)

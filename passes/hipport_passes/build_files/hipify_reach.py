@@ -102,8 +102,8 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
         yield Finding(
             Span(*builds.span()),
             "lost",
-            f"PyTorch's hipify converts sources into a folder of another name, from where {', '.join(sorted(lost))} is "
-            "not found: give the folder that the path starts from as an include folder",
+            f"PyTorch's hipify converts sources into a folder of another name, from where {', '.join(sorted(lost))} "
+            "is not found: add the folder that the path starts from to the include folders",
             certainty=Certainty.MANUAL,
         )
     if not behind and not folders:
@@ -111,8 +111,8 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
     folder = source.path.parent.as_posix()
     names = sorted(posixpath.relpath(path, folder) for path in behind)
     looked_in = sorted(posixpath.relpath(path, folder) for path in folders)
-    said = "PyTorch's hipify would leave files behind that what it converts includes: " + ", ".join(
-        (*names, *(f"what is in {each}" for each in looked_in))
+    said = "PyTorch's hipify would not convert these files, which converted files include: " + ", ".join(
+        (*names, *(f"the files in {each}" for each in looked_in))
     )
     named = "".join(
         part.format(names="".join(f'        "{name}",\n' for name in of))
@@ -122,7 +122,7 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
     text = _LINES.replace("import os\n\n", "", 1) if _HAS_OS.search(source.text) else _LINES
     lines = hipify_lines.edit(source, text.format(named=named))
     if lines is None:
-        advice = "name them among the sources, or give their folders as include folders"
+        advice = "name them among the sources, or add their folders to the include folders"
         yield Finding(Span(*builds.span()), "behind", f"{said}; {advice}", certainty=Certainty.MANUAL)
     else:
         yield Finding(lines[0], "behind", said, (lines[1],))
@@ -143,7 +143,7 @@ def _suspect(source: Source) -> bool:
 
 
 class _Reach:
-    """What hipify converts of an extension, what it leaves `behind`, and what of third-party code is `lost` by that."""
+    """The files of an extension that hipify converts or leaves `behind`, and third-party files `lost` by that."""
 
     def __init__(self, project: Project, extension: Extension) -> None:
         assert extension.path is not None
@@ -237,7 +237,7 @@ class _Reach:
         if path.parent.name != own_headers.FOLDER:
             return set()
         try:
-            made = own_headers.together(NewFile(path, own_headers.text(path.name)))
+            made = own_headers.with_included_headers(NewFile(path, own_headers.text(path.name)))
         except FileNotFoundError:
             return set()
         return {each.path.as_posix() for each in made}

@@ -63,7 +63,7 @@ _SET_TO_NVCC = re.compile(r"\w+=[\"']?(?:\S*/)?nvcc[\"']?")
 
 @dataclass
 class _Said:
-    """What becomes of a line for hipcc: `hip` is its text there, None where there is none."""
+    """A line for hipcc: `hip` is its text, None where there is none."""
 
     line: MakeLine
     span: Span
@@ -82,7 +82,7 @@ def find(source: Makefile, project: Project) -> Iterator[Finding]:
         return
     if source.errors:
         if called := re.search(rb"\bnvcc\b|\$\(NVCC\)", source.text):
-            message = "nvcc is called in what is not a plain makefile; port it by hand"
+            message = "calls nvcc, but not in a plain makefile; port it by hand"
             yield Finding(Span(*called.span()), "unread", message, (), Certainty.MANUAL)
         return
     script = _Script(source, project)
@@ -123,7 +123,7 @@ def find(source: Makefile, project: Project) -> Iterator[Finding]:
     yield from _run_in_recipes(source, project)
     option = _option(source, project)
     if ported and option is not None:
-        message = "what chooses between HIP and CUDA is lost, perhaps in a merge: put back"
+        message = "the lines that choose between HIP and CUDA are lost, perhaps in a merge: put back"
         yield Finding(Span(0, 0), "option", message, (option,))
         option = None
     for stretch in chosen:
@@ -131,7 +131,7 @@ def find(source: Makefile, project: Project) -> Iterator[Finding]:
 
 
 def _run_in_recipes(source: Makefile, project: Project) -> Iterator[Finding]:
-    """What recipes install, and the containers that they start: as in a shell script, but for make's variables."""
+    """Yield the packages and containers of recipes, as in a shell script, except for make's variables."""
     recipes = [line for line in source.lines if line.kind == "recipe" and not _decided(source, line)]
     commands = [
         command
@@ -179,7 +179,7 @@ def _decided(source: Makefile, line: MakeLine) -> bool:
 
 
 class _Answers(NamedTuple):
-    """What has been found of conditionals of a makefile."""
+    """Facts about conditionals of a makefile."""
 
     for_hip: dict[Block[MakeLine], bool | None]
     asks: dict[Block[MakeLine], bool | None]
@@ -252,13 +252,13 @@ class _Script(MakefileFlags):
             return self._commanded(line)
         text = self.source[line.span]
         if line.kind == "other" and b"-gencode" in text and b"eval" in text:
-            message = "-gencode → dropped: hipcc compiles for what --offload-arch says"
+            message = "-gencode → dropped: hipcc compiles for the GPUs of --offload-arch"
             return _Said(line, line.span, "arch", None, [message])
         if (line.kind.startswith("if") or line.kind == "other") and _PROBE.search(text) and self._stops(line):
-            message = "make stops here where there is no nvcc, as on ROCm: put ifneq ($(USE_HIP),1) around it"
+            message = "make stops here without nvcc, which ROCm does not have: put ifneq ($(USE_HIP),1) around it"
             self._report(line.span, "probe", message)
         if line.kind in ("define", "rule") and _CALLED.search(text) and not _ECHO.match(text):
-            self._report(line.span, "nvcc", "nvcc is called here in a way that hipport does not rewrite")
+            self._report(line.span, "nvcc", "nvcc is called here in a form that hipport does not rewrite")
         return None
 
     def _read_by_nvcc(self, line: MakeLine) -> Span | None:
@@ -278,7 +278,7 @@ class _Script(MakefileFlags):
         source = self.source
         said = source[name].decode(errors="replace")
         if said == "NVCC_PREPEND_FLAGS" and b"NVCC_APPEND_FLAGS" in source.text:
-            message = f"nvcc alone reads {said}, and hipcc has one such variable: add it to {_HIPCC_READS}"
+            message = f"only nvcc reads {said}, and hipcc has one such variable: add it to {_HIPCC_READS}"
             self._report(name, "environment", message)
             return None
         before = len(self.reported)
@@ -287,8 +287,8 @@ class _Script(MakefileFlags):
             return None
         puts, changes, _ = told
         message = (
-            f"nvcc alone reads {said}, hipcc {_HIPCC_READS}; assumes that these are for compiling: those of the linker "
-            "are in HIPCC_LINK_FLAGS_APPEND"
+            f"only nvcc reads {said}, hipcc reads {_HIPCC_READS}; assumes that these flags are for compiling: the "
+            "linker's belong in HIPCC_LINK_FLAGS_APPEND"
         )
         put = self._put(line, {name: _HIPCC_READS.encode(), **puts}, changes, [message])
         return None if put is None else replace(put, span=name, kind="environment", certainty=Certainty.REVIEW)
@@ -298,7 +298,7 @@ class _Script(MakefileFlags):
         match = _NVCC_GIVEN.search(self.source.text, line.value.start, line.value.end)
         if match is not None and not _ECHO.match(self.source[line.span]):
             name = match[1].decode()
-            message = f"nvcc alone reads {name}; hipcc reads {_HIPCC_READS}, with its own flags"
+            message = f"only nvcc reads {name}; hipcc reads {_HIPCC_READS}, with its own flags"
             self._report(Span(*match.span(1)), "environment", message)
 
     def _stops(self, line: MakeLine) -> bool:
@@ -367,17 +367,17 @@ class _Script(MakefileFlags):
             return self._put(line, puts, [], messages)
         if _PROBE.search(text):
             self._report(
-                line.value, "probe", "what is asked here is not there on ROCm: put ifneq ($(USE_HIP),1) around it"
+                line.value, "probe", "asks for something that ROCm does not have: put ifneq ($(USE_HIP),1) around it"
             )
             return None
         given = [word for words in self._commands(line) for word, _ in words if _MAKE.fullmatch(words[0][0])]
         if line.kind == "recipe" and any(_SET_TO_NVCC.fullmatch(word) for word in given):
             self._report(
-                line.value, "nvcc", "make is given nvcc here, whatever the makefile says: leave it out for HIP"
+                line.value, "nvcc", "make is told to use nvcc here, whatever the makefile says: leave it out for HIP"
             )
             return None
         if line.kind == "recipe" and not self._calls(line) and (handed := self._handed_on(line)):
-            return self._put(line, handed, [], ["the compiler is handed on in quotes, as it has options with it"])
+            return self._put(line, handed, [], ["the compiler is passed on in quotes, because options follow it"])
         commands = self._commands(line)
         if len(commands) < 2:
             return self._command(line, commands[0] if commands else [])
@@ -399,7 +399,8 @@ class _Script(MakefileFlags):
         """Return what becomes of a line with one command, or of an assignment."""
         if not self.cuda and words and NVCPP.fullmatch(words[0][0]):
             message = (
-                "target regions are not for hipcc: amdclang++ -fopenmp --offload-arch=… has OpenMP's, none OpenACC's"
+                "hipcc does not compile target regions: amdclang++ -fopenmp --offload-arch=… compiles OpenMP's, no "
+                "compiler of ROCm compiles OpenACC's"
             )
             self._report(words[0][1], "target_regions", message)
             return None
@@ -426,7 +427,7 @@ class _Script(MakefileFlags):
         for word, span in words:
             if (hip := prefixed(word)) is not None:
                 puts[span] = hip.encode()
-                changes.append(FlagChange(0, 0, "library", (word,), (hip,), "the libraries of ROCm", Certainty.SAFE))
+                changes.append(FlagChange(0, 0, "library", (word,), (hip,), "ROCm's libraries", Certainty.SAFE))
                 continue
             found = library(word)
             if found is None or not word.startswith(("cu", "nv", "nccl", "c10_", "torch_")):
@@ -436,7 +437,7 @@ class _Script(MakefileFlags):
                 self._report(span, "library", f"{word}: {why}")
                 continue
             puts[span] = hip.encode()
-            changes.append(FlagChange(0, 0, "library", (word,), (hip,), "the library of ROCm", Certainty.SAFE))
+            changes.append(FlagChange(0, 0, "library", (word,), (hip,), "ROCm's library", Certainty.SAFE))
         return self._put(line, puts, changes, [])
 
     def _handed_on(self, line: MakeLine) -> dict[Span, bytes]:

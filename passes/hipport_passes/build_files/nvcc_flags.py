@@ -27,7 +27,7 @@ _AFTER_PREFIX = re.compile(r"[-/0-9=]|$")
 
 @dataclass(frozen=True)
 class FlagChange:
-    """What becomes of `flags`, the arguments from `start` up to `stop`: `hip`, because of `why`.
+    """The translation of `flags`, the arguments from `start` up to `stop`: `hip`, because of `why`.
 
     MANUAL exactly when nothing can be put for them; then `hip` is what they were. `once` says that it need not be
     given twice, `unless` which parts of it need not.
@@ -161,7 +161,7 @@ def _changes(flags: Sequence[str], torch: bool, of: str, rocm: tuple[int, int], 
             i += 1
             continue
         if change.once and change.hip and given >= set(change.hip):
-            change = replace(change, hip=(), why=f"{' '.join(change.hip)} is given already")
+            change = replace(change, hip=(), why=f"{' '.join(change.hip)} is already given")
         if change.unless:
             change = replace(
                 change, hip=tuple(flag for flag in change.hip if flag not in given or flag not in change.unless)
@@ -183,14 +183,17 @@ def _flag(flags: Sequence[str], i: int, torch: bool, of: str, rocm: tuple[int, i
             stop, value, missing = i + 2, flags[i + 1], False
         if row.value == "listed" and value not in row.by:
             continue
-        hip, why = (None, "its value is not next to it") if missing else _hip(row, name, value, torch, rocm, shell)
+        hip, why = (None, "its value does not follow it") if missing else _hip(row, name, value, torch, rocm, shell)
         given = tuple(flags[i:stop])
         if row.hip == ("{values}",) and value.startswith("/"):
             # Microsoft's compiler gets it, which is not used where hipcc is.
             return FlagChange(i, stop, row.kind, given, given, row.why, Certainty.SAFE, row.once)
         certainty = Certainty.MANUAL if hip is None else row.certainty
         if hip is not None and row.hip == ("{values}",) and HOLE in value[1:-1]:
-            certainty, why = Certainty.REVIEW, f"{why}; assumes that clang knows what is put together there"
+            certainty, why = (
+                Certainty.REVIEW,
+                f"{why}; assumes that clang knows the flags that are put together there",
+            )
         return FlagChange(i, stop, row.kind, given, given if hip is None else hip, why, certainty, row.once, row.unless)
     return None
 
@@ -206,7 +209,7 @@ def _hip(
         return None, f"needs ROCm {'.'.join(map(str, row.since))}; {row.why}"
     if row.by:
         if value not in row.by:
-            return None, f"what it becomes depends on the value; {row.why}"
+            return None, f"its translation depends on the value; {row.why}"
         hip = tuple(row.by[value])
     if hip == ("{values}",):
         words = value[1:-1].split() if value[:1] in ("'", '"') else [value]
@@ -214,7 +217,7 @@ def _hip(
         # `-Wall,-DSIZE=$(SIZE)`: what has its beginning written out is one flag, if no comma is put into it.
         parted = parted or (shell and all(HOLE not in part or _BEGUN.fullmatch(part) for part in value.split(",")))
         if value != HOLE and HOLE in value and not parted and ("," in value or value[0] in f"{HOLE}'\""):
-            return None, "what it passes on is put together when the build runs"
+            return None, "the flags that it passes on are put together when the build runs"
         return translate(_unquoted(value), torch=torch, rocm=rocm).kept, row.why
     older = {flag: spelled for flag, since, spelled in row.before if rocm < since}
     return tuple(older.get(flag, flag).replace("{name}", name).replace("{value}", value) for flag in hip), row.why
@@ -277,15 +280,15 @@ def _library(flags: Sequence[str], i: int) -> FlagChange | None:
     if why:
         return FlagChange(i, stop, "library", given, given, why, Certainty.MANUAL)
     given_hip = (f"-l{hip}",) if hip else ()
-    return FlagChange(i, stop, "library", given, given_hip, "the library of ROCm", Certainty.SAFE, once=True)
+    return FlagChange(i, stop, "library", given, given_hip, "ROCm's library", Certainty.SAFE, once=True)
 
 
 def _libraries(flag: str, i: int) -> FlagChange:
     """Translate nvc++'s list of CUDA's libraries."""
     names = flag.removeprefix("-cudalib=").split(",")
-    found = [library(name) or ("", f"{name} is not known") for name in names]
+    found = [library(name) or ("", f"hipport does not know {name}") for name in names]
     why = next((why for _, why in found if why), "")
     if why:
         return FlagChange(i, i + 1, "library", (flag,), (flag,), why, Certainty.MANUAL)
     hip = tuple(f"-l{name}" for name, _ in found if name)
-    return FlagChange(i, i + 1, "library", (flag,), hip, "the libraries of ROCm", Certainty.SAFE)
+    return FlagChange(i, i + 1, "library", (flag,), hip, "ROCm's libraries", Certainty.SAFE)

@@ -43,7 +43,7 @@ def reported(places: Mapping[str, Sequence[Span]]) -> Iterator[Finding]:
 
 def told(name: str, others: int = 0) -> str:
     """Return what is said of a tool where it is run, with so many `others` in the same file."""
-    more = f", as {others} more here" if others else ""
+    more = f", like {others} more here" if others else ""
     return f"runs {name}, which is for NVIDIA's GPUs{more}: {load(_TABLE)['tool'][name]}"
 
 

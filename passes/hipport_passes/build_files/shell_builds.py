@@ -71,10 +71,10 @@ _IF_OR_FI = re.compile(rb"(?:^|[;\s])(if|fi)\b")
 _STOPS = re.compile(rb"\b(?:exit|die|abort|fail)\b|\breturn[ \t]+[1-9]")
 _INSTEAD = {
     "nvcc": "hipcc is the compiler there",
-    "nvidia-smi": "rocm-smi and amd-smi tell of GPUs there",
-    "CUDA_HOME": "ROCM_PATH is its counterpart, by default /opt/rocm",
-    "CUDA_PATH": "ROCM_PATH is its counterpart, by default /opt/rocm",
-    "CUDA_ROOT": "ROCM_PATH is its counterpart, by default /opt/rocm",
+    "nvidia-smi": "rocm-smi and amd-smi report the GPUs there",
+    "CUDA_HOME": "ROCm's counterpart is ROCM_PATH, by default /opt/rocm",
+    "CUDA_PATH": "ROCm's counterpart is ROCM_PATH, by default /opt/rocm",
+    "CUDA_ROOT": "ROCm's counterpart is ROCM_PATH, by default /opt/rocm",
 }
 _ARCHS = re.compile(r"\$\{?\w*(?:ARCH|GENCODE)\w*\}?", re.IGNORECASE)
 _NVIDIA_CONTAINER = re.compile(r"--gpus(?:=|$)|--runtime=nvidia\b|--device=/dev/nvidia|nvidia\.com/gpu")
@@ -89,7 +89,7 @@ _INSTALLER = re.compile(
 _DEBIAN = re.compile(one_of(_WORDS["debian"], r"[\w.-]*") + "(?:[=:].*)?")
 #: Magics of extensions for notebooks that give a cell to nvcc: nvcc4jupyter's, old and new.
 _CELLS = frozenset({"cu", "cuda", "cuda_run", "cuda_group_save", "cuda_group_run", "nvcc", "nvcc_plugin"})
-# Files that hipport ports, where they are files; and what such a file has for CUDA alone.
+# Files that hipport ports, where they are files; and what such a file has for CUDA only.
 _READ = re.compile(
     rf"(?:.*/)?(?:.+\.{one_of(_WORDS['suffixes'])}|{one_of(_WORDS['files'])}|[\w-]*requirements[\w-]*\.txt)"
 )
@@ -160,8 +160,8 @@ def _written_by(source: Shell) -> Iterator[Finding]:
         if _READ.fullmatch(name) and (written := _WRITTEN.search(source[text])) is not None:
             span = Span(text.start + written.start(), text.start + written.end())
             message = (
-                f"the file {name} that is written here is for CUDA (`{written.group().decode()}`), and hipport "
-                "ports files: let it be one of the repository, and have that ported"
+                f"writes the file {name}, which is CUDA (`{written.group().decode()}`), and hipport ports files "
+                "only: make it a file of the repository and port that"
             )
             yield Finding(span, "written", message, (), Certainty.MANUAL)
 
@@ -191,14 +191,14 @@ def _in_cells(source: Notebook) -> Iterator[Finding]:
         file = rest.split(" ")[-1]
         if name in _CELLS or (writes and _SOURCE.fullmatch(file)):
             message = (
-                "the cell is CUDA, and hipport ports files: put it into one, have that ported, and compile it "
+                "this cell is CUDA, and hipport ports files only: put it into a file, port that, and compile it "
                 "with hipcc"
             )
             yield Finding(span, "cell", message, (), Certainty.MANUAL)
         elif writes and _READ.fullmatch(file) and (written := _WRITTEN.search(code)) is not None:
             message = (
-                f"the file that the cell writes is for CUDA (`{written.group().decode()}`), and hipport ports "
-                "files: let it be one of the repository, and have that ported"
+                f"this cell writes a file that is CUDA (`{written.group().decode()}`), and hipport ports files "
+                "only: make it a file of the repository and port that"
             )
             yield Finding(span, "cell", message, (), Certainty.MANUAL)
 
@@ -284,17 +284,17 @@ def _program(source: Source, command: Command, words: Sequence[str], project: Pr
         names = [word for word in words[1:] if _DEBIAN.fullmatch(word)]
         if names:
             message = (
-                f"{', '.join(names)}: NVIDIA's, which are not needed on ROCm, and nvcc on the path misleads hipcc; "
-                "leave them out, AMD's images have ROCm's libraries"
+                f"{', '.join(names)}: NVIDIA's packages, which ROCm does not need, and nvcc on the path misleads "
+                "hipcc; leave them out, because AMD's images have ROCm's libraries"
             )
             yield Finding(command.span, "packages", message, (), Certainty.MANUAL)
     elif program in ("module", "ml") and (named := [each for each in words[1:] if _MODULE.fullmatch(each)]):
         message = (
-            f"loads {', '.join(named)}, for NVIDIA's GPUs: `module avail rocm` says what the cluster has for AMD's"
+            f"loads {', '.join(named)}, for NVIDIA's GPUs: `module avail rocm` lists the cluster's modules for AMD's"
         )
         yield Finding(command.span, "module", message, (), Certainty.MANUAL)
     elif program not in _PRINTS and any(map(_INSTALLER.search, words)):
-        message = "brings NVIDIA's toolkit or driver, which ROCm does not need, and nvcc on the path misleads hipcc"
+        message = "installs NVIDIA's toolkit or driver, which ROCm does not need, and nvcc on the path misleads hipcc"
         yield Finding(command.span, "packages", message, (), Certainty.MANUAL)
 
 
@@ -304,7 +304,7 @@ def _in_container(command: Command) -> Iterator[Finding]:
     if "--rocm" in said[: said.index("--nv")]:
         return  # it is given both, or a second --nv: AMD's are asked for
     option = command.words[said.index("--nv")]
-    message = "--nv gives a container NVIDIA's GPUs, --rocm AMD's; assumes that its image is one for ROCm"
+    message = "--nv gives a container NVIDIA's GPUs, --rocm AMD's; assumes that its image is for ROCm"
     edit = Edit(option.span, b"--rocm")
     yield Finding(option.span, "container", message, (edit,), Certainty.REVIEW)
 
@@ -350,7 +350,7 @@ def _insisted(source: Source, commands: Sequence[Command]) -> Iterator[Finding]:
         absent = sum(map(bool, negations)) % 2 == 1
         if _stops(text, match.end(), re.search(rb"(?:^|[;\s])(?:el)?if\b", head) is not None, absent):
             said.add(name)
-            message = f"stops where there is no {name}, as on ROCm; {_INSTEAD[name]}"
+            message = f"stops without {name}, which ROCm does not have: {_INSTEAD[name]}"
             yield Finding(Span(*match.span()), "insisted", message, (), Certainty.MANUAL)
 
 
@@ -402,12 +402,12 @@ def _may_fail(source: Source, command: Command) -> bool:
 
 
 def _asks_nvidia(span: Span) -> Finding:
-    message = "there is no nvidia-smi on ROCm; `rocm-smi`, or `amd-smi` from ROCm 6 on, reports GPUs, in another format"
+    message = "ROCm has no nvidia-smi: `rocm-smi`, or `amd-smi` from ROCm 6 on, reports GPUs, in another format"
     return Finding(span, "nvidia_smi", message, (), Certainty.MANUAL)
 
 
 def _is_returned(source: Source, command: Command) -> bool:
-    """Say whether what the command prints is what a function returns: `flags() { echo …; }`, `$(flags)`."""
+    """Say whether a function returns the command's output: `flags() { echo …; }`, `$(flags)`."""
     functions, ends = source.fact(_functions)
     number = bisect_left(ends, command.span.end)
     if number == len(ends):
@@ -441,13 +441,13 @@ def _abi(source: Source, span: Span) -> Iterator[Finding]:
         ):
             name = match[1].decode()
             message = (
-                f"the old ABI of the C++ library, where {name} is 0: PyTorch for ROCm, and ROCm's libraries, have the "
-                f"new one; make it 1 where {name} is set"
+                f"the old ABI of the C++ library, where {name} is 0: PyTorch for ROCm and ROCm's libraries have the "
+                f"new one; set {name} to 1"
             )
             yield Finding(Span(*match.span()), "abi", message, certainty=Certainty.MANUAL)
     for match in OLD_ABI.finditer(source.text, span.start, span.end):
         message = (
-            "the old ABI of the C++ library: PyTorch for ROCm, and ROCm's libraries, have the new one; assumes that "
+            "the old ABI of the C++ library: PyTorch for ROCm and ROCm's libraries have the new one; assumes that "
             "this is linked with them"
         )
         edit = Edit(Span(match.end() - 1, match.end()), b"1")
@@ -490,7 +490,7 @@ def _compilers(words: Sequence[Word], project: Project, *, image: bool = False) 
     for name, value, span in settings(words):
         if name == "CUDACXX":
             # cmake-env-variables(7): HIPCXX is a clang++ that compiles HIP, and must not be hipcc.
-            message = "CMake asks HIPCXX for HIP's compiler, ROCm's clang++, and not CUDACXX"
+            message = "CMake reads HIP's compiler, which is ROCm's clang++, from HIPCXX and not from CUDACXX"
             if image and _NVCC.fullmatch(value):
                 edit = Edit(span, b"HIPCXX=/opt/rocm/llvm/bin/clang++")
                 message += "; assumes that ROCm is in /opt/rocm"
@@ -500,7 +500,7 @@ def _compilers(words: Sequence[Word], project: Project, *, image: bool = False) 
         elif _NVCC_OPTIONS.fullmatch(name):
             kept = translate(value.split(), rocm=project.target.rocm, shell=True).kept
             if kept:
-                message = f"nvcc alone reads {name}; hipcc: HIPCC_COMPILE_FLAGS_APPEND={_quoted(' '.join(kept))}"
+                message = f"only nvcc reads {name}; for hipcc: HIPCC_COMPILE_FLAGS_APPEND={_quoted(' '.join(kept))}"
                 yield Finding(span, "compiler", message, (), Certainty.MANUAL)
 
 
@@ -527,9 +527,9 @@ def _flags(words: Sequence[Word], project: Project) -> Iterator[Finding]:
         if translated.changes:
             kept = " ".join(map(_quoted, translated.kept))
             message = (
-                f"nvcc is given {name.rstrip('+')}; hipcc: `{kept}`"
+                f"nvcc is given {name.rstrip('+')}; hipcc's counterpart: `{kept}`"
                 if kept
-                else (f"nvcc is given {name.rstrip('+')}, of which hipcc takes nothing")
+                else f"nvcc is given {name.rstrip('+')}, and hipcc takes none of these flags"
             )
             open_ = [str(change) for change in translated.changes if change.certainty is Certainty.MANUAL]
             yield Finding(word.span, "flags", "; ".join([message, *open_]), (), Certainty.MANUAL)
@@ -538,14 +538,14 @@ def _flags(words: Sequence[Word], project: Project) -> Iterator[Finding]:
 def _compiled(flags: Sequence[str], command: Command, project: Project) -> Finding:
     """Say what is called in nvcc's place."""
     if {"--version", "-V"} & set(flags):
-        message = "asks nvcc for its version, which ROCm does not have; `hipcc --version` says what its compiler is"
+        message = "asks nvcc for its version, which ROCm does not have: `hipcc --version` gives the compiler's"
         return Finding(command.span, "version", message, (), Certainty.MANUAL)
     # What such a variable holds is for nvcc: the GPUs are named in the message.
     flags = [flag for flag in flags if not _ARCHS.fullmatch(flag)]
     translated = translate(flags, rocm=project.target.rocm, shell=True)
     archs = [f"--offload-arch={arch}" for arch in project.target.archs]
     instead = " ".join(["hipcc", *archs, *(_quoted(flag) for flag in translated.kept)])
-    message = f"runs nvcc, which ROCm does not have; hipport does not edit such calls: `{instead}`"
+    message = f"runs nvcc, which ROCm does not have, and hipport does not edit such calls: `{instead}`"
     open_ = [str(change) for change in translated.changes if change.certainty is Certainty.MANUAL]
     if open_:
         message += f"; {'; '.join(open_)}"

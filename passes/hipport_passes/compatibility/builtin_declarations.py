@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Delete declarations of what CUDA has built in.
+"""Delete declarations of names that CUDA has built in.
 
-Some programs declare `threadIdx` or `__syncthreads` again, for an editor or a compiler that does not know them. To nvcc
-that says nothing new. HIP's `threadIdx` is of a type of its own, and `__device_builtin__`, by which CUDA's headers mark
-such declarations, is not in HIP: neither compiles. HIP's headers declare all of these themselves.
+Some programs declare `threadIdx` or `__syncthreads` again, for an editor or a compiler that does not know them. For
+nvcc this is redundant. With HIP it does not compile: HIP's `threadIdx` has a type of its own, and HIP has no
+`__device_builtin__`, by which CUDA's headers mark such declarations. HIP's headers declare all of these names.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
                 continue
             if within(span.start, source.cuda_only):
                 continue
-            yield Finding(span, "again", "built in, and declared by HIP's headers", (Edit(span, b""),))
+            yield Finding(span, "again", "HIP's headers already declare it", (Edit(span, b""),))
 
 
 PASS = Pass(Cpp, find)

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mark deduction guides as for host and device.
 
-nvcc looks at the guides that a program writes for its class templates, `overload(Fs...) -> overload<Fs...>;`, in device
-code too. clang takes one without attributes for the host's (clang 14 and 21, tried): device code that leaves a class's
-arguments to it, `overload{…}`, does not compile, or gets what another guide says. With the attributes clang looks at it
-in both. A guide makes no code, and nothing else changes.
+nvcc also uses a program's guides for its class templates, `overload(Fs...) -> overload<Fs...>;`, in device code. clang
+takes a guide without attributes for the host only (clang 14 and 21, tried): device code that lets a class's arguments
+be deduced, `overload{…}`, does not compile, or uses another guide. With the attributes clang uses the guide in both. A
+guide generates no code, and nothing else changes.
 
-Left alone: guides in files that know no device code, which a host compiler may read.
+Guides in files without device code stay, because a host compiler may read them.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             continue
         if source.ported(start):
             continue
-        message = "a deduction guide without attributes is the host's to clang: this one is for both"
+        message = "clang takes a deduction guide without attributes for the host only: this one is for both"
         yield Finding(Span(*match.span("name")), "guide", message, (Edit(Span(start, start), _ATTRIBUTES),))
 
 

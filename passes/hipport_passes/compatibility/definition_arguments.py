@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Drop the template arguments behind the name of a function template that is defined, which clang refuses.
 
-nvcc takes `template <typename T> void f<T>(T a) {}`, and the same of a member outside of its class, for the template
-itself; to clang it is a partial specialization, which functions cannot have (tried with nvcc 13.0 and hipcc 7.0). They
-are dropped where they are the template's own parameters, in order, and so say nothing.
+nvcc takes `template <typename T> void f<T>(T a) {}`, and the same form of a member outside of its class, for the
+template itself. For clang it is a partial specialization, which functions cannot have (tried with nvcc 13.0 and hipcc
+7.0). The arguments are dropped where they are the template's own parameters, in order, and so redundant.
 """
 
 from __future__ import annotations

@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Write the launches of PyTorch extensions so that PyTorch's hipify leaves them whole.
 
-hipify makes `hipLaunchKernelGGL(…)` of each launch, and reads it as text. The kernel's name goes back to the last byte
-that is in no name, and that byte goes inside with it: `;k<<<…>>>` and `CHECK(k<<<…>>>` lose their beginning, and
-`else k` its blank. The grid and the block end at a comma outside of round brackets, the count of them where `<` and `>`
-are even: shifts, comparisons, templates and braces break both, and a macro that is two values counts as one (where it
-is all of the configuration, hipify ends with a KeyError). Texts are replaced wherever they stand: those of the name in
-the configuration, those of the configuration in the name. What follows `>>>` up to a bracket is passed over.
+hipify makes `hipLaunchKernelGGL(…)` of each launch, and reads it as text. For hipify, the kernel's name begins after
+the last byte that is not part of a name, and that byte moves inside with it: `;k<<<…>>>` and `CHECK(k<<<…>>>` lose
+their beginning, and `else k` its blank. The grid and the block end at a comma outside of parentheses, and are counted
+where `<` and `>` are balanced: shifts, comparisons, templates and braces break both, and a macro with two values
+counts as one (where it is the whole configuration, hipify ends with a KeyError). Texts are replaced wherever they
+occur: those of the name in the configuration, and those of the configuration in the name. Text between `>>>` and a
+parenthesis is lost.
 
-A blank in front of the kernel is enough for most. Else the launch is written as `hipLaunchKernelGGL(…)`, which hipify
-does not read again. It is a statement, and so is what hipify makes: where a launch is an operand or the argument of a
-macro, it goes into a lambda that is called. All of these are the same launch. Other programs keep theirs.
+A blank in front of the kernel is enough for most launches. Otherwise the launch is written as `hipLaunchKernelGGL(…)`,
+which hipify does not read again. It is a statement, and so is hipify's result: a launch that is an operand or the
+argument of a macro goes into a lambda that is called. All of these are the same launch. Other programs keep their
+launches.
 
 Read in torch/utils/hipify/hipify_python.py of PyTorch 2.13 (the same in 2.14 and 2.15), and tried with it.
 """
@@ -56,7 +58,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         if isinstance(launch, Span):
             if not source.ported(launch.start):
                 known.add(launch.start)
-                yield _apart(launch, "the end of its configuration is elsewhere")
+                yield _apart(launch, "its configuration ends elsewhere")
             continue
         known.add(launch.opening.start)
         if not source.ported(launch.opening.start):
@@ -64,7 +66,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     for match in _TRIPLE.finditer(source.code):
         if match.start() not in known and word_before(source.code, match.start()) == b"operator":
             at = match.end() - 1
-            message = "operator<<<…> → operator<< <…>: PyTorch's hipify takes it for a launch, and looks for its end"
+            message = "operator<<<…> → operator<< <…>: PyTorch's hipify takes it for a launch and looks for its end"
             yield Finding(Span(*match.span()), "operator", message, (Edit(Span(at, at), b" "),))
 
 
@@ -88,14 +90,14 @@ def _launch(source: Cpp, project: Project, launch: WrittenLaunch) -> Iterator[Fi
     if len(launch.opening) > 3 or len(launch.closing) > 3:
         return  # `launch_syntax` has not joined them; hipify does not see them
     if launch.arguments is None:
-        yield _apart(launch.opening, "its arguments do not follow in brackets")
+        yield _apart(launch.opening, "no arguments in parentheses follow it")
         return
     if kernel is None:
-        yield _apart(launch.opening, "where its kernel begins was not found")
+        yield _apart(launch.opening, "the beginning of its kernel was not found")
         return
     whole = Span(kernel.start, launch.arguments.end)
     if any(whole.start < each.start < launch.arguments.start for each in source.directives):
-        yield _apart(launch.opening, "a directive stands in it")
+        yield _apart(launch.opening, "it contains a directive")
         return
     place = Span(kernel.start, launch.opening.end)
     operand = _is_operand(source, launch)
@@ -105,10 +107,10 @@ def _launch(source: Cpp, project: Project, launch: WrittenLaunch) -> Iterator[Fi
     values = [_values(source, project, part) for part in launch.configuration]
     count = sum(each or 0 for each in values)
     if None in values or not 2 <= count <= 4:
-        yield _apart(launch.opening, "how many values a macro in its configuration is was not found")
+        yield _apart(launch.opening, "the number of values of a macro in its configuration was not found")
         return
     more = count - len(values)
-    why = "a macro in its configuration is more than one value" if more else _shape(source, launch, delimiter)
+    why = "a macro in its configuration has more than one value" if more else _shape(source, launch, delimiter)
     if why:
         # The name of the macro is no part of the word before.
         begin = begin or blanks[1:]
@@ -117,16 +119,18 @@ def _launch(source: Cpp, project: Project, launch: WrittenLaunch) -> Iterator[Fi
         edits += [Edit(Span(whole.end, whole.end), end)] if operand else []
         message = f"a launch → hipLaunchKernelGGL(…): PyTorch's hipify would break this launch, because {why}"
         if operand:
-            message += "; in a lambda, as it is no statement there"
+            message += "; in a lambda, because the launch is an operand here"
         yield Finding(place, "shape", message, tuple(edits))
     elif operand:
         edits = [Edit(Span(kernel.start, kernel.start), begin), Edit(Span(whole.end, whole.end), end)]
-        message = "a launch → [&] { a launch; }(): what PyTorch's hipify makes of it is a statement, and no operand"
+        message = (
+            "a launch → [&] { a launch; }(): PyTorch's hipify turns it into a statement, and an operand is needed here"
+        )
         yield Finding(place, "operand", message, tuple(edits))
     elif blanks:
         at = Span(kernel.start, kernel.start)
         name = " ".join(source[kernel].decode("utf-8", "replace").split())
-        message = f"a blank in front of {name}: PyTorch's hipify takes the byte that stands there into the launch"
+        message = f"a blank in front of {name}: PyTorch's hipify would take the byte before it into the launch"
         yield Finding(place, "glued", message, (Edit(at, blanks),))
 
 
@@ -151,7 +155,7 @@ def _blanks(source: Cpp, start: int) -> bytes:
     first = max(text.rfind(b"\n", 0, start - 1), text.rfind(b"\r", 0, max(0, start - 2))) + 1
     line = text[first : start - 1].rstrip(b"\r")
     comment = any(source.code[first + at : first + at + 2] != b"//" for at in _found(line, b"//"))
-    # The end of a comment or a directive, a line that goes on, a word.
+    # The end of a comment or a directive, a line that continues, a word.
     needed = comment or line.lstrip().startswith(b"#") or line.endswith(b"\\") or _WORD.match(line[-1:])
     return b" " if needed else b""
 
@@ -218,22 +222,22 @@ def _shape(source: Cpp, launch: WrittenLaunch, delimiter: bytes) -> str:
     if template and not _even(template[2]):
         template = None
     if not named and not template:
-        return "the kernel is more than a name with its template arguments"
+        return "its kernel is more than a name with template arguments"
     inside = text[launch.opening.end : launch.closing.start]
     around = text[launch.kernel.end : launch.opening.start] + inside + text[launch.closing.end : launch.arguments.start]
     if _COMMENT.search(around):
-        return "a comment stands in it"
+        return "it contains a comment"
     if b">>>" in inside:
-        return "its configuration has three > in a row"
+        return "its configuration has >>> in it"
     cuts = _commas(inside)
     if cuts is None or len(cuts) != len(launch.configuration) - 1:
-        return "its configuration has <, > or commas that are no brackets and no ends of the grid or the block"
+        return "its configuration has <, > or commas that are neither brackets nor ends of the grid or the block"
     end = cuts[1] if len(cuts) > 1 else len(inside)
     both = inside[:end]
     if both in kernel or both in inside[end:]:
-        return "its grid and block stand in it twice, as text"
+        return "the text of its grid and block occurs in it twice"
     if delimiter + kernel in _converted_text(inside, cuts):
-        return "its kernel's name stands in the configuration as well, as text"
+        return "the text of its kernel's name also occurs in the configuration"
     return ""
 
 

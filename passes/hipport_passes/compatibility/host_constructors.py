@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Let the host construct what hipCUB adds up.
+"""Let the host construct the values that hipCUB sums.
 
-`cub::DeviceSegmentedReduce::Sum` begins with a value of the items' type without arguments. CUB makes it in a kernel,
-hipCUB on the host (device_segmented_reduce.hpp of ROCm 7.0: `input_type()`), and there clang refuses a constructor that
-is for the device alone. With `__host__` in front it is for both; device code stays what it was. For review where the
-constructor calls something, or asks which thread it is in: that has to be there, and the same, on the host.
+`cub::DeviceSegmentedReduce::Sum` starts from a default-constructed value of the items' type. CUB makes it in a kernel,
+hipCUB on the host (device_segmented_reduce.hpp of ROCm 7.0: `input_type()`), where clang refuses a constructor that is
+for the device only. With `__host__` in front it is for both, and device code does not change. The change is REVIEW
+where the constructor calls something, or asks which thread it is in: the host needs that too, with the same meaning.
 
-Types are found by the pointers that the call is given, `T* name`, as the file declares them.
+Types are found through the pointers that are passed to the call, `T* name`, as the file declares them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _CALL_OR_THREAD = re.compile(rb"\w\s*\(|\b(?:asm|__\w+|(?:thread|block)Idx|(?:bl
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Yield a finding per constructor without arguments that is for the device alone and that hipCUB calls."""
+    """Yield a finding per constructor without arguments that is for the device only and that hipCUB calls."""
     if b"__device__" not in source.words:
         return
     summed = project.union_over(source, _summed)
@@ -44,17 +44,17 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         if name not in summed or source.ported(device):
             continue
         what = name.decode(errors="replace")
-        message = f"hipCUB makes a {what} on the host, to begin a sum with: its constructor is for both"
+        message = f"hipCUB makes a {what} on the host to start a sum: its constructor is for both"
         certainty = Certainty.SAFE
         if name in worked_out:
-            message += "; assumes that what it does means the same there"
+            message += "; assumes that the constructor has the same meaning there"
             certainty = Certainty.REVIEW
         edit = Edit(Span(device, device), b"__host__ ")
         yield Finding(Span(*match.span("name")), "constructor", message, (edit,), certainty)
 
 
 def _constructors(source: Cpp) -> Iterator[tuple[bytes, re.Match[bytes], int]]:
-    """Yield the constructors without arguments that are for the device alone, and where they say so."""
+    """Yield the constructors without arguments that are for the device only, and where they say so."""
     for match in _CONSTRUCTOR.finditer(source.code):
         device = _DEVICE.search(source.code, match.start("attributes"), match.end("attributes"))
         if device and b"__host__" not in match["attributes"] and match["outer"] in (None, match["name"]):
@@ -75,7 +75,7 @@ def _definition(source: Cpp, offset: int) -> bytes:
     opening = re.compile(rb"[;{]").search(source.code, offset)
     if opening is None or opening.group() == b";":
         return b""
-    # A brace may be that of a member: the body's is the one behind which the class goes on.
+    # A brace may be that of a member: the body's is the one behind which the class continues.
     end = offset
     while (brace := source.code.find(b"{", end)) >= 0 and (closing := source.closing(brace)) is not None:
         end = closing + 1

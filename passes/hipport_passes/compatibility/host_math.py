@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Give host code the `max` and `min` that it has in CUDA, and protect `std::max(a, b)` from PyTorch's hipify.
 
-nvcc declares `max` and `min` without a namespace for all types of numbers, on the host too. There HIP has them for
-`int` alone, and `max(0.5f, 0.0f)` becomes 0 without a word: files whose host code calls them get the others from one of
-hipport's headers. So do those whose host code calls what CUDA has for the host too, and HIP for the device alone:
-`rsqrt`, `normcdf`, `erfcinv` and the like, worked out by C's functions. `isnan` and its like come from math.h, which
+nvcc declares `max` and `min` without a namespace for all types of numbers, on the host too. HIP has them there for
+`int` only, and `max(0.5f, 0.0f)` silently becomes 0: files whose host code calls them get the other overloads from one
+of hipport's headers. The same holds for functions that CUDA has for the host too, and HIP for the device only:
+`rsqrt`, `normcdf`, `erfcinv` and others, computed by C's functions. `isnan` and its like come from math.h, which
 CUDA's headers include and HIP's do not.
 
-PyTorch's build takes `std::` from calls of some functions in `.cu` and `.cuh` files, wherever they stand. On the
-device `::max` has the overloads of `std::max`. In parentheses, `(std::max)(a, b)`, the call means the same and is left
-alone. Files that are connected to PyTorch's headers are the ones that are hipified.
+PyTorch's build removes `std::` from calls of some functions in `.cu` and `.cuh` files, in host code as well. On the
+device `::max` has the overloads of `std::max`. In parentheses, `(std::max)(a, b)`, the call means the same, and hipify
+leaves it alone. hipify converts the files that are connected to PyTorch's headers.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from hipport.analysis.library_names import LibraryNames
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Finding
 from hipport.engine.pipeline import Pass
-from hipport.program.own_headers import include, line_of, together
+from hipport.program.own_headers import include, line_of, with_included_headers
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp
 from hipport.syntax.cuda import Cuda
@@ -84,7 +84,7 @@ def _global(source: Cpp, project: Project) -> Iterator[Finding]:
                 continue
             need, header = include(source, project, "host_math.h")
             if need is not None:
-                yield Finding(span, kind, message.format(name.decode()), (need,), creates=together(header))
+                yield Finding(span, kind, message.format(name.decode()), (need,), creates=with_included_headers(header))
             return  # That header includes math.h.
     if project.union_over(source, _has_classes):
         return

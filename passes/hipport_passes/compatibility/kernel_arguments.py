@@ -2,12 +2,12 @@
 """Cast kernels to `const void*` and pointers to `void**` where HIP declares no template, and mark symbols.
 
 CUDA's runtime header overloads the functions that take a kernel, or a device symbol, with templates that do the cast.
-HIP's overloads only some of them, so `hipFuncSetAttribute(kernel, …)` does not compile. The cast is what CUDA's
-template does. `HIP_SYMBOL` is the documented form; for AMD it stands for the symbol itself, and where HIP has no
-template for symbols either, its address is taken. Some functions read from a pointer and take it without the `const`
-that CUDA's take it with (copies from the host by the driver's API): one that is declared `const` is cast. Others have
-an enumeration or an integer of another name with the same values, which is cast as well.
-Runs after `api_names`: the calls are HIP's.
+HIP's header overloads only some of them, so `hipFuncSetAttribute(kernel, …)` does not compile. The inserted cast is
+the one in CUDA's template. `HIP_SYMBOL` is the documented form; for AMD it expands to the symbol itself, and where HIP
+has no template for symbols either, its address is taken. Some functions read from a pointer, but take it without the
+`const` of CUDA's declaration (copies from the host by the driver API): a pointer that is declared `const` is cast.
+Others take an enumeration or an integer of another name with the same values; the argument is cast as well. Runs after
+`api_names`: the calls are HIP's.
 """
 
 from __future__ import annotations
@@ -73,8 +73,8 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             yield Finding(
                 span,
                 "typed",
-                f"{name.decode()} is no template in HIP: without the type in <>, give it "
-                "(const void*)static_cast<void (*)(…)>(kernel)",
+                f"{name.decode()} is not a template in HIP: without the type in <>, pass (const "
+                "void*)static_cast<void (*)(…)>(kernel)",
                 certainty=Certainty.MANUAL,
             )
         if arguments is None:
@@ -155,7 +155,7 @@ def _symbol(source: Cpp, name: bytes, arguments: tuple[Span, ...], index: int) -
         yield Finding(
             argument,
             "symbol_name",
-            f"{name.decode()} takes the symbol itself, not its name in a string (neither does CUDA since 5.0)",
+            f"{name.decode()} takes the symbol itself, not its name in a string (as CUDA since 5.0)",
             certainty=Certainty.MANUAL,
         )
     elif source.path.suffix == ".c":

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Put a blank between a string and the macro behind it, which clang would take for the suffix of a literal.
 
-`"%"PRIu64` and, in a macro, `"error: "message` are strings side by side to C++98. Since C++11 the name is a suffix of
-the literal. nvcc warns and goes on as before, clang refuses it (-Wreserved-user-defined-literal; tried with nvcc 13.0
-and hipcc 7.0). Only names of macros are parted from the string: parameters of the macro that it is in, macros of the
-program, and those of <cinttypes>. With the blank it means to every compiler what it meant to nvcc.
+`"%"PRIu64` and, in a macro, `"error: "message` are adjacent strings in C++98. Since C++11 the name is a suffix of the
+literal. nvcc warns and treats it as before, clang refuses it (-Wreserved-user-defined-literal; tried with nvcc 13.0
+and hipcc 7.0). Only names of macros are separated from the string: parameters of the enclosing macro, macros of the
+program, and those of <cinttypes>. With the blank it means for every compiler what it meant for nvcc.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             continue
         name = match["name"]
         if name in macros or name in _parameters(source, span) or _OF_INTTYPES.fullmatch(name):
-            message = f"{name.decode()} directly behind a string is a literal's suffix to clang, a macro to nvcc"
+            message = f"{name.decode()} directly after a string is a literal's suffix for clang, and a macro for nvcc"
             yield Finding(span, "macro", message, (Edit(Span(span.start, span.start), b" "),))
 
 

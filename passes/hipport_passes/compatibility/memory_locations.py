@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hand CUDA 13's places in memory to HIP as numbers of devices.
+"""Pass CUDA 13's memory locations to HIP as device numbers.
 
-Since CUDA 13 `cudaMemPrefetchAsync` and `cudaMemAdvise` take a `cudaMemLocation`; HIP's take a device's number, and
-`hipCpuDeviceId` for the host, as CUDA's did before. Calls with five arguments, and those whose place is written as a
-list or declared as a `cudaMemLocation`, become calls of hipport's functions, which pass the number on. Calls as CUDA 12
-has them are renamed alone. A place that is a NUMA node of the host's is for a person, and so is the host's memory in
-programs that use places for pools and mappings of memory too (`api_names`).
+Since CUDA 13 `cudaMemPrefetchAsync` and `cudaMemAdvise` take a `cudaMemLocation`. HIP's functions take a device
+number, and `hipCpuDeviceId` for the host, as CUDA's did before. Calls with five arguments, and calls whose location is
+written as a list or declared as a `cudaMemLocation`, become calls of hipport's functions, which pass the number on.
+Calls in CUDA 12's form are only renamed. A location that is a NUMA node of the host is left to a person, and so is the
+host's memory in programs that also use locations for memory pools and mappings (`api_names`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from hipport.analysis.library_names import LibraryNames
 from hipport.core.edits import Edit
 from hipport.core.finding import Finding
 from hipport.engine.pipeline import Pass
-from hipport.program.own_headers import include, together
+from hipport.program.own_headers import include, with_included_headers
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp
 
@@ -35,7 +35,7 @@ _NAME = re.compile(rb"\s*([A-Za-z_]\w*)\s*(?:\[[^\[\]]*\])?\s*")
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Yield a finding per call that passes a place, and per name of the host's memory."""
+    """Yield a finding per call that passes a place, and per name of the host memory."""
     for span, name in _NAMES.uses(source, project):
         if name in _CALLS:
             opening = _CALL.match(source.code, span.end)
@@ -52,11 +52,11 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             new = b"hipport::memory_of_host"
         need, header = include(source, project, "location.h")
         edits = (Edit(span, new), *((need,) if need else ()))
-        yield Finding(span, "place", f"{name.decode()} → {new.decode()}", edits, creates=together(header))
+        yield Finding(span, "place", f"{name.decode()} → {new.decode()}", edits, creates=with_included_headers(header))
 
 
 def _otherwise(source: Cpp) -> frozenset[bytes]:
-    """What else the file needs places for."""
+    """Return the other names in the file that need locations."""
     return frozenset(source.matched(_OTHERWISE))
 
 

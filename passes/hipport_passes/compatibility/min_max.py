@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Give device code CUDA's `min` and `max` of two types of integers.
 
-With HIP the lesser of an `int` and an `unsigned`, or of a `short` and an `int`, is a `double`: `a[min(n, 3u)]` does not
-compile, a negative number stays negative where CUDA takes it as unsigned, `printf("%u", …)` prints anything, and 64
-bits become 53. Files whose device code calls `min` or `max` with what may be unsigned, or short, get CUDA's overloads
-from one of hipport's headers; calls for which these do not fit mean what they meant.
+With HIP the smaller of an `int` and an `unsigned`, or of a `short` and an `int`, is a `double`: `a[min(n, 3u)]` does
+not compile, a negative number stays negative where CUDA converts it to unsigned, `printf("%u", …)` prints anything,
+and 64 bits become 53. Files whose device code calls `min` or `max` with arguments that may be unsigned, or short, get
+CUDA's overloads from one of hipport's headers; calls that these do not fit keep their meaning.
 
-What a type is, is told by the text of the arguments and by what the files that belong together declare.
+Types are recognized by the text of the arguments and by the declarations in files that belong together.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from hipport.analysis.library_names import LibraryNames
 from hipport.core.finding import Finding
 from hipport.engine.pipeline import Pass
-from hipport.program.own_headers import include, together
+from hipport.program.own_headers import include, with_included_headers
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp
 from hipport.syntax.cuda import Cuda
@@ -72,8 +72,11 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
                 continue
         need, header = include(source, project, "min_max.h")
         if need is not None:
-            message = f"{name.decode()} of two types of integers is a double in HIP: CUDA's are in hipport/min_max.h"
-            yield Finding(span, "types", message, (need,), creates=together(header))
+            message = (
+                f"{name.decode()} of two integer types returns a double in HIP: CUDA's overloads are in "
+                "hipport/min_max.h"
+            )
+            yield Finding(span, "types", message, (need,), creates=with_included_headers(header))
         return
 
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Let clang convert a value in braces to a narrower type, as nvcc does, which warns of it.
+"""Let clang convert a value in braces to a narrower type, as nvcc does with a warning.
 
 `dim3 grid{n}` of an `int`, `float f{n}` and `Size s = {v.size(), 1}` into a structure of `int` are narrowing, which
-clang refuses. A `#pragma clang diagnostic` turns that off for the file; the value is converted as in CUDA. Only what
-certainly narrows counts: both types are known from what the program declares, and the value is no constant, which both
-compilers look at.
+clang refuses. A `#pragma clang diagnostic` turns that off for the file; the value is converted as in CUDA. Only
+certain cases count: both types are known from the program's declarations, and the value is not a constant, which both
+compilers check.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             if _narrows(found.number, target):
                 point = source.include_point
                 message = (
-                    f"{text.decode(errors='replace')} becomes a narrower type in braces, which clang refuses and nvcc "
+                    f"{text.decode(errors='replace')} is narrowed in braces, which clang refuses and nvcc only "
                     "warns of: allowed here, as with nvcc"
                 )
                 yield Finding(span, "braces", message, (Edit(Span(point, point), _PRAGMA + source.newline),))
@@ -183,7 +183,7 @@ def _structs(source: Cpp) -> frozenset[tuple[bytes, bytes]]:
 
 
 def _structures(found: frozenset[tuple[bytes, bytes]]) -> Mapping[bytes, tuple[_Number | None, ...]]:
-    """What the members of each structure are that has numbers alone, none with a value of its own."""
+    """Return the types of the members of each structure that has only numbers, without default values."""
     structures: dict[bytes, tuple[_Number | None, ...]] = {}
     twice = set()
     for name, body in found:
@@ -221,7 +221,7 @@ def _values(source: Cpp, brace: int) -> Iterator[Span]:
 
 
 class _Value(NamedTuple):
-    """What an expression is; `constant`: the compiler knows its value."""
+    """The type of an expression; `constant`: the compiler knows its value."""
 
     number: _Number
     constant: bool = False
@@ -401,7 +401,7 @@ class _Expression:
 
 def _known(number: _Number | None) -> _Number:
     if number is None:
-        raise ValueError("a type that is not known")
+        raise ValueError("an unknown type")
     return number
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write `#define UNROLL #pragma unroll`, which nvcc takes and clang does not, with `_Pragma`.
+"""Write `#define UNROLL #pragma unroll`, which nvcc accepts and clang does not, with `_Pragma`.
 
-`_Pragma("unroll")` is C++'s way to say the same in a macro. What has a parameter in it is made a string by a macro of
-its own, which is defined in front of the first one.
+`_Pragma("unroll")` is C++'s form of a pragma in a macro. A pragma with a macro's parameter in it is made a string by a
+macro of its own, which is defined in front of the first one.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Delete the storage class `register`, which C++17 has removed.
+"""Delete the storage class `register`, which C++17 removed.
 
-nvcc ignores it in every dialect; clang, below hipcc, refuses it in C++17 and later. It never had an effect on what C++
-code means. It stays where GNU code asks for a register by name (`register int x asm("r1")`), and in C.
+nvcc ignores it in every dialect. clang, and so hipcc, refuses it in C++17 and later. It never had an effect on the
+meaning of C++ code. It stays where GNU code asks for a register by name (`register int x asm("r1")`), and in C.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cast lists of texts to what hipRTC takes: `const char**`, where NVRTC takes `const char* const*`.
+"""Cast lists of texts to the type that hipRTC takes: `const char**`, where NVRTC takes `const char* const*`.
 
-A `char**` and a `const char* const*` become what NVRTC takes by themselves, and not what hipRTC takes, which changes
-neither texts nor lists. The type is read from the declaration in the same file. What is declared elsewhere stays.
+A `char**` and a `const char* const*` convert to NVRTC's type implicitly, but not to hipRTC's, which changes neither
+texts nor lists. The type is read from the declaration in the same file. Lists that are declared elsewhere stay.
 
 Checked against hip/hiprtc.h of HIP 5.2 and 6.4.
 """
@@ -40,7 +40,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             if _is_other(source, place):
                 cast = b"(const char**)(" if source.path.suffix == ".c" else b"const_cast<const char**>("
                 edits = (Edit(Span(place.start, place.start), cast), Edit(Span(place.end, place.end), b")"))
-                yield Finding(place, "list", "a list of texts → const char**: what hipRTC takes", edits)
+                yield Finding(place, "list", "a list of texts → const char**: the type that hipRTC takes", edits)
 
 
 def _is_other(source: Cpp, place: Span) -> bool:

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keep `std::min` and `std::max` in `.cuh` files that C++ for the host includes, which PyTorch's hipify would break.
+"""Keep `std::min` and `std::max` in `.cuh` files that host C++ includes, where PyTorch's hipify would break them.
 
-hipify replaces `std::min(` by `::min(` in files named `.cu` and `.cuh`, to the letter (MATH_TRANSPILATIONS and
-replace_math_functions in torch/utils/hipify of PyTorch 2.13, and tried). Device code has such a function, and C++ that
-a compiler for the host reads has none. `(std::min)(a, b)` is not replaced and calls the same function: around a
-qualified name brackets change nothing. Only headers that a `.cpp` file of the repository includes, and that belong
-together with PyTorch's headers, are looked at. Other functions of the list are declared by `<math.h>` as well.
+hipify replaces `std::min(` by `::min(` in files named `.cu` and `.cuh`, literally (MATH_TRANSPILATIONS and
+replace_math_functions in torch/utils/hipify of PyTorch 2.13, and tried). Device code has such a function; C++ that a
+host compiler reads has none. `(std::min)(a, b)` is not replaced and calls the same function: parentheses around a
+qualified name change nothing. The pass looks only at headers that a `.cpp` file of the repository includes, and that
+belong together with PyTorch's headers. The other functions of hipify's list are also declared by `<math.h>`.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write the `template` that C++ demands in `A<T>::template f<4>()`, and that nvcc does without.
+"""Write the `template` that C++ requires in `A<T>::template f<4>()`, and that nvcc does not need.
 
-Without it clang takes what follows the name of a member of a dependent type for a comparison. It is written where the
-type depends on a parameter of the template that the call is in, and the program declares a member template so called.
-Behind `typename`, as in `typename Traits<A>::rebind_alloc<T>`, nothing else than a template can come in front of `<`.
+Without it clang reads the `<` after a member of a dependent type as a comparison. It is written where the type depends
+on a parameter of the enclosing template, and the program declares a member template of that name. After `typename`, as
+in `typename Traits<A>::rebind_alloc<T>`, only a template can stand in front of `<`.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             members = project.union_over(source, _members)
         if match["name"] in members and words & _parameters(source, start):
             name = match["name"].decode()
-            message = f"{name} is a template in a type that is not known yet: C++ demands the word template"
+            message = f"{name} is a template in a type that depends on a parameter: C++ requires the word template"
             yield Finding(Span(*match.span("name")), "dependent", message, (Edit(Span(start, start), b"template "),))
 
 
@@ -66,7 +66,9 @@ def _types(source: Cpp) -> Iterator[Finding]:
             if part["angle"] is not None:
                 if dependent and part["template"] is None and not source.ported(start):
                     name = part["name"].decode()
-                    message = f"{name} is a template in a type that is not known yet: C++ demands the word template"
+                    message = (
+                        f"{name} is a template in a type that depends on a parameter: C++ requires the word template"
+                    )
                     yield Finding(Span(*part.span("name")), "type", message, (Edit(Span(start, start), b"template "),))
                 closing = _closing_angle(code, end - 1)
                 if closing is None:

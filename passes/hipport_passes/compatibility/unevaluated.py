@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Give device code a `std::declval` of its own, and the concepts of the standard library that use it.
 
-nvcc lets device code name functions of the host where nothing is evaluated, in `decltype` for example. clang does not
-(up to 21), and `std::declval` is the host's: in what a `__device__` function says of its types it does not compile, and
-`std::convertible_to` and the concepts made of it are false where device code asks first, so that another overload is
-taken, or the other branch of an `if constexpr`. `hipport::declval` is for both, and nothing ever calls it; hipport's
-concepts are the standard's. Where classes and functions for host and device use `std::declval` it compiles, and stays.
+nvcc lets device code name host functions in unevaluated operands, for example in `decltype`. clang does not (up to
+21), and `std::declval` is a host function: a `__device__` function that uses it in its types does not compile.
+`std::convertible_to` and the concepts made of it are false where device code asks first, so another overload is taken,
+or the other branch of an `if constexpr`. `hipport::declval` is for both, and nothing ever calls it; hipport's concepts
+are the standard's. Where classes and functions for host and device use `std::declval` it compiles, and stays.
 
-A function of the program's that is for the host alone, named so in device code, is reported.
+A host function of the program that device code names in this way is reported.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from hipport.analysis.functions import DEVICE, HOST
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
 from hipport.engine.pipeline import Pass
-from hipport.program.own_headers import include, together
+from hipport.program.own_headers import include, with_included_headers
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp, word_before
 from hipport.syntax.declarations import heads
@@ -73,9 +73,9 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         edits = (Edit(Span(start, span.end), b"hipport::" + name), *((need,) if need else ()))
         kind = "declval" if name == b"declval" else "concept"
         message = (
-            f"std::{name.decode()} is the host's, which clang does not let device code name: hipport's is for both"
+            f"std::{name.decode()} is a host function, which clang does not let device code name: hipport's is for both"
         )
-        yield Finding(Span(start, span.end), kind, message, edits, creates=together(header))
+        yield Finding(Span(start, span.end), kind, message, edits, creates=with_included_headers(header))
 
 
 def _of_host(source: Cpp, project: Project, macros: dict[bytes, bytes]) -> Iterator[Finding]:
@@ -93,15 +93,15 @@ def _of_host(source: Cpp, project: Project, macros: dict[bytes, bytes]) -> Itera
                 known[name] = _is_of_host(name, source, project, macros)
             if known[name]:
                 message = (
-                    f"{name.decode()} is a function of the host, which clang does not let device code name, not even "
-                    f"where nothing is evaluated: declare it __host__ __device__, or write the type"
+                    f"{name.decode()} is a host function, which clang does not let device code name, not even in an "
+                    "unevaluated operand: declare it __host__ __device__, or write the type"
                 )
                 yield Finding(Span(*call.span("name")), "host", message, certainty=Certainty.MANUAL)
                 break
 
 
 def _is_of_host(name: bytes, source: Cpp, project: Project, macros: dict[bytes, bytes]) -> bool:
-    """Say whether all that the files declare by a name are functions for the host alone."""
+    """Say whether all that the files declare by a name are functions for the host only."""
     found = False
     for other in project.component(source):
         if not isinstance(other, Cpp) or name not in other.words:

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Clear arrays of variable length by a statement of its own, as clang takes no initializer for them.
 
-nvcc and g++ take `T a[n] = {0}` where `n` is no constant (nvcc 13.0 with g++ 12); clang 21 says that a variable-sized
-object may not be initialized. For numbers and pointers that are all set to zero, a call of memset behind the
-declaration does the same. What is initialized otherwise stays with a person. Only sizes that are certainly variable
-count: by a parameter, or a variable that is not const. In host code alone: device code has no such arrays.
+nvcc and g++ accept `T a[n] = {0}` where `n` is not a constant (nvcc 13.0 with g++ 12); clang 21 says that a
+variable-sized object may not be initialized. For numbers and pointers that are all set to zero, a call of memset after
+the declaration does the same. Other initializers are left to a person. Only sizes that are certainly variable count:
+those from a parameter, or from a variable that is not const. Only host code is affected: device code has no such
+arrays.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ _DEVICE = re.compile(rb"__(?:global|device)__")
 
 
 class _Array(NamedTuple):
-    """An array that is initialized: where its declarator, or what it is the first of, begins; its parts."""
+    """An array with an initializer: the beginning of its declarator, or of its declaration; its parts."""
 
     start: int
     type: bytes
@@ -78,14 +79,14 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         constant = array.constant and b"*" not in array.type
         plain = _NUMBER.fullmatch(array.type.strip()) is not None and not constant and array.alone
         if end is None or not zero or not plain or code[end + 1 :].lstrip()[:1] != b";":
-            said += "; declare it without one, and set its elements, or make it a std::vector"
+            said += "; declare it without initializer, and set its elements, or make it a std::vector"
             yield Finding(Span(array.start, array.opening + 1), "initialized", said, certainty=Certainty.MANUAL)
             continue
         new = b"; __builtin_memset(%b, 0, sizeof(%b))" % (source[array.name], source[array.name])
         yield Finding(
             Span(array.start, end + 1),
             "cleared",
-            f"{said}: a statement behind it clears it",
+            f"{said}: a statement after it clears it",
             (Edit(Span(array.sizes.end, end + 1), new),),
         )
 

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Let programs name the members of vector types as those of structures.
+"""Let programs name the members of vector types like those of structures.
 
-CUDA's `float4` is a structure. HIP's has its members in a union of a base class and is made by constructors: C++ can
-neither bind names to its members, `auto [x, y] = make_float2(1, 2)`, nor initialize them by name, `float4{.x = 1}`.
-The first works with one of hipport's headers, which is included where names are bound in files that use such types;
-without need it changes nothing. In the second, which C++20 allows in the order of the members, the names go, and
-members without one become the 0 that they are.
+CUDA's `float4` is a structure. HIP's has its members in a union of a base class and has constructors: C++ can neither
+bind names to its members, `auto [x, y] = make_float2(1, 2)`, nor initialize them by name, `float4{.x = 1}`. The first
+works with one of hipport's headers, which is included where names are bound in files that use such types; elsewhere it
+changes nothing. In the second, which C++20 allows in the order of the members, the names are removed, and members
+without one become 0, as before.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Finding
 from hipport.engine.pipeline import Pass
-from hipport.program.own_headers import include, together
+from hipport.program.own_headers import include, with_included_headers
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp
 from hipport.syntax.cuda import Cuda
@@ -41,7 +41,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             continue
         edits = _in_order(source, match.start("brace"), int(match["size"]))
         if edits:
-            message = "members of HIP's vector types have no names to initialize them by: they are in order"
+            message = "HIP's vector types have no members that can be initialized by name: they are in order"
             yield Finding(Span(*match.span()), "names", message, edits)
 
 
@@ -51,8 +51,8 @@ def _bound(source: Cuda, project: Project) -> Iterator[Finding]:
             continue
         need, header = include(source, project, "bindings.h")
         if need is not None:
-            message = "names can be bound to members of HIP's vector types with hipport/bindings.h"
-            yield Finding(Span(*match.span()), "bindings", message, (need,), creates=together(header))
+            message = "hipport/bindings.h lets names be bound to members of HIP's vector types"
+            yield Finding(Span(*match.span()), "bindings", message, (need,), creates=with_included_headers(header))
         return
 
 

@@ -1,17 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Write out the conversions between `dim3`, `uint3` and the built-in variables that HIP does not have.
 
-In CUDA `threadIdx` and `blockIdx` are `uint3`, `blockDim` and `gridDim` are `dim3`, and the two types convert into each
-other. In HIP the built-in variables are of types of their own, which become a `dim3` but no `uint3`, and a `uint3` does
-not become a `dim3`. Also leave out operators on vector types that HIP has itself, where the program's are the same.
+In CUDA `threadIdx` and `blockIdx` are `uint3`, `blockDim` and `gridDim` are `dim3`, and the two types convert into
+each other. In HIP the built-in variables have types of their own, which convert to a `dim3` but not to a `uint3`, and
+a `uint3` does not convert to a `dim3`. Also leave out a program's operators on vector types if HIP has the same ones.
 
-Of the operators on two equal vectors calls become ambiguous for `*`, `/` and all compound ones; HIP's `+` and `-`,
-those with numbers and comparisons are templates, which give way. One that does something else gets clang's attribute
-`enable_if`, which makes it the better match. HIP's templates for numbers then call it too, so that is for review; a
-prototype would be another function, and is left to a person. A function for the device alone, or for the host alone,
-is the better match beside HIP's, which are for both, unless a host compiler reads it.
-(Tried with all of them
-and the compilers and headers of ROCm 5.2 and 6.4.)
+With HIP's operators, calls with two equal vectors become ambiguous for `*`, `/` and all compound ones; HIP's `+` and
+`-`, comparisons, and operators with numbers are templates, which give way. A program's operator with another meaning
+gets clang's attribute `enable_if`, which makes it the better match. HIP's templates for numbers then call it too, so
+that is REVIEW; a prototype would be another function, and is left to a person. A function for the device only, or for
+the host only, is the better match beside HIP's, which are for both, unless a host compiler reads it. (Tried with all
+of them and the compilers and headers of ROCm 5.2 and 6.4.)
 """
 
 from __future__ import annotations
@@ -80,7 +79,7 @@ def _variables(source: Cpp) -> Iterator[Finding]:
     if all(code.count(name) == code.count(name + b".") for name in _VARIABLES):
         return  # As nearly everywhere: their parts alone.
     found = [(Span(*match.span("name")), match["name"]) for match in _WHOLE.finditer(code)]
-    # `int blockIdx = 0;` of the host's; None is everywhere.
+    # `int blockIdx = 0;` of the host; None is everywhere.
     own = [(each.name, each.scope) for each in declarations(source, found)]
     for match in _WHOLE.finditer(code):
         span = Span(*match.span())
@@ -133,14 +132,17 @@ def _operators(source: Cpp, project: Project) -> Iterator[Finding]:
         if not (each.same and each.alone):
             if each.key in project.union_over(source, _prototypes):
                 message = (
-                    f"HIP has an {named}, by parts, and calls become ambiguous: make this one a function with a name"
+                    f"HIP has an {named} for each component, and calls become ambiguous: make this one a function "
+                    "with a name"
                 )
                 yield Finding(header, "operator", message, certainty=Certainty.MANUAL)
                 continue
-            numbers = f"a {each.key[1].decode()} meets numbers of the type that the program's operators take"
+            numbers = (
+                f"a {each.key[1].decode()} is combined only with numbers of the type that the program's operators take"
+            )
             assumes = [] if each.same else [numbers]
-            assumes += ["clang compiles it, as hipcc does"] if _by_host(source, project) else []
-            message = f"HIP has an {named}, by parts: enable_if makes this one the better match"
+            assumes += ["clang compiles it as hipcc does"] if _by_host(source, project) else []
+            message = f"HIP has an {named} for each component: enable_if makes this one the better match"
             if assumes:
                 message += f"; assumes that {' and that '.join(assumes)}"
             certainty = Certainty.REVIEW if assumes else Certainty.SAFE
@@ -159,10 +161,10 @@ def _operators(source: Cpp, project: Project) -> Iterator[Finding]:
             Edit(Span(whole.start, whole.start), guard + MARK + source.newline),
             Edit(Span(whole.end, whole.end), source.newline + b"#endif"),
         )
-        what = f"{', '.join(names)}: leave {'it' if len(names) == 1 else 'them'} to HIP"
+        what = f"{', '.join(names)}: {('it is' if len(names) == 1 else 'they are')} left to HIP"
         yield Finding(header, "operator", f"HIP has the same {what}", edits)
     for stretch, opening in since.items():
-        message = "left to HIP by an earlier run, and there is more in it since: HIP gets it again"
+        message = "an earlier run left it to HIP, and code was added since: HIP gets it again"
         yield Finding(Span(stretch.start, stretch.start), "operator", message, opening)
 
 

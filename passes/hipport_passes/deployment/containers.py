@@ -50,14 +50,14 @@ def _cog(source: Compose) -> Iterator[Finding]:
     for each in source.entries:
         if each.keys == ("build",) and each.key == "gpu" and source[each.value] in (b"true", b"yes", b"on"):
             message = (
-                "Cog builds images for NVIDIA's GPUs alone; a Dockerfile from AMD's image takes its place, and "
-                "`hipport deps` says what it installs"
+                "Cog builds images for NVIDIA's GPUs only: write a Dockerfile that starts from AMD's image; "
+                "`hipport deps` says what it has to install"
             )
             yield Finding(each.span, "cog", message, (), Certainty.MANUAL)
 
 
 def _gpus(source: Compose) -> Iterator[Finding]:
-    """What gives a service NVIDIA's GPUs, once for each service."""
+    """Yield the entries that give a service NVIDIA's GPUs, once for each service."""
     services: dict[tuple[str, ...], list[YamlEntry]] = {}
     for each in source.entries:
         services.setdefault(each.keys, []).append(each)
@@ -108,7 +108,7 @@ def _service(
     others = [each.key for each in entries if each.key in ("devices", "group_add", "<<")]
     flow = any(source[each.value].startswith((b"{", b"*", b"&")) for each in asked)
     if others or flow or first.line + first.indent != first.span.start:
-        return Finding(first.span, "gpus", f"{message}: put them among what it has", (), Certainty.MANUAL)
+        return Finding(first.span, "gpus", f"{message}: add them to its devices and groups", (), Certainty.MANUAL)
     indent = source.text[first.line : first.span.start]
     edits = [Edit(Span(first.line, first.line), b"".join(indent + line + source.newline for line in _DEVICES))]
     for each in asked:
@@ -130,7 +130,7 @@ def _service(
         end = source.text.find(b"\n", gone.span.end)
         lines = Span(gone.line, len(source.text) if end < 0 else end + 1)
         edits.append(Edit(lines, b"".join(indent + each + source.newline for each in _REMARK.findall(source[lines]))))
-    message += "; assumes that the service may have all of them, HIP_VISIBLE_DEVICES chooses"
+    message += "; assumes that the service may have all GPUs; HIP_VISIBLE_DEVICES selects some"
     return Finding(first.span, "gpus", message, _joined(edits), Certainty.REVIEW)
 
 

@@ -45,8 +45,8 @@ def _find(source: Devcontainer, project: Project) -> Iterator[Finding]:
             yield from _image(source, each, asking)
         elif each.path == ("hostRequirements", "gpu") and source[each.span] != b"false":
             message = (
-                "the tools give the container NVIDIA's GPUs for this: runArgs has AMD's, --device=/dev/kfd, "
-                "--device=/dev/dri and --group-add=video"
+                "this makes the tools give the container NVIDIA's GPUs: for AMD's, put --device=/dev/kfd, "
+                "--device=/dev/dri and --group-add=video into runArgs"
             )
             yield Finding(each.key, "host_requirements", message, (), Certainty.MANUAL)
         elif each.path[:1] == ("features",) and len(each.path) == 2 and _FEATURE.fullmatch(str(each.path[1])):
@@ -82,7 +82,7 @@ def _arguments(source: Devcontainer, given: Sequence[JsonEntry]) -> Iterator[Fin
     if any(source.text[edit.span.start : edit.span.end].count(b"//") for edit in edits):
         yield Finding(asked[0], "gpus", f"{message}: put them there", (), Certainty.MANUAL)
         return
-    message += "; assumes that it may have all of them, HIP_VISIBLE_DEVICES chooses"
+    message += "; assumes that the container may have all GPUs; HIP_VISIBLE_DEVICES selects some"
     yield Finding(asked[0], "gpus", message, tuple(edits), Certainty.REVIEW)
 
 

@@ -46,13 +46,13 @@ def _find(source: Manifest, project: Project) -> Iterator[Finding]:
         key = Span(each.span.start, each.span.start + len(each.key) + 2) if each.key else Span(value.start, value.start)
         said = source[value]
         if each.key == "runtimeClassName" and said == b"nvidia":
-            message = "NVIDIA's runtime class: containers with AMD's GPUs need none; leave it out"
+            message = "NVIDIA's runtime class: containers need none for AMD's GPUs; leave it out"
             yield Finding(each.span, "runtime_class", message, (), Certainty.MANUAL)
         elif each.key == "image" and said:
             name = said.decode("utf-8", "replace")
             yield from image(Word(name, value), name, value.start, asking)
         elif each.key == _GOOGLE or (each.key == "key" and said == _GOOGLE.encode()):
-            message = "a label of nodes with NVIDIA's GPUs: say by which label those with AMD's are known"
+            message = "a label of nodes with NVIDIA's GPUs: use the label of the nodes with AMD's"
             yield Finding(each.span if not each.block else key, "label", message, (), Certainty.MANUAL)
         else:
             yield from _named(source, each, key, value)
@@ -62,7 +62,7 @@ def _named(source: Manifest, each: YamlEntry, key: Span, value: Span) -> Iterato
     labelled = bool(_LABELLED & {*each.keys, each.key})
     for place in (key, value):
         if sliced := _SLICE.search(source.text, place.start, place.end):
-            message = "a slice of one of NVIDIA's GPUs: AMD's plugin offers whole ones as amd.com/gpu, or partitions"
+            message = "a slice of an NVIDIA GPU: AMD's plugin offers whole GPUs as amd.com/gpu, or partitions"
             yield Finding(Span(*sliced.span()), "slice", message, (), Certainty.MANUAL)
             continue
         resource = _RESOURCE.search(source.text, place.start, place.end)
@@ -73,7 +73,7 @@ def _named(source: Manifest, each: YamlEntry, key: Span, value: Span) -> Iterato
             yield Finding(Span(*resource.span()), "resource", message, (edit,), Certainty.REVIEW)
         elif label and (labelled or each.key == "key"):
             message = (
-                "a label that NVIDIA's software gives nodes: AMD's node labeller has amd.com/gpu.family and its like"
+                "a label that NVIDIA's software gives to nodes: AMD's node labeller gives amd.com/gpu.family and others"
             )
             yield Finding(Span(*label.span()), "label", message, (), Certainty.MANUAL)
 

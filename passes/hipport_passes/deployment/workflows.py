@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Report what continuous integration does for CUDA alone: GitHub's workflows, GitLab's and their like, cibuildwheel.
+"""Report what continuous integration does for CUDA only: GitHub's workflows, GitLab's and their like, cibuildwheel.
 
 A job that installs CUDA's toolkit, starts from an image for CUDA or waits for a machine with NVIDIA's GPU says nothing
 of ROCm, and a job for ROCm stands beside it rather than in its place. So nothing is edited: a folder of workflows is
@@ -81,7 +81,7 @@ def _jobs(source: Workflow, project: Project) -> Iterator[Finding]:
     image = Asking(project).recipes.image(project.target.rocm).name
     others = f"; so are {', '.join(path.name for path in here[1:])}" if here[1:] else ""
     message = (
-        f"this is for CUDA: it {', '.join(parts)}{others}. A job for ROCm beside it starts from {image}, with "
+        f"this is for CUDA: it {', '.join(parts)}{others}. Add a job for ROCm that starts from {image}, with "
         f"PYTORCH_ROCM_ARCH={archs}; to compile, it needs no GPU"
     )
     first = min(span for spans in told[source.path].values() for span in spans)
@@ -89,7 +89,7 @@ def _jobs(source: Workflow, project: Project) -> Iterator[Finding]:
 
 
 def _told(project: Project) -> Mapping[PurePath, Mapping[str, list[Span]]]:
-    """What workflows do for CUDA, and where, of folders in which none is for ROCm."""
+    """Return CUDA's steps in workflows, and their places, of folders in which none is for ROCm."""
     workflows = [each for each in project.sources if isinstance(each, Workflow)]
     ported = {each.path.parent for each in workflows if _ROCM.search(each.text) or for_rocm(each.path.as_posix())}
     found: dict[PurePath, dict[str, list[Span]]] = {}
@@ -124,7 +124,7 @@ def _of_entry(source: Workflow, each: YamlEntry) -> str:
     if each.key in ("image", "container") or (not each.key and each.keys[-1:] == ("docker",)):
         return "starts from an image for CUDA" if for_cuda_image(value) else ""
     if {each.key, *each.keys[-1:]} & _MACHINE:
-        return "waits for a machine with NVIDIA's GPU" if _RUNNER.search(value) else ""
+        return "waits for a machine with an NVIDIA GPU" if _RUNNER.search(value) else ""
     if each.key.startswith("CIBW_"):
         return "builds wheels for CUDA" if _WHEELS_FOR_CUDA.search(value) else ""
     if each.key == "options" and _GIVES_GPU.search(value):

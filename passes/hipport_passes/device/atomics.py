@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Give programs the atomic functions that HIP lacks, and leave out those that they define and HIP has.
+"""Give programs the atomic functions that HIP lacks, and leave out their own definitions of functions that HIP has.
 
 `atomicAdd_block` and its like become `hipport::atomicAdd_block`. Where `atomicAdd` is called for half, bfloat16 or
-vectors of float, `hipport/atomics.h` is included, which has such overloads. A program's own
-`atomicMin(float*, float)`, with which it makes up for CUDA's lack of one, is defined twice with HIP, and so put behind
-`#ifndef __HIPCC__`, or that into the `#if` which is around nothing else. Reported are operations on 16 bytes, and those
-on memory that the host shares which AMD loses where they go over PCIe.
+vectors of float, `hipport/atomics.h` is included, which has such overloads. A program's own `atomicMin(float*,
+float)`, which CUDA lacks, would be a second definition with HIP. It is therefore put behind `#ifndef __HIPCC__`; an
+`#if` around nothing else gets that condition instead. Operations on 16 bytes are reported, and so are operations on
+memory shared with the host that AMD loses where they go over PCIe.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         elif kind in types and (name, kind) not in own:
             need, header = include(source, project, "atomics.h")
             if need is not None:
-                message = f"{name.decode()} of a type that HIP has no such function for: hipport/atomics.h has it"
+                message = f"HIP has no {name.decode()} of this type: hipport/atomics.h has it"
                 yield Finding(span, "overload", message, (need,), creates=(header,))
         if span.start in of_host:
             why, instead = load(_TABLE)["shared"]["why"], load(_TABLE)["shared"]["instead"]
@@ -313,7 +313,7 @@ def _collisions(source: Cpp, project: Project) -> Iterator[Finding]:
     spans = [Span(each.start, each.end) for each in every]
     again = dict(opened(source, spans, spans))
     for stretch, edits in again.items():
-        message = "left to HIP by an earlier run, and there is more in it since: HIP gets it again"
+        message = "an earlier run left it to HIP, and code was added since: HIP gets it again"
         yield Finding(Span(stretch.start, stretch.start), "defined_twice", message, edits)
     twice = [each for each in every if within(each.start, tuple(again)) or not _unseen(source, each.span.start)]
     for each in twice:

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Report decisions of host code on a compute capability, which AMD counts differently.
 
-`prop.major` of AMD's GPUs is a part of their own number: 9 on gfx90a and gfx942, 11 on gfx1100, 12 on gfx1201. A floor
-up to 8, `prop.major >= 7`, holds on all of them, as on new GPUs of NVIDIA's, and is not mentioned. Code for one
-generation (`== 8`), or for 9 and up, is taken by accident or not at all, and so is what a program chooses by a number
-that it makes of both parts: `major * 10 + minor`. That is for a person, because text does not show what the number
-means. The number is followed to where it decides: through variables, members, arguments, results of functions, pairs
-and containers. If it goes to a function that is not among the files, the finding says so.
+`prop.major` of AMD's GPUs is a part of their own number: 9 on gfx90a and gfx942, 11 on gfx1100, 12 on gfx1201. A lower
+bound up to 8, `prop.major >= 7`, holds on all of them, as on new NVIDIA GPUs, and is not mentioned. Code for one
+generation (`== 8`), or for 9 and up, is taken by accident or not at all. The same holds for a choice by a number made
+of both parts: `major * 10 + minor`. This is left to a person, because the text does not show what the number means.
+The number is followed to where it decides: through variables, members, arguments, results of functions, pairs and
+containers. If it goes to a function that is not among the files, the finding says so.
 """
 
 from __future__ import annotations
@@ -72,8 +72,8 @@ _SUBSCRIPT = re.compile(rb"[\w)\]]\s*\[\s*\Z")
 _SUBSCRIPT_END = re.compile(rb"\s*(?:-\s*\d+\s*)?\]")
 _TURNED = {b"<": b">", b">": b"<", b"<=": b">=", b">=": b"<="}
 _ADVICE = (
-    "on AMD the number counts differently, gfx90a 9.0, gfx942 9.4, gfx1100 11.0: ask gcnArchName, or for the feature "
-    "that is meant"
+    "on AMD the number counts differently, gfx90a 9.0, gfx942 9.4, gfx1100 11.0: ask gcnArchName, or for the "
+    "feature itself"
 )
 
 
@@ -92,13 +92,13 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         if missing:
             message = (
                 f"{what} chooses code here that AMD lacks, by a number that AMD GPUs meet by accident: "
-                f"{missing[0]}; ask for AMD in front of it, or port that code"
+                f"{missing[0]}; ask for AMD before it, or port that code"
             )
             yield Finding(span, "missing_code", message, certainty=Certainty.MANUAL)
         elif _decides(code, end, before):
             yield Finding(span, "decision", f"{what} decides here: {_ADVICE}", certainty=Certainty.MANUAL)
         elif _NAMES_ARCHITECTURE.search(source.text, *_statement(code, span.start)):
-            message = f"makes the name of an NVIDIA architecture of {what}; on AMD it is gcnArchName"
+            message = f"makes the name of an NVIDIA architecture from {what}; on AMD it is gcnArchName"
             yield Finding(span, "arch_name", message, certainty=Certainty.MANUAL)
         elif called := _handed_on(source, project, span, end):
             message = f"{what} is handed on to {called.decode()}, into which it could not be followed: {_ADVICE}"
@@ -211,7 +211,7 @@ def _decides(code: bytes, end: int, before: bytes) -> bool:
 
 
 def _floor(code: bytes, end: int, before: bytes) -> int | None:
-    """Return the number that a floor asks for, `major >= 7`, if that is what stands there."""
+    """Return the number of a lower bound, `major >= 7`, if there is one."""
     sign, number = _asked(code, end, before) or (b"", 0)
     return number + (sign == b">") if sign in (b">=", b">") else None
 

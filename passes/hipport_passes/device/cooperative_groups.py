@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Replace CUDA's cooperative groups by hipport's where a program uses of them what HIP lacks or does for 64 lanes.
+"""Replace CUDA's cooperative groups by hipport's where a program uses parts that HIP lacks or does for 64 lanes.
 
 HIP has blocks, grids and tiles whose shuffles mean the same. It has no reductions, scans and labeled partitions before
-ROCm 7.13, no votes of tiles, `num_threads` or tiles of tiles in older releases, and its `coalesced_threads()` are those
-of a wavefront, up to 64, of which it tells in 64 bits. A program that uses any of these gets `hipport/groups.h` and its
-namespace, `hipport::cooperative_groups`, in all files that belong together. The groups there are of the 32 lanes
-of a warp, as CUDA's. A program that uses none of them stays as it is. Clusters and tiles of several warps are reported.
+ROCm 7.13, and in older releases no votes of tiles, `num_threads` or tiles of tiles. Its `coalesced_threads()` are
+those of a wavefront, up to 64, with masks of 64 bits. A program that uses any of these gets `hipport/groups.h` and its
+namespace, `hipport::cooperative_groups`, in all files that belong together. The groups there consist of the 32 lanes
+of a warp, like CUDA's. A program that uses none of them stays as it is. Clusters and tiles of several warps are
+reported.
 
 The lanes of a group wait for each other in CUDA, wherever they are; on AMD a call has the active lanes of one branch
 and one iteration of a loop. If those may not be all lanes of the group, the change is REVIEW, at each such call and
@@ -27,7 +28,7 @@ from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
 from hipport.core.tables import load
 from hipport.engine.pipeline import Pass
-from hipport.program.own_headers import header, together
+from hipport.program.own_headers import header, with_included_headers
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp, within
 from hipport.syntax.declarations import member_or_qualified
@@ -51,7 +52,7 @@ _WIDE = re.compile(rb"\btiled_partition\s*<\s*(64|128|256|512|1024)\s*>")
 
 
 class _Beyond(NamedTuple):
-    """What a program may use that HIP lacks: names in the namespace, members, and what AMD lacks altogether."""
+    """Parts that a program may use and HIP lacks: names in the namespace, members, and parts that AMD lacks."""
 
     named: frozenset[bytes]
     members: frozenset[bytes]
@@ -102,7 +103,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     if not namespaces and not includes:
         return
     path, own = header(source, project, "groups.h")
-    creates = together(own)
+    creates = with_included_headers(own)
     included = any(include.path.endswith("hipport/groups.h") for include in source.includes)
     apart = list(_apart(source, project))
     elsewhere = (
@@ -116,7 +117,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     # kinds. To a person it is one assumption.
     why = apart[0][1] if apart else next(elsewhere, "")
     if len({each for _, each in apart}) > 1:
-        why += ", and what is said of other calls"
+        why += ", and that the assumptions at other calls hold"
     if why:
         certainty, assumes = Certainty.REVIEW, f"; assumes that {why}"
     shared: tuple[Edit, ...] = ()
@@ -133,7 +134,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         shared = shared or edits
         yield Finding(span, "groups", message, edits, certainty, creates)
     for span, why in apart:
-        message = f"{source[span].decode()} of a group of hipport's; assumes that {why}"
+        message = f"{source[span].decode()} of one of hipport's groups; assumes that {why}"
         yield Finding(span, "apart", message, shared, Certainty.REVIEW, creates)
 
 
@@ -210,7 +211,7 @@ def _includes(source: Cpp) -> frozenset[str]:
 
 
 def _facts(source: Cpp) -> frozenset[tuple[bytes, bytes]]:
-    """What the file says of groups: (space, name) of `space::name`, and under names of our own the rest."""
+    """Return the file's uses of groups: (space, name) of `space::name`, and the rest under names of our own."""
     code = source.code
     spelt = b"cooperative_groups" in code
     found = {(b"namespace", name) for name in (ALIAS.findall(code) if spelt else ())}

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Replace device functions that HIP lacks, or that round otherwise there, by hipport's helpers.
+"""Replace device functions that HIP lacks, or that round differently there, by hipport's helpers.
 
 `__nanosleep(100)` becomes `hipport::ptx::nanosleep_u32(100)`, and `__fadd_rz(a, b)` becomes
-`hipport::ptx::add_rz_f32(a, b)`. In CUDA `__fmul_rn` and `__fadd_rn` are never fused to one operation, and `__fsqrt_rn`
-and `__frcp_rn` round correctly; HIP's are plain expressions that hipcc does fuse, and approximations. `__ffsll` of a
-`long` does not compile with HIP, which cannot choose between its overloads; where the argument is known to be a
-`long long` it stays. `sincos(x, &s, &c)` of floats, for which HIP has no overload, gets a header that has it.
-`__pipeline_memcpy_async` becomes a copy that is done at once, as it may be; what waits for it then has nothing to do.
+`hipport::ptx::add_rz_f32(a, b)`. In CUDA `__fmul_rn` and `__fadd_rn` are never fused to one operation, and
+`__fsqrt_rn` and `__frcp_rn` round correctly. HIP's are plain expressions that hipcc does fuse, and approximations.
+`__ffsll` of a `long` does not compile with HIP, which cannot choose between its overloads; where the argument is known
+to be a `long long` it stays. `sincos(x, &s, &c)` of floats, for which HIP has no overload, gets a header that has it.
+`__pipeline_memcpy_async` becomes an immediate copy, which CUDA allows; a wait for it then has nothing to do.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from hipport.core.edits import Edit, NewFile, Span
 from hipport.core.finding import Certainty, Finding
 from hipport.core.tables import load
 from hipport.engine.pipeline import Pass
-from hipport.program.own_headers import include, together
+from hipport.program.own_headers import include, with_included_headers
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp
 
@@ -69,7 +69,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             continue
         certainty = Certainty.SAFE
         if not called:
-            message += "; assumes that what it is given to calls it, and declares nothing by that name"
+            message += "; assumes that the code it is passed to calls it, and declares no such name"
             certainty = Certainty.REVIEW
         edits = (edit, *((need,) if need else ()))
         yield Finding(span, "helper", message, edits, certainty, creates=headers)
@@ -100,7 +100,7 @@ def _headers(source: Cpp, project: Project, copies: set[bool]) -> tuple[Edit | N
     headers: dict[PurePath, NewFile] = {}
     for copy in sorted(copies, reverse=True):
         need, header = include(source, project, "async.h" if copy else "device.h")
-        headers |= {each.path: each for each in together(header)}
+        headers |= {each.path: each for each in with_included_headers(header)}
         # That one of CUDA's `headers` makes the header that is needed.
         if need and not (copy and any(each.path.startswith("cuda_pipeline") for each in source.includes)):
             edits.append(need)

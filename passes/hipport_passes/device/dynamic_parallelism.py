@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Report kernels that launch kernels, and calls of CUDA's runtime in device code: AMD's GPUs do neither.
 
-Such a launch does not compile with hipcc. Calls that CUDA's runtime answers on the device too, `cudaGetErrorString` and
-`cudaDeviceSynchronize` for example, are of the host in HIP. What stands in a lambda or a host function is left alone.
+Such a launch does not compile with hipcc. Calls that CUDA's runtime also answers on the device, for example
+`cudaGetErrorString` and `cudaDeviceSynchronize`, are host functions in HIP. Code in lambdas and host functions is left
+alone.
 """
 
 from __future__ import annotations
@@ -36,20 +37,20 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         for launch in launches(source):
             if _on_device(source, launch.brackets.start):
                 message = (
-                    "a kernel cannot launch a kernel on AMD: launch it from the host, once this one has said what is "
-                    "to do, or put the work in a queue that the blocks of one kernel take it from"
+                    "a kernel cannot launch a kernel on AMD: launch it from the host, after this kernel has stored "
+                    "its size, or put the work into a queue from which the blocks of one kernel take it"
                 )
                 yield Finding(launch.brackets, "launch", message, certainty=Certainty.MANUAL)
     for span, called in source.names(_RUNTIME, _CALL):
         if _on_device(source, span.start, only_device=True):
             name = called.decode()
             advice = "print the number" if "GetError" in name else "call it on the host"
-            message = f"{name} is of the host in HIP: {advice}"
+            message = f"{name} is a host function in HIP: {advice}"
             yield Finding(span, "runtime", message, certainty=Certainty.MANUAL)
 
 
 def _on_device(source: Cpp, offset: int, only_device: bool = False) -> bool:
-    """Say whether `offset` is in code of the device; with `only_device`, in none of the host's too."""
+    """Say whether `offset` is in code of the device; with `only_device`, in none of the host too."""
     if source.directive(offset) or source.ported(offset):
         return False
     for head in heads(source, offset):

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Give 8-bit floating point numbers the format that the target's GPUs have.
+"""Give 8-bit floating point numbers the format of the target's GPUs.
 
-CUDA's are those of the Open Compute Project (OCP). gfx950, gfx12 and later have them too; GPUs without instructions for
-them convert in software, to whatever is asked for. gfx940 to gfx942 have FNUZ numbers alone: one more exponent, no
-infinity, no negative zero, 240 instead of 448 as the greatest E4M3. So the names follow `--target`, and where they
-become FNUZ's, the greatest number does with them, in the code, and in Python (`fp8_python`). Types of PyTorch's C++ are
-treated likewise. Where a list of targets has GPUs of either kind, no source is right for both, and a person has to
-choose.
+CUDA's formats are those of the Open Compute Project (OCP). gfx950, gfx12 and later have them too; GPUs without
+instructions for them convert in software, to either format. gfx940 to gfx942 have FNUZ numbers only: one more
+exponent, no infinity, no negative zero, 240 instead of 448 as the greatest E4M3. So the names follow `--target`; where
+they become FNUZ's, the greatest number changes with them, in C++ and in Python (`fp8_python`). Types of PyTorch's C++
+are treated in the same way. Where a list of targets has GPUs of both kinds, no source is right for both, and a person
+has to choose.
 
-Even in the same format HIP differs in one thing from CUDA: what has instructions makes NaN of an infinity, where
-CUDA's saturation makes the greatest number of it. That is the assumption of each rewrite.
+Even in the same format HIP differs from CUDA in one respect: GPUs with instructions make NaN of an infinity, where
+CUDA's saturation makes the greatest number of it. Each rewrite assumes that this does not matter.
 """
 
 from __future__ import annotations
@@ -53,16 +53,16 @@ _BYTE = re.compile(rb"(?:\.|->)\s*__x\b")
 _LIMIT = re.compile(rb"(?i)max|quant|scale|limit|clamp|range|inf\b")
 _INCLUDE = {f"c10/util/{name}.h": f"c10/util/{other}.h" for name, other in TABLE["torch"].items()}
 _ENDS = re.compile(rb"[;{}]")
-GREATEST = "448 is the greatest E4M3 of OCP; of FNUZ, which {archs} {have}, it is 240"
-_INFINITY = "assumes that no infinity is converted, of which these GPUs make NaN, and CUDA the greatest number"
+GREATEST = "448 is OCP's greatest E4M3; the greatest of FNUZ, which {archs} {have}, is 240"
+_INFINITY = "assumes that no infinity is converted: these GPUs make NaN of it, and CUDA the greatest number"
 _FNUZ = (
-    "{archs} {have} FNUZ numbers alone: E4M3 reaches to 240, not 448, and the bytes mean other numbers; assumes that "
-    "what is stored in them comes from nowhere else (of a checkpoint, 0x80 becomes 0 and the scale twice its size)"
+    "{archs} {have} FNUZ numbers only: E4M3 reaches 240 instead of 448, and bytes stand for other numbers; assumes "
+    "that its values come from nowhere else (in values from a checkpoint, 0x80 becomes 0 and the scale doubles)"
 )
 
 
 class Formats(NamedTuple):
-    """Which of the targets have FNUZ numbers alone, and which OCP's alone; the others have both, in software."""
+    """The targets that have FNUZ numbers only, and those that have OCP's only; the others have both, in software."""
 
     fnuz: tuple[str, ...]
     ocp: tuple[str, ...]
@@ -83,7 +83,7 @@ class Formats(NamedTuple):
         """Why no source is right for all targets, and what to do."""
         ocp, fnuz = ", ".join(self.ocp), ", ".join(self.fnuz)
         return (
-            f"{fnuz} has FNUZ numbers alone, {ocp} OCP's alone: types, limits and bytes differ, and host code is "
+            f"{fnuz} has FNUZ numbers only, {ocp} OCP's only: types, limits and bytes differ, and host code is "
             f"compiled once for both; port twice, with --target {self.fnuz[0]} and with --target {self.ocp[0]}"
         )
 
@@ -187,14 +187,14 @@ def _ported_for_others(source: Cpp, has: Formats) -> Iterator[Finding]:
         span, name = found
         trap = "; HIP 6.4 compiles it there, and the kernel traps" if of == "ocp" and b"__hip_fp8" in name else ""
         message = (
-            f"{name.decode()} is {of.upper()}, which {', '.join(lacking)} "
-            f"{'have' if len(lacking) > 1 else 'has'} not{trap}: choose the type by HIP_FP8_TYPE_FNUZ, or by the target"
+            f"{name.decode()} is {of.upper()}, which {', '.join(lacking)} {('do' if len(lacking) > 1 else 'does')} "
+            f"not have{trap}: choose the type by HIP_FP8_TYPE_FNUZ, or by the target"
         )
         yield Finding(span, "other_format", message, certainty=Certainty.MANUAL)
 
 
 def _statement(code: bytes, offset: int) -> tuple[int, int]:
-    """Where the statement, or the line of a macro, around `offset` begins and ends."""
+    """Return the span of the statement, or of the macro's line, around `offset`."""
     before = [match.end() for match in _ENDS.finditer(code, max(0, offset - 400), offset)]
     after = _ENDS.search(code, offset)
     return before[-1] if before else max(0, offset - 400), after.start() if after else len(code)
@@ -251,14 +251,14 @@ def _numbers(source: Cpp, has: Formats, about: bool, typed: bool) -> Iterator[Fi
         edits: tuple[Edit, ...] = ()
         if not typed:
             message = (
-                f"{text.decode()}: {has.said(GREATEST)}; the program has no type of such numbers, and may make their "
-                f"bytes itself: write {new} if a GPU's instructions or a library read them, and leave it if not"
+                f"{text.decode()}: {has.said(GREATEST)}; the program has no type of such numbers, and may make "
+                f"their bytes itself: write {new} if a GPU's instructions or a library read them, else leave it"
             )
         elif near or (about and floating):
-            message = f"{text.decode()} → {new}: {has.said(GREATEST)}; assumes that it stands for that here"
+            message = f"{text.decode()} → {new}: {has.said(GREATEST)}; assumes that it is this limit here"
             edits = (Edit(span, new.encode()),)
         else:
-            message = f"{text.decode()}: {has.said(GREATEST)}; write {new} if it stands for that"
+            message = f"{text.decode()}: {has.said(GREATEST)}; write {new} if it is this limit"
         yield Finding(span, "greatest", message, edits, Certainty.REVIEW if edits else Certainty.MANUAL)
     if not about or not has.shared or not typed:
         return
@@ -272,8 +272,8 @@ def _numbers(source: Cpp, has: Formats, about: bool, typed: bool) -> Iterator[Fi
             continue
         lines.add(line)
         message = has.said(
-            f"{match[0].decode()}: a byte means another number in FNUZ, which {{archs}} {{have}} (0x7f is 240, 0x80 "
-            "the only NaN; there is no negative zero and no infinity): write it for that format"
+            f"{match[0].decode()}: this byte is another number in FNUZ, which {{archs}} {{have}} (0x7f is 240, 0x80 is "
+            "the only NaN; there is no negative zero and no infinity): write the byte of that format"
         )
         yield Finding(Span(*match.span()), "bits", message, certainty=Certainty.MANUAL)
 

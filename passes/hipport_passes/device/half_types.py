@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Replace functions of half numbers that HIP lacks, or answers otherwise, by hipport's helpers.
+"""Replace functions of half numbers that HIP lacks, or that return something else there, by hipport's helpers.
 
-`__heq2_mask(a, b)` becomes `hipport::heq2_mask(a, b)`. The operators of `__half` are there with HIP as with CUDA;
-PyTorch takes both away by macros, which `api_names` and `nvcc_flags` translate where a program gives them back. Only
-`x = {}`, which nvcc takes, has to say its type, and a cast from `__nv_bfloat16` to `__half`, or back, goes through
+`__heq2_mask(a, b)` becomes `hipport::heq2_mask(a, b)`. HIP has the operators of `__half`, like CUDA. PyTorch removes
+both by macros, which `api_names` and `nvcc_flags` translate where a program restores them. Only two forms change: `x =
+{}`, which nvcc accepts, has to name its type, and a cast from `__nv_bfloat16` to `__half`, or back, goes through
 `float`, which has all values of both: CUDA has constructors for it (cuda_fp16.h and cuda_bf16.h of 12.2), with HIP 6.4
-it is ambiguous. What HIP has for half alone (`__hequ2`, `__ldg`) is replaced in programs that have bfloat16.
+it is ambiguous. Functions that HIP has for half only (`__hequ2`, `__ldg`) are replaced in programs that have bfloat16.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         if name.decode() in load(_TABLE)["review"]["names"].split():
             message, certainty = f"{message}: {load(_TABLE)['review']['why']}", Certainty.REVIEW
         if not _CALL.match(source.code, span.end):
-            message += "; assumes that what it is given to calls it, and declares nothing by that name"
+            message += "; assumes that the code it is passed to calls it, and declares no such name"
             certainty = Certainty.REVIEW
         yield Finding(
             span, "half", message, (Edit(span, helper), *((need,) if need else ())), certainty, creates=(header,)
@@ -97,7 +97,7 @@ def _for_half_alone(source: Cpp, project: Project) -> Iterator[Finding]:
             continue
         helper = b"hipport::" + name.lstrip(b"_")
         need, header = include(source, project, "half.h")
-        message = f"{name.decode()} → {helper.decode()}, which takes what the program has beside half"
+        message = f"{name.decode()} → {helper.decode()}, which takes the program's other types besides half"
         yield Finding(span, "half", message, (Edit(span, helper), *((need,) if need else ())), creates=(header,))
 
 
@@ -156,7 +156,7 @@ def _emptied(source: Cpp) -> Iterator[Finding]:
         if source.ported(start):
             continue
         span, kind = Span(*match.span("braces")), *kinds
-        message = f"{assigned['name'].decode()} = {{}} is ambiguous with HIP: say of which type"
+        message = f"{assigned['name'].decode()} = {{}} is ambiguous with HIP: write its type"
         yield Finding(span, "empty", message, (Edit(Span(span.start, span.start), kind),))
 
 

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Report code for AMD whose number of lanes does not hold on the GPUs that the port is for.
+"""Report code for AMD whose number of lanes is wrong on the GPUs of the port.
 
-Somebody's own code for HIP may count on 64 lanes in numbers, which is right on CDNA and on no GPU of the families
-gfx10, gfx11 and gfx12, whose wavefronts have 32: with such a GPU among the targets it is reported. So is
-`__AMDGCN_WAVEFRONT_SIZE`, with underscores behind it or without: the compiler's macro was deprecated with ROCm 6.4 and
-is gone from later releases, and the compilation for the host never knew it (ROCm's release notes and issue 4121,
-read in 2025). Nothing is changed: it is the program's own code for AMD.
+Somebody's own code for HIP may use 64 lanes as a number. That is right on CDNA, but on no GPU of the families gfx10,
+gfx11 and gfx12, whose wavefronts have 32: with such a GPU among the targets it is reported. `__AMDGCN_WAVEFRONT_SIZE`
+is reported as well, with trailing underscores or without: the compiler's macro was deprecated with ROCm 6.4 and is
+gone from later releases, and the compilation for the host never had it (ROCm's release notes and issue 4121, read in
+2025). Nothing is changed: it is the program's own code for AMD.
 
-Nor is PyTorch's `C10_WARP_SIZE` a constant for the host: it is what the device answers there, by headers of today, and
-64 by older ones, while device code has 32 or 64, so that `kernel<C10_WARP_SIZE>` is no kernel, or another than the
-device's (torch/headeronly/macros/Macros.h of PyTorch 2.13, read on 2026-11-27). Where it is written as a constant and
-no pass has made it 32, it is reported.
+PyTorch's `C10_WARP_SIZE` is not a constant for the host either: with current headers it asks the device, with older
+ones it is 64, while device code has 32 or 64. `kernel<C10_WARP_SIZE>` is then not a kernel, or another than the
+device's (torch/headeronly/macros/Macros.h of PyTorch 2.13, read on 2026-11-27). It is reported where it is used as a
+constant and no pass has made it 32.
 """
 
 from __future__ import annotations
@@ -85,8 +85,8 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
                 yield Finding(
                     span,
                     "fixed",
-                    f"{function.name.decode()} counts on 64 lanes with `{said}`, and {_OTHERS}, which are among the "
-                    "targets: count by warpSize",
+                    f"{function.name.decode()} needs 64 lanes because of `{said}`, and {_OTHERS}, which are among "
+                    "the targets: count by warpSize",
                     certainty=Certainty.MANUAL,
                 )
                 break
@@ -123,9 +123,9 @@ def _removed(source: Cpp) -> Iterator[Finding]:
     yield Finding(
         Span(*places[0].span()),
         "removed",
-        f"{places[0].group().decode()}{more}: the compiler's macro is gone from current releases of ROCm, and then "
-        "counts as 0 in conditions; use warpSize in device code, ask the device on the host, or tell the families of "
-        "GPUs apart (__GFX9__ has 64 lanes)",
+        f"{places[0].group().decode()}{more}: current releases of ROCm no longer define this macro, which then "
+        "counts as 0 in conditions; use warpSize in device code, ask the device on the host, or test for families "
+        "of GPUs (__GFX9__ has 64 lanes)",
         certainty=Certainty.MANUAL,
     )
 
@@ -160,9 +160,9 @@ def _no_constant(source: Cpp, project: Project) -> Iterator[Finding]:
     yield Finding(
         span,
         "no_constant",
-        f"{name.decode()}{more}: PyTorch's C10_WARP_SIZE is no constant for the host on ROCm, which asks the device, "
-        "and with older releases 64 there whatever the device has; choose between both by at::cuda::warp_size(), as in "
-        "`warp_size() == 64 ? f<64>() : f<32>()`, or take hipport::warp_size where 32 lanes are meant",
+        f"{name.decode()}{more}: PyTorch's C10_WARP_SIZE is not a constant for the host on ROCm: it asks the "
+        "device, and older releases return 64 for every device; choose between both by at::cuda::warp_size(), as "
+        "in `warp_size() == 64 ? f<64>() : f<32>()`, or use hipport::warp_size where 32 lanes are meant",
         certainty=Certainty.MANUAL,
     )
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which pointers lead to memory that the host shares: managed or pinned, by whatever way they come.
+"""Find pointers to memory that the host shares, managed or pinned, through any chain of values.
 
 Within files that includes connect they are followed by all names; from one translation unit of a program to another,
 and from its Python, by what functions are given that are not in the first.
@@ -51,7 +51,7 @@ _OPERATOR_NEW = re.compile(rb"\boperator\s+new\b")
 
 
 class Origin(NamedTuple):
-    """What a pointer is of: the name that allocates it, and where."""
+    """The allocation of a pointer: the name of the allocating function, and its place."""
 
     name: bytes
     source: Source
@@ -103,7 +103,7 @@ def _across(project: Project) -> dict[PurePath, dict[Place, Origin]]:
 
 
 def _handed_on(component: Component, places: Mapping[Place, Origin]) -> Iterator[Place]:
-    """What functions are given whose bodies are not among the files."""
+    """Yield the arguments of functions whose bodies are not among the files."""
     own = component.fact(_defined) if places else frozenset()
     return (place for place in places if place[0] == "parameter" and place[1] not in own)
 
@@ -121,7 +121,7 @@ def _has_main_of(project: Project, source: Source) -> bool:
 
 
 def _from_python(project: Project, components: Sequence[Component]) -> dict[Place, Origin]:
-    """What functions are given in Python, by the names that they have in C++."""
+    """Return the arguments that Python passes to functions, by their names in C++."""
     if not any(isinstance(each, Python) and b"pin_memory" in each.text for each in project.sources):
         return {}
     # Only now: the parser takes longer to load than most trees take to port.
@@ -173,7 +173,7 @@ def _mentions(source: Cpp) -> bool:
 
 
 def _sources(source: Cpp) -> Iterator[tuple[Place, Origin]]:
-    """What allocates such memory in a file, and the places that its pointers are put into."""
+    """Yield the allocations of such memory in a file, and the places that hold their pointers."""
     if not _mentions(source) and not _OPERATOR_NEW.search(source.code):
         return
     code, known = source.code, ways(source)
@@ -205,7 +205,7 @@ def _sources(source: Cpp) -> Iterator[tuple[Place, Origin]]:
 
 
 def _tensors(source: Cpp) -> Iterator[tuple[Place, Origin]]:
-    """What PyTorch makes with an option: by the option itself, and by a variable that it is kept in."""
+    """Yield the tensors that PyTorch makes with an option: the option itself, or a variable that holds it."""
     code, known = source.code, ways(source)
     options: dict[tuple[int, bytes], Origin] = {}
 

@@ -2,21 +2,22 @@
 """Replace inline PTX by calls of hipport's functions, one for each instruction, and refuse by name what AMD lacks.
 
 `asm("bfe.u32 %0, %1, %2, %3;" : "=r"(d) : "r"(a), "r"(b), "r"(c))` becomes `d = hipport::ptx::bfe_u32(a, b, c)`.
-Several instructions in one statement become a block, with a variable for each register that the text declares. What
-reads lanes, threads and blocks becomes plain C++. The assembly of a CPU, and an empty statement that only keeps the
-compiler from moving accesses to memory, are left alone; so is what stands under a condition on `__CUDA_ARCH__` that is
-false on AMD, which `arch_guards` reports.
+Several instructions in one statement become a block, with a variable for each register that the text declares. Reads
+of lanes, threads and blocks become plain C++. A CPU's assembly stays, and so does an empty statement that only keeps
+the compiler from moving memory accesses. Code under a condition on `__CUDA_ARCH__` that is false on AMD stays as well;
+`arch_guards` reports it.
 
-Where a macro makes the text of a statement of what it is given, the statement is written out at its uses, if names of
-functions cannot be made there.
+A macro may make the text of a statement from its arguments. The statement is written out at the macro's uses if no
+function name can be made there.
 
-A statement is replaced as a whole or not at all. Its outputs are assigned last, and its inputs read first, wherever one
-could be another name of the other. A carry flag that one asm statement leaves to the next becomes a variable of the
-function that they are in, unless it is passed on through calls.
+A statement is replaced as a whole or not at all. Its outputs are assigned last, and its inputs read first, wherever
+one could alias the other. A carry flag that one asm statement passes to the next becomes a variable of their function,
+unless it is passed through calls.
 
 Approximations (`ex2.approx.f32`, `rcp.approx.f32`) are SAFE where hipport's functions are within the bounds of PTX's
-manual and give what the GPU gives for zeros, infinities, NaNs and what is flushed: a program that compares their last
-bits with those of an NVIDIA GPU finds others. Sines and cosines have no bounds beyond a turn, and are for review.
+manual and return what the GPU returns for zeros, infinities, NaNs and flushed values: a program that compares their
+last bits with those of an NVIDIA GPU finds differences. Sines and cosines have no bounds beyond a turn, so they are
+REVIEW.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from hipport.core.finding import Certainty, Finding
 from hipport.core.source import Source
 from hipport.core.tables import load
 from hipport.engine.pipeline import Pass
-from hipport.program.own_headers import include, together
+from hipport.program.own_headers import include, with_included_headers
 from hipport.program.project import Component, Project
 from hipport.syntax.cpp import Cpp
 from hipport.syntax.cuda import Cuda
@@ -76,8 +77,8 @@ _AFTER = re.compile(rb"[ \t]*;(?!(?:\s|\\)*else\b)")
 
 @cache
 def _headers(header: NewFile) -> tuple[NewFile, ...]:
-    """A header of hipport's, and those that it includes."""
-    return together(header)
+    """Return one of hipport's headers with its included headers."""
+    return with_included_headers(header)
 
 
 @cache
@@ -112,7 +113,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
 
 
 class _Known:
-    """What was found in files that belong together, and the files as they will be."""
+    """The results for files that belong together, and the files after the change."""
 
     def __init__(self, component: Component) -> None:
         self.findings: dict[PurePath, list[Finding]] = {}
@@ -148,7 +149,7 @@ def _find(source: Cpp, project: Project) -> Iterator[Finding]:
     given = families(source, project)
     for edit in given.arguments.get(source.path, ()):
         was, new = source[edit.span].decode(errors="replace"), edit.new.decode(errors="replace")
-        said = f"{was} → {new}: what the macro calls now"
+        said = f"{was} → {new}: the function that the macro now calls"
         yield Finding(edit.span, "argument", said, (edit,))
     for span, instead in later_uses(source, project):
         yield _later_use(source, span, instead)
@@ -192,7 +193,9 @@ def _find(source: Cpp, project: Project) -> Iterator[Finding]:
             message = "preprocessor conditions stand in this asm statement: write a statement for each branch"
             yield _manual(statement, "unreadable", message)
         elif b"\0" in source[statement.span]:
-            yield _manual(statement, "unreadable", "there is a NUL byte in this asm statement, which is no C++")
+            yield _manual(
+                statement, "unreadable", "there is a NUL byte in this asm statement, which C++ does not allow"
+            )
         else:
             yield _refused(statement, words) or _translated(source, project, statement)
 
@@ -216,7 +219,7 @@ def _passes_flag(source: Cpp, project: Project, out: WrittenOut) -> bool:
 
 def _gone(source: Cpp, span: Span, directive: Span) -> Finding:
     """Take a macro away that nothing uses any more; a comment says so, for `written_out_macros`."""
-    message = "all uses of the macro are written out, and it goes; assumes that nothing else uses it"
+    message = "all uses of the macro are written out, and its definition is removed; assumes that nothing else uses it"
     named = re.compile(rb"#[ \t]*define[ \t]+(\w+)").match(source.code, directive.start)
     new = mark(named[1]) if named is not None else b""
     if new in source.text:
@@ -226,7 +229,7 @@ def _gone(source: Cpp, span: Span, directive: Span) -> Finding:
 
 
 def _written_out(source: Cpp, project: Project) -> WrittenOut:
-    """What macros come to that make the text of statements, and that nothing else can be done with."""
+    """Return the macros to write out: they make the text of statements, and nothing else helps."""
     if not project.union_over(source, has_families):
         return WrittenOut()
     given = families(source, project)
@@ -297,7 +300,7 @@ def _at_use(source: Cpp, project: Project, use: WrittenAsm) -> Finding:
             new += b";"
     said = ", ".join(word.decode(errors="replace") for word in use.opcodes)
     shown = lines[0].decode(errors="replace") if len(lines) == 1 else "a block"
-    message = f"{said} → {shown}: what the macro makes here"
+    message = f"{said} → {shown}: the macro's result here"
     certainty = Certainty.REVIEW if use.translation.assumes else Certainty.SAFE
     if use.translation.assumes:
         message += f"; assumes that {' and that '.join(use.translation.assumes)}"
@@ -309,8 +312,8 @@ def _at_use(source: Cpp, project: Project, use: WrittenAsm) -> Finding:
 
 
 def _whole_at_use(source: Cpp, project: Project, use: WrittenAsm) -> Finding:
-    """Put what a macro comes to where it is used."""
-    message = "what the macro makes here is written out, with C++ for its asm statements"
+    """Replace a use of a macro by the macro's result."""
+    message = "the macro's result is written out here, with C++ for its asm statements"
     certainty = Certainty.SAFE
     if use.translation.assumes:
         message += f"; assumes that {' and that '.join(use.translation.assumes)}"
@@ -375,7 +378,7 @@ def _unknown_text(statement: Statement) -> str:
             names.append(text)
         depth = max(0, depth + (text == "(") - (text == ")"))
     said = ", ".join(dict.fromkeys(names))
-    return f"the text of this asm statement is made by {said}: write the PTX out, or its C++"
+    return f"{said} makes the text of this asm statement: write the PTX out, or its C++"
 
 
 def _translated(source: Cpp, project: Project, statement: Statement) -> Finding:
@@ -396,7 +399,7 @@ def _translated(source: Cpp, project: Project, statement: Statement) -> Finding:
     except Unparsed as problem:
         if template.holes:
             return _manual(statement, "unreadable", _unknown_text(statement))
-        return _manual(statement, "unreadable", f"this PTX was not understood {problem}: write it in C++")
+        return _manual(statement, "unreadable", f"hipport could not read this PTX {problem}: write it in C++")
     except Untranslated as problem:
         advice = {
             "carry": "put the whole chain into one asm statement, or write it in C++ with wider integers",
@@ -413,7 +416,7 @@ def _translated(source: Cpp, project: Project, statement: Statement) -> Finding:
     if translation.flagged:
         assumes.append("only such statements set the carry flag")
     if any(TOGETHER.match(each.opcode) and each.guard is not None for each in program.instructions):
-        assumes.append("the lanes that take part are those for which the predicate holds")
+        assumes.append("the lanes for which the predicate holds take part")
     instructions = tuple(dict.fromkeys(each.opcode for each in program.instructions))
     return _written(source, project, statement, replace(translation, assumes=tuple(assumes)), instructions)
 
@@ -470,9 +473,12 @@ def _edit(source: Cpp, statement: Statement, lines: list[bytes]) -> Edit:
 def _later_use(source: Cpp, span: Span, new: bytes) -> Finding:
     was = source[span].decode(errors="replace")
     if new:
-        said = f"{was} → {new.decode()}: what the macro calls; assumes that it gives it the operands in PTX's order"
+        said = (
+            f"{was} → {new.decode()}: the function that the macro calls; assumes that the macro passes the operands "
+            "in PTX's order"
+        )
         return Finding(span, "argument", said, (Edit(span, new),), Certainty.REVIEW)
-    said = f"{was} is given to a macro that calls it: let the macro have its statement of PTX again, and port again"
+    said = f"{was} is passed to a macro that calls it: give the macro its PTX statement back, and port again"
     return Finding(span, "argument", said, certainty=Certainty.MANUAL)
 
 
@@ -504,8 +510,8 @@ def _variable(source: Cpp, brace: int) -> Finding:
     return Finding(
         Span(brace, brace + 1),
         "carry_flag",
-        f"{_CARRY.decode()} stands for the carry flag that asm statements of this function pass on; assumes that "
-        "only they set it",
+        f"{_CARRY.decode()} holds the carry flag that asm statements of this function pass on; assumes that only "
+        "they set it",
         (Edit(Span(brace + 1, brace + 1), text),),
         Certainty.REVIEW,
     )
@@ -524,7 +530,7 @@ def _is_pointer_at(source: Cpp, start: int, text: bytes) -> bool:
 
 
 def _apart(source: Cpp, project: Project) -> dict[Span, str]:
-    """Return the statements whose lanes may come to them apart, and what must not be so.
+    """Return the statements that lanes may reach separately, and the assumption that they do not.
 
     That is known of calls, by their names, so it is looked for in the text as it will be.
     """

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Repair masks of lanes and warp sizes where a program mixes AMD's 64 lanes with CUDA's 32.
 
-CUDA's own code needs nothing of this: `warp_intrinsics` keeps its masks at 32 bits, and so all that is done with them.
-What goes wrong is code that somebody began to port. HIP's `__ballot` has 64 bits on every GPU, and a variable,
-parameter, member or result of 32 that it comes into, `__popc`, `__ffs` and a shift of `1` lose half of them: it is
-replaced by the ballot of the 32 lanes of a warp, which is what such code makes of it, along all the ways that its
-value takes. A full mask of 64 bits given to an intrinsic of 32 lanes, and a warp size that is 64 for HIP, become those
-of a warp. Shuffles over the wavefront, in a function that counts lanes to 32, get that width. A function that reckons
-with 64 lanes in other places is reported instead. Code that is HIP's throughout, with 64 bits everywhere, stays.
+CUDA's own code does not need this: `warp_intrinsics` keeps its masks at 32 bits, and with them all their uses. Code
+that somebody began to port needs it. HIP's `__ballot` has 64 bits on every GPU; a variable, parameter, member or
+result of 32 bits, `__popc`, `__ffs` and a shift of `1` lose half of them. The ballot is replaced by that of the 32
+lanes of a warp, which such code means, along all the ways that its value takes. A full mask of 64 bits for an
+intrinsic of 32 lanes, and a warp size that is 64 for HIP, become those of a warp. Shuffles over the wavefront, in a
+function that counts lanes to 32, get that width. A function that uses 64 lanes in other places is reported instead.
+Code that is HIP's throughout, with 64 bits everywhere, stays.
 """
 
 from __future__ import annotations
@@ -212,7 +212,7 @@ def _warp_sizes(source: Cpp, project: Project) -> Iterator[Finding]:
                 continue
             if _WAVEFRONTS.search(body):
                 message = (
-                    "C10_WARP_SIZE and PyTorch's functions of warps are of the wavefront, this function's __…_sync of "
+                    "C10_WARP_SIZE and PyTorch's warp functions act on the wavefront, this function's __…_sync on "
                     "32 lanes: use one of them throughout"
                 )
                 yield Finding(span, "mixed", message, certainty=Certainty.MANUAL)
@@ -225,7 +225,7 @@ def _warp_sizes(source: Cpp, project: Project) -> Iterator[Finding]:
 
 
 def _defines(source: Cpp, offset: int) -> bool:
-    """Say whether a name at `offset` is what a directive defines or asks for, not what it stands for."""
+    """Say whether a directive defines or tests the name at `offset`, rather than uses its value."""
     directive = source.directive(offset)
     return directive is not None and not re.match(
         rb"#[ \t]*define[ \t]+\w+(?:\([^()]*\))?\s", source.code[directive.start : offset]
@@ -233,7 +233,7 @@ def _defines(source: Cpp, offset: int) -> bool:
 
 
 def _of_wavefronts(source: Cpp) -> frozenset[bytes]:
-    """What the file uses whose warps are the wavefront: PyTorch's functions, kernels of native warps."""
+    """Return the file's uses of warps that are the wavefront: PyTorch's functions, kernels of native warps."""
     return frozenset(source.matched(_WAVEFRONTS)) | frozenset((b"native",) if b"hipport::native" in source.code else ())
 
 
@@ -268,8 +268,8 @@ def _widths(source: Cpp, project: Project) -> Iterator[Finding]:
         if not _LOGICAL.search(body) and not _BY_SIZE.search(body):
             continue
         message = (
-            f"{name.decode()} is of the whole wavefront on AMD, and the function counts lanes to 32: a width of 32; "
-            "assumes that this means the program's warps, which have 32 lanes"
+            f"{name.decode()} acts on the whole wavefront on AMD, and the function counts lanes to 32: a width of "
+            "32; assumes that this means the program's warps, which have 32 lanes"
         )
         end = given[1].end
         yield Finding(span, "width", message, (Edit(Span(end, end), b", 32"),), Certainty.REVIEW)
@@ -435,7 +435,7 @@ def _places(function: Function, flow: Flow) -> Iterator[_Cut]:
 
 
 def _by_size(function: Function, node: Node) -> bool:
-    """Whether a place is come to by a size of wavefront alone: `size == 64 ? __popcll(m) : __popc(m)`."""
+    """Whether a place is reached only with one size of wavefront: `size == 64 ? __popcll(m) : __popc(m)`."""
     conditions = (function.text(each.expression) for each in function.conditions(node))
     return any(_ASKS_SIZE.search(condition) for condition in conditions)
 
@@ -460,7 +460,7 @@ def _given(function: Function, flow: Flow, node: Node) -> Iterator[_Cut]:
 
 
 def _bits_of(function: Function, flow: Flow, target: Node | None) -> int | None:
-    """How many bits what is assigned to has, by its declaration."""
+    """Return the number of bits of the target of an assignment, by its declaration."""
     node = target
     while node is not None:
         if node.type == "identifier":

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Leave out what `__launch_bounds__` says beside the number of threads: HIP takes it for something else.
+"""Leave out the arguments of `__launch_bounds__` behind the number of threads: HIP reads them differently.
 
-In CUDA the second argument is how many blocks a multiprocessor should hold; HIP hands it to the compiler as the waves
-that a SIMD must hold, and `(256, 8)` makes it spill registers. It changes no result, so it goes, as does the third,
-for clusters, which HIP does not compile. `1` asks for nothing and stays. Reported are more than 1024 threads to a
-block, and launches with 2^32 threads or more in one direction, which CUDA can do and HIP cannot.
+In CUDA the second argument is the number of blocks that a multiprocessor should hold. HIP passes it to the compiler as
+the number of waves that a SIMD must hold, and `(256, 8)` makes it spill registers. The argument changes no result, so
+it is removed; so is the third, for clusters, which HIP does not compile. `1` asks for nothing and stays. More than
+1024 threads in a block are reported, and so are launches with 2^32 threads or more in one direction, which CUDA can do
+and HIP cannot.
 """
 
 from __future__ import annotations
@@ -44,19 +45,21 @@ def _bounds(source: Cpp, project: Project) -> Iterator[Finding]:
             continue
         end = arguments[-1].end
         if pieces and pieces[0] != arguments[0] and (len(arguments) == 1 or not hip):
-            message = "HIP's __launch_bounds__ divides its argument at commas between template arguments: parentheses"
+            message = "HIP's __launch_bounds__ splits its argument at commas between template arguments: in parentheses"
             start, end_of_first = arguments[0].start, arguments[0].end
             edits = (Edit(Span(start, start), b"("), Edit(Span(end_of_first, end_of_first), b")"))
             yield Finding(arguments[0], "commas", message, edits)
         threads = value(source, project, source.code[arguments[0].start : arguments[0].end])
         if threads is not None and threads > 1024:
-            message = f"{threads} threads to a block: a block has at most 1024 on AMD"
+            message = f"{threads} threads in a block: a block has at most 1024 on AMD"
             yield Finding(arguments[0], "threads", message, certainty=Certainty.MANUAL)
         if len(arguments) < 2 or hip or (len(arguments) == 2 and source[arguments[1]] == b"1"):
             continue
         comma = source.code.index(b",", arguments[0].end)
         edit = Edit(Span(comma, arguments[-1].end), b"")
-        message = "HIP takes the second argument of __launch_bounds__, blocks of a multiprocessor, for waves of a SIMD"
+        message = (
+            "HIP reads the second argument of __launch_bounds__, the blocks of a multiprocessor, as waves of a SIMD"
+        )
         yield Finding(Span(arguments[1].start, arguments[-1].end), "blocks", message, (edit,))
 
 
@@ -81,7 +84,7 @@ def _grids(source: Cpp, project: Project) -> Iterator[Finding]:
             continue
         sizes = [_along_x(source, project, span) for span in launch.configuration[:2]]
         if None not in sizes and (sizes[0] or 0) * (sizes[1] or 0) >= 1 << 32:
-            message = "2^32 threads or more along x: HIP launches fewer; let each thread do several elements"
+            message = "2^32 or more threads along x: HIP launches fewer; let each thread process several elements"
             yield Finding(launch.configuration[0], "grid", message, certainty=Certainty.MANUAL)
 
 

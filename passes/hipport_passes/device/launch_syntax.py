@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Write launches as clang reads them: brackets together, `k << <grid, block>> >(x)`, and no grid or block in braces.
 
-nvcc takes `<< <` and `>> >` for the brackets of a launch; clang does not, and PyTorch's hipify does not see such a
-launch. In C++ no operand starts with `<`, so `<< <` and `< <<` stand for nothing else, except after `operator`.
-Where the launch ends is decided by its brackets: the last `> > >` in front of an argument list, outside of any
-parentheses, before the statement (or the macro) ends or another launch begins.
+nvcc accepts `<< <` and `>> >` as the brackets of a launch. clang does not, and PyTorch's hipify does not see such a
+launch. In C++ no operand starts with `<`, so `<< <` and `< <<` have no other meaning, except after `operator`. The
+brackets decide where the launch ends: at the last `> > >` in front of an argument list, outside of parentheses, before
+the statement (or the macro) ends or another launch begins.
 
-A grid or block in braces, `k<<<{x, y}, 32>>>(x)`, is a `dim3` to nvcc and an error to clang. `dim3(x, y)` is the same,
-and takes numbers that braces would not, as nvcc does.
+A grid or block in braces, `k<<<{x, y}, 32>>>(x)`, is a `dim3` for nvcc and an error for clang. `dim3(x, y)` is the
+same and, like nvcc, accepts numbers that braces would refuse.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
                 yield Finding(
                     opening,
                     "unclosed",
-                    "this looks like a launch, but where its configuration ends was not found: write it as "
+                    "this looks like a launch, but the end of its configuration was not found: write it as "
                     "kernel<<<grid, block>>>(arguments)",
                     certainty=Certainty.MANUAL,
                 )
@@ -49,7 +49,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
                 Edit(Span(braces.start, braces.start + 1), b"dim3("),
                 Edit(Span(braces.end - 1, braces.end), b")"),
             )
-            yield Finding(braces, "braces", "{…} → dim3(…), as clang takes no braces there", inside)
+            yield Finding(braces, "braces", "{…} → dim3(…), because clang takes no braces there", inside)
         if len(opening) == 3 and len(closing) == 3:
             continue
         brackets = [(opening, b"<<<"), (closing, b">>>")]

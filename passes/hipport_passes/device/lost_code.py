@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which code of a function is missing on AMD, because a condition on NVIDIA's architecture leaves nothing in its place.
+"""Find code of a function that is missing on AMD, because a condition on NVIDIA's architecture replaces it by nothing.
 
 Such a function compiles and does nothing. A caller that chooses it by a compute capability, which AMD's GPUs meet by
 accident, gets wrong results silently: passes that find the choice, or the condition, name the other with it.
@@ -204,8 +204,8 @@ def chosen_by_capability(source: Cpp, project: Project, place: Span) -> str:
         where = known.get(each.capability) or known.get((each.capability[0], None))
         if each.path == source.path and place.start <= each.offset < place.end and where:
             return (
-                f"; a function is left with nothing to do there, and {where} chooses it by a capability, which AMD's "
-                "GPUs have by accident"
+                f"; it leaves a function with nothing to do, and {where} chooses that function by a capability, "
+                "which AMD's GPUs meet by accident"
             )
     return ""
 

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Replace loads and stores with a cache operator by hipport's helpers, and order what is loaded behind a wait.
+"""Replace loads and stores with a cache operator by hipport's helpers, and order loads after a wait.
 
 `__ldcs(p)`, which HIP does not declare, becomes `hipport::ldcs(p)`. Operators that only advise the caches become plain
-accesses. Those that code uses to see what other blocks write (`__ldcg`, `__ldcv`, `__stcg`, `__stwt`) become relaxed
-atomic accesses at the scope of the device, which also go past the cache of one multiprocessor.
+accesses. Those by which code sees other blocks' writes (`__ldcg`, `__ldcv`, `__stcg`, `__stwt`) become relaxed atomic
+accesses at the scope of the device, which also bypass the cache of one multiprocessor.
 
-A loop that waits for a `volatile` flag in global memory and has no fence behind it gets `__threadfence()`, where data
-that the function stores itself, as other blocks do, is loaded next. Without it the compiler, and the cache of a compute
-unit, may take the data from before the flag was set. A fence takes nothing away; that the flag is for the data is an
-assumption, so it is REVIEW. What sets the flag needs a fence in front of it, in CUDA too.
+A loop that waits for a `volatile` flag in global memory and has no fence after it gets `__threadfence()`, if the next
+loads read data that the function, and so other blocks, stores. Without the fence the compiler, and the cache of a
+compute unit, may take the data from before the flag was set. A fence breaks nothing. That the flag guards this data is
+an assumption, so the change is REVIEW. The code that sets the flag needs a fence in front of it, in CUDA too.
 """
 
 from __future__ import annotations
@@ -77,8 +77,8 @@ def _waits(source: Cpp, project: Project) -> Iterator[Finding]:
                 if alone:
                     edits.append(Edit(Span(loop.start_byte, loop.start_byte), b"{ "))
                 message = (
-                    f"__threadfence() behind the wait: assumes that {data.decode()} is loaded as it was when the flag "
-                    "was set; make sure that a fence stands before the flag is set too"
+                    f"__threadfence() after the wait: assumes that {data.decode()} is loaded as it was when the "
+                    "flag was set; make sure that a fence stands before the flag is set too"
                 )
                 head = loop.child_by_field_name("condition")
                 end = loop.end_byte if head is None or loop.type == "do_statement" else head.end_byte

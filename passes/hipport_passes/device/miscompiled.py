@@ -1,26 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write device code otherwise that clang 21, of ROCm 7, makes wrong machine code of.
+"""Rewrite device code that clang 21, of ROCm 7, compiles to wrong machine code.
 
-Two forms are known, both seen in what hipcc 7.0 (clang 21.1.8) writes at -O2 and -O3 (2026-11), both right with
+Two forms are known, both seen in the output of hipcc 7.0 (clang 21.1.8) at -O2 and -O3 (2026-11), both right with
 clang 15 (ROCm 5.2) and at -O1:
 
 * `n < 32u ? min(length, 32u - n) : 0u`, of unsigned numbers. The optimizer moves the difference in front of its
   condition with the promise that it does not wrap, concludes that n is at most 32 everywhere, and drops another
   `min(n, 32u)` of the same kernel (gfx942, in LLVM's IR; llvm-project issue 137604 is related). Of unsigned numbers
   `min(length, 32u - min(n, 32u))` is the same, and 0 by itself. The condition has to go: below it the optimizer makes
-  n of `min(n, 32u)` again. Where it is an `if` or an early `return 0`, that is left to a person.
-* `x & 0x80 ? x | ~0xff : x`, `if (x & 0x80) x |= 0xffffff00;`: a sign put in by OR. Where a kernel has two sums of
+  n of `min(n, 32u)` again. An `if` or an early `return 0` is left to a person.
+* `x & 0x80 ? x | ~0xff : x`, `if (x & 0x80) x |= 0xffffff00;`: OR puts in the sign. Where a kernel has two sums of
   products of the same bytes, one of them signed, both become `v_dot4_u32_u8`, which knows no sign (gfx1100 for plain
-  code, gfx90a to gfx1201 for inlined functions). `(x ^ 0x80) - 0x80` is the same number if x has no bit above its sign.
-  The same came of `x + (x & 0x80 ? ~0xff : 0)`, `x -= 256` under the condition, an `else`, and the bit asked for in
-  other ways, which are reported; comparisons (`x > 127`), shifts and casts came out right.
+  code, gfx90a to gfx1201 for inlined functions). `(x ^ 0x80) - 0x80` is the same number if x has no bit above its
+  sign. The same happened with `x + (x & 0x80 ? ~0xff : 0)`, `x -= 256` under the condition, an `else`, and other tests
+  of the bit, which are reported; comparisons (`x > 127`), shifts and casts came out right.
 
-Other conditions by which a difference does not wrap do the same (`n <= 31u`, `n < 32u && more`, the difference in a
-variable, another result than 0); where the kernel has another clamp of the number, they are left to a person. By hand
-(`a < b ? a : b`), with `std::min` and with `max` it came out right.
+Other conditions under which a difference does not wrap have the same effect (`n <= 31u`, `n < 32u && more`, the
+difference in a variable, another result than 0); they are left to a person where the kernel has another clamp of the
+number. Clamps by hand (`a < b ? a : b`), with `std::min` and with `max` came out right.
 
-Whether a kernel comes out wrong depends on what else is inlined into it. So each place is at least REVIEW. Text of
-macros is not looked at, nor an early `return` in front of the difference in a function without a result.
+Whether a kernel comes out wrong depends on the code that is inlined into it, so each place is at least REVIEW. Macros'
+texts are not read, nor an early `return` in front of the difference in a function without a result.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def _clamp(function: Function, call: Node) -> Iterator[Finding]:
         )
         span = Span(difference.start_byte, difference.end_byte)
         if guard.type != "conditional_expression" or _has_comment(function, guard):
-            advice = f"{why}; leave the condition out and subtract {shown}: then it is 0 where that does not hold"
+            advice = f"{why}; remove the condition and subtract {shown}, which is 0 where the condition does not hold"
             yield Finding(span, "clamp", advice, certainty=Certainty.MANUAL)
             return
         start, end = n.start_byte - call.start_byte, n.end_byte - call.start_byte
@@ -173,7 +173,7 @@ def _guard(function: Function, call: Node, n: bytes, bound: bytes) -> Node | Non
 
 
 def _guarded(function: Function, call: Node) -> Iterator[Finding]:
-    """Other forms, where the kernel has another clamp of the same number: what they come to has no plain rewrite."""
+    """Yield other forms, where the kernel has another clamp of the same number: they have no plain rewrite."""
     given = arguments(call)
     for each in given if len(given) == 2 else ():
         for bound, n in _subtracted(function, each):
@@ -187,8 +187,8 @@ def _guarded(function: Function, call: Node) -> Iterator[Finding]:
             said = f"{bound.decode('utf-8', 'replace')} - {n.decode('utf-8', 'replace')}"
             message = (
                 f"`{said}` under a condition by which it does not wrap: {_COMPILER} assumes that this is true "
-                "everywhere and drops other clamps of the same number in the kernel; compile the file with "
-                "-mllvm -spec-exec-max-speculation-cost=0, or look at what it makes of them"
+                "everywhere and drops other clamps of the same number in the kernel; compile the file with -mllvm "
+                "-spec-exec-max-speculation-cost=0, or check the code that it generates for them"
             )
             yield Finding(Span(call.start_byte, call.end_byte), "guarded", message, certainty=Certainty.MANUAL)
             return
@@ -282,7 +282,7 @@ def _sign(function: Function, node: Node) -> Iterator[Finding]:
         new = x + b" = " + new + b";"
     shown, said = x.decode("utf-8", "replace"), number.decode()
     message = (
-        f"the sign of `{shown}` is put in by OR, of which {_COMPILER} makes unsigned dot products: assumes that "
+        f"OR puts in the sign of `{shown}`, and {_COMPILER} makes unsigned dot products of that: assumes that "
         f"`{shown}` has no bit above {said} → ({shown} ^ {said}) - {said}"
     )
     if _has_comment(function, node):
@@ -314,14 +314,14 @@ def _sign_otherwise(function: Function, node: Node) -> Iterator[Finding]:
         return
     shown, number = x.decode("utf-8", "replace"), f"{bit:#x}"
     message = (
-        f"the sign of `{shown}` is put in under a condition, of which {_COMPILER} makes unsigned dot products: write "
-        f"({shown} ^ {number}) - {number}, where it has no bit above that, or convert it to a signed type of its size"
+        f"a condition puts in the sign of `{shown}`, and {_COMPILER} makes unsigned dot products of that: write "
+        f"({shown} ^ {number}) - {number}, if it has no bit above that, or convert it to a signed type of its size"
     )
     yield Finding(Span(node.start_byte, node.end_byte), "sign", message, certainty=Certainty.MANUAL)
 
 
 def _value(function: Function, node: Node, x: bytes) -> Node | None:
-    """What x becomes where the condition holds, if it stays what it is otherwise: the `|` or the `|=` of it."""
+    """Return the value of x where the condition holds, if x does not change otherwise: the `|` or the `|=` of it."""
     then, other = (node.child_by_field_name(side) for side in ("consequence", "alternative"))
     if then is None:
         return None
@@ -358,7 +358,7 @@ def _has_sign(function: Function, x: bytes) -> bool:
 
 
 def _bit(function: Function, asked: Node) -> tuple[bytes, int]:
-    """What `x & 0x80` asks: x, as text, and the number of the bit; empty for other expressions."""
+    """Return the operands of `x & 0x80`: x, as text, and the number of the bit; empty for other expressions."""
     if asked.type == "binary_expression" and operator_of(asked, function.source.code) == "!=":
         right = asked.child_by_field_name("right")
         left = asked.child_by_field_name("left")

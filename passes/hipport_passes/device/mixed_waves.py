@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Report code for AMD's whole wavefront that is used together with code for warps of 32 lanes.
 
-A kernel may have a branch of its own for AMD, in which it votes on up to 64 lanes, and count lanes by a helper, a
-constant or a group of 32: on GPUs with wavefronts of 64 lanes there are two leaders then, and each adds the votes of
-both halves. Nothing is changed, because the code does not say which of the two is meant. Uses are followed through
-functions, macros and constants, over the whole component, and seen as the other passes leave them, where warps have 32
-lanes wherever CUDA's intrinsics did. If blocks have rows of 32 threads, `threadIdx.x` is the lane in CUDA, and not in a
-wavefront that has two of the rows.
+A kernel may have a branch of its own for AMD, in which it votes on up to 64 lanes, but count lanes by a helper, a
+constant or a group of 32. On GPUs with wavefronts of 64 lanes there are then two leaders, and each adds the votes of
+both halves. Nothing is changed, because the code does not show which of the two is meant. Uses are followed through
+functions, macros and constants, over the whole component. They are seen as the other passes leave them: with warps of
+32 lanes wherever CUDA's intrinsics had them. If blocks have rows of 32 threads, `threadIdx.x` is the lane in CUDA, but
+not in a wavefront that has two of the rows.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             continue
         both = "" if user is native.definition else f", both in {user.name}"
         message = (
-            f"{native.text} beside {_where(logical, source)}{both}: the first is of AMD's whole wavefront, the other "
-            "of 32 lanes, which do not fit where a wavefront has 64; count lanes by the wavefront throughout "
-            "(warpSize, __lane_id(), masks of 64 bits), or by 32 (hipport::ballot, hipport::warp_size)"
+            f"{native.text} beside {_where(logical, source)}{both}: the first acts on AMD's whole wavefront, the "
+            "other on 32 lanes, and they do not agree where a wavefront has 64; count lanes by the wavefront "
+            "throughout (warpSize, __lane_id(), masks of 64 bits), or by 32 (hipport::ballot, hipport::warp_size)"
         )
         yield Finding(native.span, "mixed", message, certainty=Certainty.MANUAL)
     for lane, native in taken_for_lanes(source, project):
         message = (
-            f"{lane.text} beside {_where(native, source)}: blocks of this kernel have rows of 32 threads, of which a "
-            "wavefront of 64 lanes has two, so that a thread's place in its row is not its lane; take the lane of "
-            "__lane_id(), or count by 32 lanes (hipport::ballot)"
+            f"{lane.text} beside {_where(native, source)}: blocks of this kernel have rows of 32 threads, and a "
+            "wavefront of 64 lanes has two rows, so a thread's place in its row is not its lane; use __lane_id() "
+            "for the lane, or count by 32 lanes (hipport::ballot)"
         )
         yield Finding(lane.span, "rows", message, certainty=Certainty.MANUAL)
 

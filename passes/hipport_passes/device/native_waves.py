@@ -2,18 +2,18 @@
 """Widen the warps of kernels that ask for it to the whole wavefront, 32 or 64 lanes from one source.
 
 A kernel asks by `// hipport: warp=native` in front of it, a file by that comment at its top, a tree by `--warp native`
-or by patterns in the configuration; `warp=logical32` takes it back. Then masks of lanes have 64 bits, wherever their
-values go, and with them `__popc`, `__ffs`, `31 - __clz` and shifts by a lane; lanes and warps are counted by the size
-of the wavefront, which device code asks for at run time; shuffle loops start at half of it, and arrays with an entry
-for each lane have 64. What the kernel calls is widened with it.
+or by patterns in the configuration; `warp=logical32` takes it back. Masks of lanes then have 64 bits, wherever their
+values go, and so do `__popc`, `__ffs`, `31 - __clz` and shifts by a lane. Lanes and warps are counted by the size of
+the wavefront, which device code asks for at run time. Shuffle loops start at half of it, and arrays with an entry for
+each lane have 64 entries. The functions that the kernel calls are widened with it.
 
-A kernel stays on warps of 32 lanes, and is reported with the places, if it does something with them that has no such
-reading: shuffles by 16 and so on in a row, masks of some lanes as numbers, masks in the program's memory, rows of
-threads as warps, PTX, tiles of 32 lanes; an entry of the program's memory for each warp, a warp for each item of the
-grid, and any other 32 that is not seen to be about something else. So does one that is seen to be launched with blocks
-that are no multiple of 64 threads. That blocks are one elsewhere, and that which threads share a warp does not show in
-results, is for a person to confirm. A function that it shares with a kernel on 32 lanes gets a second version for it;
-where that cannot be, as of methods and overloads, the kernel stays as well.
+A kernel stays on warps of 32 lanes, and is reported with the places, if one of its operations has no such meaning:
+shuffles by 16 and so on written in a row, masks of some lanes as numbers, masks in the program's memory, rows of
+threads as warps, PTX, tiles of 32 lanes, an entry of the program's memory for each warp, a warp for each item of the
+grid, and any other 32 that is not known to mean something else. A kernel with launches of blocks that are not a
+multiple of 64 threads stays as well. A person has to confirm two assumptions: that all other blocks are such a
+multiple, and that results do not depend on which threads share a warp. A function that is shared with a kernel on 32
+lanes gets a second version; where that is impossible, as for methods and overloads, the kernel stays as well.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         if function.source is source:
             message = (
                 f"{function.name.decode()} has whole wavefronts from an earlier run, and warps of 32 lanes since: "
-                f"{'; '.join(places)}: take the function as it is for CUDA, and port it again"
+                f"{'; '.join(places)}: restore CUDA's version of the function, and port it again"
             )
             yield Finding(_name_span(function), "mixed", message, certainty=Certainty.MANUAL)
     for function, message in plan.parted.items():
@@ -156,7 +156,7 @@ class _Plan:
     twins: dict[bytes, bytes]
     #: What an earlier run has widened, and upstream has changed since.
     mixed: dict[Function, list[str]]
-    #: What an earlier run has made a second version of, or calls one, and only one of the two is upstream's by now.
+    #: What an earlier run has made a second version of, or calls one, and only one of the two is upstream's now.
     parted: dict[Function, str]
 
 
@@ -249,12 +249,12 @@ def _mixed(device: Iterable[Function], by_name: dict[bytes, list[Function]]) -> 
 
 
 def _parted(device: Iterable[Function], by_name: dict[bytes, list[Function]]) -> Iterator[tuple[Function, str]]:
-    again = "take the functions that have to do with it as they are for CUDA, and port them again"
+    again = "restore CUDA's version of the functions concerned, and port them again"
     for function, name in lost(device, by_name):
-        yield function, f"{name}, which an earlier run made for whole wavefronts, is gone, and is called here: {again}"
+        yield function, f"{name}, which an earlier run made for whole wavefronts, is gone but called here: {again}"
     for function, name in changed(device, by_name):
-        was = f"{name} has changed since an earlier run made this of it for whole wavefronts"
-        yield function, f"{was}: bring the change over, or {again}"
+        was = f"{name} has changed since an earlier run made this from it for whole wavefronts"
+        yield function, f"{was}: copy the change, or {again}"
 
 
 def _line(function: Function, offset: int) -> int:

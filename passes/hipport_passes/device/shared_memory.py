@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Report shared memory beyond what a block has on AMD: 64 KiB, and 160 KiB on gfx950.
+"""Report shared memory beyond the size that a block has on AMD: 64 KiB, and 160 KiB on gfx950.
 
-CUDA's blocks have 48 KiB, and up to 227 KiB where `cudaFuncSetAttribute` asks for it. Seen are arrays in `__shared__`
-variables of a function, the third argument of a launch, and the size that the attribute is set to, as far as they are
-constants, or variables that were declared with one and not changed. Static arrays that are too large do not compile for
-AMD; the others fail when the program runs, and a launch that failed is told of by a later call only.
+CUDA's blocks have 48 KiB, and up to 227 KiB where `cudaFuncSetAttribute` asks for it. The pass finds arrays in
+`__shared__` variables of a function, the third argument of a launch, and the size that the attribute is set to, if
+they are constants, or variables that were declared with one and not changed. Static arrays that are too large do not
+compile for AMD. The others fail at run time, and only a later call reports a launch that failed.
 """
 
 from __future__ import annotations

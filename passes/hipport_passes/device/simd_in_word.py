@@ -2,7 +2,7 @@
 """Replace arithmetic on the halves and bytes of a word, which HIP does not declare, by hipport's helpers.
 
 `__vaddss4(a, b)` becomes `hipport::vaddss4(a, b)`, and `__dp4a(a, b, c)` becomes `hipport::dp4a(a, b, c)`. Each helper
-gives the bits that the CUDA function gives, for all arguments.
+returns the same bits as the CUDA function, for all arguments.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Report fetches from textures and accesses to surfaces where a target has no units for them: the gfx940 series, MI300.
 
-They do not compile for those GPUs, and creating a texture fails there. On gfx90a creating one fails that filters floats
-linearly: that is reported where the filter is asked for, also for GPUs without units, if no fetch in the program is.
-For all other targets they stay as they are, but for surfaces: HIP's functions take no mode for what lies outside, and
-have no form that returns what is read.
+They do not compile for those GPUs, and creating a texture fails there. On gfx90a, creating a texture of floats with
+linear filtering fails: it is reported where the filter is requested, for GPUs without units too if the program has no
+fetch that is reported. For all other targets they stay, except accesses to surfaces: HIP's functions take no mode for
+coordinates outside, and have no overload that returns the value.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _surfaces(source: Cpp, project: Project) -> Iterator[Finding]:
         mode = _MODE.fullmatch(source.code[arguments[-1].start : arguments[-1].end].strip())
         first = source.code[arguments[0].start : arguments[0].end].lstrip()
         if name.endswith(b"read") and call["type"] and not first.startswith(b"&"):
-            message = f"{name.decode()}, which returns what it reads: {rows['returns']}"
+            message = f"{name.decode()}, which returns its value: {rows['returns']}"
             yield Finding(span, "surface", message, certainty=Certainty.MANUAL)
         elif mode is not None and mode[1] == b"Clamp":
             message = f"{name.decode()} with {mode[0].decode()}: {rows['clamp']}"
@@ -80,7 +80,8 @@ def _surfaces(source: Cpp, project: Project) -> Iterator[Finding]:
         elif mode is not None and len(arguments) > 1:
             edit = Edit(Span(arguments[-2].end, arguments[-1].end), b"")
             message = (
-                f"{mode[0].decode()} goes, as HIP's {name.decode()} takes no mode; {rows[mode[1].decode().lower()]}"
+                f"{mode[0].decode()} is removed, because HIP's {name.decode()} takes no mode; "
+                f"{rows[mode[1].decode().lower()]}"
             )
             yield Finding(arguments[-1], "mode", message, (edit,), Certainty.REVIEW)
 
@@ -105,7 +106,7 @@ def _filters(source: Cpp, project: Project, without_units: list[str]) -> Iterato
         if line not in lines:
             lines.add(line)
             message = (
-                f"{name.decode()}: making a texture of floats that is filtered linearly fails on {', '.join(archs)}; "
+                f"{name.decode()}: creating a texture of floats with linear filtering fails on {', '.join(archs)}; "
                 f"{_rows()['filters']['instead']}"
             )
             yield Finding(span, "filter", message, certainty=Certainty.MANUAL)

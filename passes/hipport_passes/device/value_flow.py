@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where values go in C++: by assignments, members, arguments, results of functions, pairs and launches.
+"""Follow values in C++: through assignments, members, arguments, results of functions, pairs and launches.
 
 A program's files are read together, by names; nothing is evaluated. Members are told apart by their names alone,
 whatever they are members of, and what a function is given counts for all its calls.
@@ -74,7 +74,7 @@ def _ways(source: Cpp) -> Ways:
 
 
 def reached(component: Component, start: Mapping[Place, _Said]) -> dict[Place, _Said]:
-    """Return the places that values come to from some places of the program, with what is said of those."""
+    """Return the places that values reach from some places of the program, with the facts about those."""
     holders = Holders([each for each in component if isinstance(each, Cpp)])
     found = dict(start)
     waiting = deque(found)
@@ -90,7 +90,7 @@ def reached(component: Component, start: Mapping[Place, _Said]) -> dict[Place, _
 
 
 class Ways:
-    """Where values go in a file, and which values a member read there has."""
+    """The flow of values in a file, and the values that a read member has there."""
 
     def __init__(self, source: Cpp) -> None:
         self.source = source
@@ -116,7 +116,7 @@ class Ways:
 
     @cached_property
     def following(self) -> Mapping[Place, list[Place]]:
-        """Where values go from each place."""
+        """The targets of values from each place."""
         following: dict[Place, list[Place]] = {}
         for one, other in self.edges:
             following.setdefault(one, []).append(other)
@@ -274,7 +274,7 @@ def _gives_back(function: Function, index: int) -> bool:
 
 
 def _closing(text: bytes, opening: int) -> int:
-    """Where the bracket at `opening` is closed; -1 if it is not."""
+    """Return the place of the bracket that closes the one at `opening`; -1 if there is none."""
     depth = 0
     for i in range(opening, len(text)):
         if text[i] in b"([{":

@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Replace warp intrinsics by hipport's helpers, which act on 32 lanes of wavefronts of 32 and of 64.
 
-`__shfl_down_sync(mask, v, 16)` becomes `hipport::shfl_down_sync(mask, v, 16)`: names change, arguments, masks and the
-types of results do not, so that code which uses 32-bit masks stays right. The name alone decides, so macros, wrappers
-and templates are reached.
+`__shfl_down_sync(mask, v, 16)` becomes `hipport::shfl_down_sync(mask, v, 16)`: names change; arguments, masks and
+result types do not, so code with 32-bit masks stays right. The name alone decides, so macros, wrappers and templates
+are reached.
 
 CUDA requires that all lanes that a mask names and that have not exited execute the intrinsic with that mask, and makes
-them wait for each other. AMD's compilers make lanes converge where the branches on which they diverged join, so a call
-has all active lanes of one branch and one iteration, and the helper, which does not wait, means the same: SAFE. It is
-REVIEW if lanes of one mask could meet on CUDA though they are separate on AMD: in calls in both branches of a divergent
-`if`, in calls under conditions of their own, and in a call that lanes reach in different iterations of a loop; also
-through functions and macros, and not if the mask was determined in that branch or iteration. A mask that names inactive
-lanes is undefined in CUDA too, and stays. A mask of 28 lanes, say, is REVIEW with a shuffle by a distance, which may
-lead out of it.
+them wait for each other. AMD's compilers make lanes converge where the branches on which they diverged join. A call
+therefore has all active lanes of one branch and one iteration, and the helper, which does not wait, means the same:
+SAFE. It is REVIEW if lanes of one mask could meet on CUDA though they are separate on AMD: in calls in both branches
+of a divergent `if`, in calls under conditions of their own, and in a call that lanes reach in different iterations of
+a loop. Functions and macros are followed. It stays SAFE if the mask was determined in that branch or iteration. A mask
+that names inactive lanes is undefined in CUDA too, and stays. A mask of fewer lanes, for example 28, is REVIEW with a
+shuffle by a distance, which may lead out of it.
 """
 
 from __future__ import annotations
@@ -113,7 +113,8 @@ def _reads_outside(source: Cpp, project: Project, span: Span, name: bytes) -> st
     if lanes & (lanes - 1) == 0 or lanes > LANES:
         return ""
     return (
-        f"nothing depends on what lanes outside of its mask of {lanes} lanes give, which CUDA leaves open and AMD tells"
+        f"nothing depends on the values of lanes outside of its mask of {lanes} lanes, which CUDA leaves undefined "
+        "and AMD defines"
     )
 
 
@@ -148,8 +149,8 @@ def _pasted(source: Cpp, project: Project, helpers: Mapping[bytes, bytes]) -> It
         # `hipport::##op` would paste two things that make none.
         new = b"hipport::" + (start[2:] + b"##" if start != b"__" else b"") + given + b"##" + end
         message = (
-            f"{said} → {new.decode()}: assumes that what it is given makes names of CUDA's intrinsics, and that the "
-            "lanes of a mask come to them together"
+            f"{said} → {new.decode()}: assumes that its argument makes names of CUDA's intrinsics, and that the "
+            "lanes of a mask reach them together"
         )
         edits = (Edit(span, new), *((need,) if need else ()))
         yield Finding(span, "pasted", message, edits, Certainty.REVIEW, (header,))
@@ -197,7 +198,7 @@ def assumption(source: Cpp, project: Project, meeting: Meeting, offset: int, whi
         # Where it does not hold, what follows must.
         unless, rest = meeting.unless, meeting._replace(unless="")
         said = assumption(source, project, rest, offset, which).removesuffix(")")
-        return f"{said}; so they do where {unless})"
+        return f"{said}; they do where {unless})"
     together = f"all lanes {which} reach this call together"
     if meeting.kind == "turn":
         return f"{together} (in the same iteration of the loop)"
@@ -227,8 +228,8 @@ def _macros(source: Cpp, project: Project, helpers: Mapping[bytes, bytes]) -> It
         need, header = include(source, project, "warp.h")
         name, helper = match[2].decode(), helpers[match[2]].decode()
         message = (
-            f"{name} in {match[1].decode()} → {helper}: assumes that the macro means on AMD what it means on CUDA, "
-            "on 32 lanes and for half too"
+            f"{name} in {match[1].decode()} → {helper}: assumes that the macro has the same meaning on AMD as on "
+            "CUDA, with 32 lanes and for half too"
         )
         edits = (Edit(span, helpers[match[2]]), *((need,) if need else ()))
         yield Finding(span, "macro", message, edits, Certainty.REVIEW, (header,))

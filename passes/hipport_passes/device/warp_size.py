@@ -2,12 +2,12 @@
 """Replace `warpSize` by the 32 that CUDA code means.
 
 On AMD `warpSize` is the size of the wavefront: 64 on CDNA, where the program's warps still have 32 lanes, and since
-ROCm 7 it is no constant expression. `hipport::warp_size` is 32 everywhere, and a constant. The member of the device's
-properties follows where host code computes with it; where it is printed as it is, it stays what it says. A question
-for the attribute, `cudaDeviceGetAttribute(&size, cudaDevAttrWarpSize, device)`, becomes its answer. In a file that
-includes HIP's headers `warpSize` is the wavefront's, and stays, unless the file's intrinsics are of 32 lanes by now.
-So it stays where somebody wrote the program's code for AMD for the whole wavefront, but for functions of 32 lanes, and
-what calls them.
+ROCm 7 it is not a constant expression. `hipport::warp_size` is 32 everywhere, and a constant. The member of the
+device's properties changes too where host code computes with it; where it is only printed, it stays. A query of the
+attribute, `cudaDeviceGetAttribute(&size, cudaDevAttrWarpSize, device)`, becomes its answer. In a file that includes
+HIP's headers `warpSize` means the wavefront's size and stays, unless the file's intrinsics now act on 32 lanes. It
+also stays where somebody wrote the program's code for AMD for the whole wavefront, except in functions of 32 lanes and
+their callers.
 """
 
 from __future__ import annotations
@@ -75,17 +75,18 @@ _MACRO = re.compile(rb"#[ \t]*define[ \t]+(\w+)")
 _CONSTANT = re.compile(rb"\b(?:constexpr|const)\b[^;{}()<>=]*?\b(\w+)\s*(?:=|\{)[^;{}=]*\Z")
 _SHARED = (
     "outside of functions, in a program that has functions of the whole wavefront and may have others of 32 lanes: "
-    "warpSize is the wavefront's there, and since ROCm 7 no constant; give each kind a constant of its own "
+    "warpSize is the wavefront's size there, and not a constant since ROCm 7; give each kind a constant of its own "
     "(hipport::warp_size is 32)"
 )
 
 _ASKED_FOR_BOTH = (
-    "the wavefront's size, in a program with functions of the whole wavefront (PyTorch's WARP_SHFL and its like, or "
-    "branches of its own for AMD) and others of 32 lanes: give each kind the size that it counts on "
+    "the wavefront's size, in a program with functions of the whole wavefront (PyTorch's WARP_SHFL and its like, "
+    "or branches of its own for AMD) and others of 32 lanes: give each kind the size that it needs "
     "(hipport::warp_size is 32)"
 )
 _NOT_SEEN = (
-    "whose size this is was not found: if it means the program's warps, which have 32 lanes, write hipport::warp_size"
+    "hipport could not tell whose size this is: if it means the program's warps, which have 32 lanes, write "
+    "hipport::warp_size"
 )
 _USED_BY_BOTH = (
     "warpSize is the wavefront's for some functions that use this one, and 32 for others: take the number of lanes as "

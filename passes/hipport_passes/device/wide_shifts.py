@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Shift all bits out where a number of 32 bits may be shifted by 32.
 
-`x << 32` and `x >> 32` are 0 on NVIDIA GPUs, where `x` has 32 bits. AMD GPUs shift by the last five bits of the amount,
-so that `x` stays, and C++ leaves it open. `0xffffffffu >> (32 - lane)`, the lanes below, is wrong for lane 0, and
-`mask >> __ffs(mask)`, the lanes behind the first one, where that is the last. `hipport::shl` and `hipport::shr` do what
-NVIDIA GPUs do, and the plain shift for smaller amounts: the change is REVIEW, as the program may not mean it.
+`x << 32` and `x >> 32` are 0 on NVIDIA GPUs, where `x` has 32 bits. AMD GPUs shift by the last five bits of the
+amount, so `x` stays, and C++ leaves the result undefined. `0xffffffffu >> (32 - lane)`, the lanes below, is wrong for
+lane 0; `mask >> __ffs(mask)`, the lanes after the first one, is wrong if that is the last. `hipport::shl` and
+`hipport::shr` behave like NVIDIA GPUs, and like the plain shift for smaller amounts. The change is REVIEW, because the
+program may not rely on it.
 
-An amount counts as one that may be 32 where that can be told from lanes, `__popc`, `__ffs`, `__clz`, `&`, `%`, `min`
-and constants; not where a condition on the same variables stands before it, nor in rotations, which are right either
-way. `__clz(x)` is no 32 where the program has asked whether x is 0, and not changed it since. The text of a macro is
-looked at as a function's; what its parameters are is told by their names alone.
+An amount may be 32 if lanes, `__popc`, `__ffs`, `__clz`, `&`, `%`, `min` and constants show it. It is not reported if
+a condition on the same variables precedes it, nor in rotations, which are right either way. `__clz(x)` is not 32 where
+the program has tested x against 0 and not changed it since. A macro's text is treated as a function's; its parameters
+are known by their names only.
 """
 
 from __future__ import annotations
@@ -173,15 +174,15 @@ def _of_shift(
         return
     said = b" ".join(function.text(_bare(right)).split()).decode("utf-8", "replace")
     message = (
-        f"`{said}` may be {width}: assumes that a shift by {width} has to give 0, as on NVIDIA GPUs; AMD's leave "
-        f"the value as it was → {name.decode()}"
+        f"`{said}` may be {width}: assumes that a shift by {width} has to give 0, as on NVIDIA GPUs, where AMD's "
+        f"leave the value unchanged → {name.decode()}"
     )
     span, of, by = (Span(each.start_byte, each.end_byte) for each in (node, left, _bare(right)))
     yield _Shift(span, of, by, name, assigned, message)
 
 
 class _Values:
-    """What is known of values in a function."""
+    """Known values in a function."""
 
     def __init__(self, function: Function, kernels: Kernels, constants: frozenset[tuple[bytes, int]]) -> None:
         self.function = function
@@ -263,7 +264,7 @@ class _Values:
         return None
 
     def width(self, node: Node) -> int | None:
-        """How many bits an expression has, if that is 32 or 64; None where its type is not seen."""
+        """Return the number of bits of an expression, if 32 or 64; None where its type is not known."""
         node = _bare(node)
         text = self.function.text(node).strip()
         number = _NUMBER.fullmatch(text)
@@ -306,7 +307,7 @@ class _Values:
         return None
 
     def _element(self, name: bytes) -> int | None:
-        """How many bits an element of an array has, or of what a pointer is to; None if it is declared otherwise."""
+        """Return the bits of an element of an array, or of a pointer's target; None for another declaration."""
         declared = re.findall(
             rb"(?:^|[(,;{}])([\w\s:]*?)\s*(?:\*\s*(?:(?:const|__restrict__|__restrict|volatile)\s+)*|(?<=\s))"
             + re.escape(name)
@@ -446,7 +447,7 @@ def _says_not_zero(function: Function, expression: Node, name: bytes, holds: boo
 
 
 def _changed_in_loop(given: Sequence[Node], node: Node, asked: Node) -> bool:
-    """Whether one of the assignments comes before `node` in a later turn of a loop that does not ask again."""
+    """Whether one of the assignments comes before `node` in a later iteration of a loop that does not ask again."""
     outer = node.parent
     while outer is not None and outer != asked:
         if outer.type in LOOPS and not _inside(asked, outer) and any(_inside(each, outer) for each in given):

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Report uses of a macro of PTX that an earlier run has written out, and that is gone since.
+"""Report uses of a macro of PTX that an earlier run wrote out and removed.
 
-`inline_ptx` leaves a comment with its name where it takes such a macro away. What upstream adds since, and a merge
-brings, may use it again; hipcc would not know it, or take it for a function that is declared nowhere. A merge may take
-the comment, too: then a macro that is nowhere is known by what it is given, types of PTX that nothing else names.
+`inline_ptx` leaves a comment with the macro's name where it removes such a macro. A merge may bring new code of
+upstream's that uses it; hipcc would not know the macro, or would take it for an undeclared function. A merge may also
+remove the comment. An undefined macro is then recognized by its arguments: types of PTX that nothing else names.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         defines = _DEFINES.match(source.code, directive.start, directive.end) if directive is not None else None
         if defines is None or defines[1] != name:
             said = (
-                f"{name.decode()}: an earlier run of hipport wrote this macro out at its uses, and it is gone; put its "
-                "definition back, with upstream's text, and hipport writes this use out, too"
+                f"{name.decode()}: an earlier run of hipport wrote this macro out at its uses and removed it; put "
+                "its definition back, with upstream's text, and hipport writes this use out, too"
             )
             yield Finding(span, "gone", said, certainty=Certainty.MANUAL)
     for span, name, given in source.fact(_given_types):
         if name not in gone and not any(name in file.fact(_defined) or given in file.fact(_types) for file in files):
             said = (
-                f"{name.decode()}: a macro that is given types of PTX, and that is nowhere in the program, perhaps "
+                f"{name.decode()}: a macro that takes types of PTX, but that is not defined in the program, perhaps "
                 "since a merge; put its definition back, with upstream's text, and hipport writes this use out, too"
             )
             yield Finding(span, "nowhere", said, certainty=Certainty.MANUAL)

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rename CUDA's functions, types and constants to HIP's, and report those that HIP has no equal of.
+"""Rename CUDA's functions, types and constants to HIP's, and report those without an equivalent in HIP.
 
-Names are found as tokens, so that macro bodies, inactive branches and templates are reached. A name is left alone
-where it is a member, where it is in a namespace of the program, where the program declares it itself, and in code that
-only one of CUDA and HIP ever sees. A `#define`, `typedef` or function that stands in for a CUDA name with CUDA's own
-means, or only under a condition or in a file that is included where there is no CUDA, is no declaration of the
-program's own: it is renamed with the name.
+Names are found as tokens, so macro bodies, inactive branches and templates are reached. A name is left alone where it
+is a member, where it is in a namespace of the program, where the program declares it itself, and in code that only one
+of CUDA and HIP ever compiles. A `#define`, `typedef` or function that stands in for a CUDA name is not a declaration
+of the program's own if it uses CUDA's own means, or stands only under a condition or in a file that is included where
+there is no CUDA: it is renamed with the name.
 
-Names that a macro pastes together (`cuda##name`) are not found; the macro is reported, unless it is there for HIP too.
-So are names that a backslash breaks over two lines, and names of which a macro makes others that the program has
-(`t##name`, given cuInit, where there is a tcuInit).
+Names that a macro pastes together (`cuda##name`) are not found; the macro is reported, unless it exists for HIP too.
+Names that a backslash breaks over two lines are reported as well, and names from which a macro makes others that the
+program has (`t##name`, given cuInit, where there is a tcuInit).
 """
 
 from __future__ import annotations
@@ -63,9 +63,9 @@ _InNamespace = tuple[tuple[bytes, ...], bytes]
 
 
 class NameRow(NamedTuple):
-    """What is known of a CUDA name.
+    """A row of the table of CUDA's names.
 
-    `hip` is None where HIP has no equal. `since` and `until` are the ROCm releases that it came with and went with.
+    `hip` is None where HIP has no equivalent. `since` and `until` are the first ROCm release with it and without it.
     `calls` has other forms for calls with that many arguments, in which "(…)" stands for the arguments, and `{name}`
     for the last argument that `name` was given before, in the same block, behind the last one of this call.
     `tag` is the name behind `struct` or `enum` where that is another. `review` is the assumption under which the HIP
@@ -90,7 +90,7 @@ class NameRow(NamedTuple):
     @property
     def advice(self) -> str:
         """Why the name cannot be kept, and what to do."""
-        return "; ".join(part for part in (self.why or "HIP has no equal", self.instead) if part)
+        return "; ".join(part for part in (self.why or "HIP has no equivalent", self.instead) if part)
 
 
 @cache
@@ -172,8 +172,8 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             continue  # `#define` and `#ifdef` have no line without the name
         if row.hip and (made := _made(source, project, span, name, row)):
             message = (
-                f"{name.decode()}, of which a macro makes {made.decode()}: it stays, as a new name would not give what "
-                "the program has; rename both, or write out what the macro stands for"
+                f"{name.decode()}, of which a macro makes {made.decode()}: it is not renamed, because the macro "
+                "would make another name than the program has; rename both, or write out the macro's result"
             )
             yield Finding(span, "made", message, certainty=Certainty.MANUAL)
         elif (row.hip is None and not row.calls) or row.since > project.target.rocm:
@@ -222,7 +222,7 @@ def _ambiguous(source: Cpp, span: Span, name: bytes, meant: tuple[bytes, ...]) -
     if meant != namespaces(source, span.start)[: len(meant)] and _CALL.match(source.code, span.end):
         where = b"::".join(meant).decode()
         message = (
-            f"{name.decode()} is CUDA's, or the program's own of {where}, whose names are used without it; "
+            f"{name.decode()} is CUDA's, or a name of {where} in the program, which is used without a qualifier; "
             f"write {where}:: or :: in front of it"
         )
         yield Finding(span, "ambiguous", message, certainty=Certainty.MANUAL)
@@ -278,8 +278,9 @@ def _pasted(source: Cpp, project: Project) -> Iterator[Finding]:
             continue
         told.add(define[1])
         message = (
-            f"{define[1].decode()} makes names that begin with {match['prefix'].decode()}, which are not found and not "
-            "renamed; write the names out, or make HIP's here, where they differ in nothing else"
+            f"{define[1].decode()} makes names that begin with {match['prefix'].decode()}, which hipport does not "
+            "find and does not rename; write the names out, or let the macro make HIP's where only the prefix "
+            "differs"
         )
         yield Finding(Span(*match.span("prefix")), "pasted", message, certainty=Certainty.MANUAL)
 
@@ -386,7 +387,7 @@ def _renamed(source: Cpp, project: Project, span: Span, name: bytes, row: NameRo
         span = Span(span.start, blank.end() if blank else span.end)
     message = f"{name.decode()} → {form or 'nothing'}"
     if row.until is not None:
-        message += f", which ROCm {row.until[0]}.{row.until[1]} has not"
+        message += f", which ROCm {row.until[0]}.{row.until[1]} does not have"
     elif row.review:
         message += f": {row.review}"
     certainty = Certainty.REVIEW if row.until is not None or row.review else Certainty.SAFE

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Report what a program's own backend for HIP leaves out.
+"""Report what a program's own backend for HIP does not cover.
 
-Where a program has code for HIP beside CUDA's, or reaches HIP by names of its own (`#define cudaMalloc hipMalloc`),
-both sides stay as their authors wrote them: another name put there would take CUDA's build away. What that backend does
-not cover is said instead: names of CUDA's that HIP sees and that it does not map, masks of 32 bits for HIP's
-intrinsics, which take 64, and sources of CUDA's side that have no counterpart.
+A program may have code for HIP beside CUDA's, or reach HIP through names of its own (`#define cudaMalloc hipMalloc`).
+Both sides then stay as their authors wrote them: a rename would break the build for CUDA. The gaps of that backend are
+reported instead: CUDA's names that HIP compiles and the program does not map, masks of 32 bits for HIP's intrinsics,
+which take 64, and sources of CUDA's side without a counterpart.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     if source.side == "cuda" and source.path.suffix in (".cu", ".cpp", ".cc", ".cxx"):
         if not counterpart(source, project):
             message = (
-                "of CUDA's side of a program that has one for HIP, and HIP's side has no counterpart: write one there, "
-                "with what it includes of HIP's"
+                "this is on CUDA's side of a program with a HIP side, which has no counterpart; write one there, "
+                "with HIP's includes"
             )
             yield Finding(Span(0, 0), "alone", message, certainty=Certainty.MANUAL)
     elif source.side == "both":
@@ -46,8 +46,8 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             seen = not within(include.directive.start, source.conditional)
             if others and seen and set(others) <= project.fact(_of_cuda):
                 message = (
-                    f"{include.path} is of CUDA's side of a program that has one for HIP, and stays so: include what "
-                    "chooses between the two, or HIP's counterpart where HIP is compiled"
+                    f"{include.path} is on CUDA's side of a program with a HIP side, and stays; include the file "
+                    "that chooses between the two, or HIP's counterpart where HIP is compiled"
                 )
                 yield Finding(include.target, "alone", message, certainty=Certainty.MANUAL)
 
@@ -72,7 +72,7 @@ def _names(source: Cpp, project: Project) -> Iterator[Finding]:
         yield Finding(
             span,
             "unmapped",
-            f"{name.decode()} is not among the names that the program maps to HIP's: {advice}, or let HIP not see it",
+            f"the program does not map {name.decode()} to HIP's name: {advice}, or hide this code from HIP",
             certainty=Certainty.MANUAL,
         )
 
@@ -85,8 +85,8 @@ def _masks(source: Cpp, project: Project) -> Iterator[Finding]:
             yield Finding(
                 span,
                 "mask",
-                f"{name.decode()} with a mask of 32 bits: HIP's takes 64, and the program maps it to nothing; give it "
-                "a mask for the whole wavefront on HIP, or map it as the program maps other names",
+                f"{name.decode()} with a mask of 32 bits: HIP's takes 64, and the program does not map the name; "
+                "give it a mask for the whole wavefront on HIP, or map it like other names",
                 certainty=Certainty.MANUAL,
             )
 

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write out the 32 lanes that CUB's classes of a warp have by default: with hipCUB they have a wavefront's, up to 64.
+"""Write out the 32 lanes that CUB's warp classes have by default: with hipCUB they have a wavefront's, up to 64.
 
 `cub::WarpReduce<float>` becomes `cub::WarpReduce<float, 32>`, so that its `TempStorage` stays one for each warp of the
-program. Loads and stores of a block that transpose by warps do so by the block where the block is not a multiple of 64
-threads, which rocPRIM does not compile; the items end up in the same places. `cub::LaneId()`, the masks of lanes and
-the votes, which hipCUB has for the wavefront, become hipport's for 32 lanes. Sums over a whole array begin with `T{}`
-in CUB and with `T(0)` in hipCUB, which a structure need not have: such sums become reductions and scans with
-`cub::Sum()` and `T{}`. Runs before `namespaces`.
+program. Loads and stores of a block that transpose by warps transpose by the block instead where the block is not a
+multiple of 64 threads, which rocPRIM does not compile; the items end up in the same places. `cub::LaneId()`, the masks
+of lanes and the votes, which act on the wavefront in hipCUB, become hipport's for 32 lanes. Sums over a whole array
+start from `T{}` in CUB and from `T(0)` in hipCUB, which a structure may not have: such sums become reductions and
+scans with `cub::Sum()` and `T{}`. Runs before `namespaces`.
 
-The lanes of a logical warp wait for each other in CUB, wherever they are; with hipCUB a call of its methods has with it
-the lanes that come to it in one branch and one turn of a loop. Calls that lanes of one logical warp may make apart are
-reported, and those of a block's classes in branches at which the threads of a wavefront part.
+The lanes of a logical warp wait for each other in CUB, wherever they are. With hipCUB a call of its methods has the
+active lanes of one branch and one iteration of a loop. Calls that lanes of one logical warp may make separately are
+reported, and so are calls of a block's classes in branches at which the threads of a wavefront diverge.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
 from hipport.core.tables import load
 from hipport.engine.pipeline import Pass
-from hipport.program.own_headers import include, line_of, together
+from hipport.program.own_headers import include, line_of, with_included_headers
 from hipport.program.project import Component, Project
 from hipport.syntax.cpp import Cpp, template_arguments
 from hipport.syntax.declarations import member_or_qualified
@@ -139,8 +139,8 @@ def _versions(source: Cpp, project: Project) -> Iterator[Finding]:
             at = line_of(source, "thrust/version.h")
             edits.append(Edit(Span(at, at), b"#include <thrust/version.h>" + source.newline, on_top=True))
         message = (
-            f"{name.decode()} → {edits[0].new.decode()}: hipCUB does not say which CUB it is like, so that this would "
-            "count as 0; assumes that it has what the Thrust that rocThrust is like came with"
+            f"{name.decode()} → {edits[0].new.decode()}: hipCUB does not define CUB's release, so this would count "
+            "as 0; assumes that it has the features of the CUB that came with rocThrust's Thrust"
         )
         yield Finding(span, "version", message, tuple(edits), Certainty.REVIEW)
 
@@ -200,7 +200,7 @@ def _sums(source: Cpp, project: Project, roots: frozenset[bytes]) -> Iterator[Fi
         else:
             new, edit = b"ExclusiveScan", Edit(Span(given[4].start, given[4].start), start + b", ")
         name = Span(*match.span("name"))
-        message = f"{source[name].decode()} → {new.decode()} from {what}{{}}: hipCUB begins with {what}(0)"
+        message = f"{source[name].decode()} → {new.decode()} from {what}{{}}: hipCUB starts from {what}(0)"
         yield Finding(name, "start", message, (Edit(name, new), edit))
 
 
@@ -303,10 +303,10 @@ def _lanes(source: Cpp, project: Project, roots: frozenset[bytes], opened: bool)
         if function is None:
             continue
         edits = [Edit(span, f"hipport::{function}".encode()), *((need,) if need else ())]
-        message, certainty = f"{name} → hipport::{function}: hipCUB's is of the wavefront", Certainty.SAFE
+        message, certainty = f"{name} → hipport::{function}: hipCUB's acts on the wavefront", Certainty.SAFE
         if name in table["votes"]:
             if given is None or len(given) != 2 or source.code[match.end() : opening].strip():
-                message = f"{name} is of the wavefront with hipCUB: call hipport::{function}(mask, predicate)"
+                message = f"{name} acts on the wavefront with hipCUB: call hipport::{function}(mask, predicate)"
                 yield Finding(span, "lanes", message, certainty=Certainty.MANUAL)
                 continue
             predicate, mask = given
@@ -314,7 +314,7 @@ def _lanes(source: Cpp, project: Project, roots: frozenset[bytes], opened: bool)
             edits.append(Edit(Span(predicate.end, mask.end), b""))
         if name == "WarpId":
             message, certainty = f"{message}; assumes that warps are counted in the order of threads", Certainty.REVIEW
-        yield Finding(span, "lanes", message, tuple(edits), certainty, together(header))
+        yield Finding(span, "lanes", message, tuple(edits), certainty, with_included_headers(header))
 
 
 @cache
@@ -325,7 +325,7 @@ def _lane_names() -> LibraryNames:
 
 
 def _not_qualified(span: Span, name: str) -> Finding:
-    message = f"{name} of hipCUB is of the wavefront: write cub::{name} where it is called, which is ported"
+    message = f"{name} of hipCUB acts on the wavefront: call cub::{name} directly, which hipport ports"
     return Finding(span, "lanes", message, certainty=Certainty.MANUAL)
 
 
@@ -363,7 +363,7 @@ def _functions() -> frozenset[bytes]:
 
 
 class _Objects:
-    """Which expressions are objects of CUB's classes of a warp or of a block, in files that belong together."""
+    """The expressions, in files that belong together, that are objects of CUB's warp or block classes."""
 
     def __init__(self, source: Cpp, project: Project) -> None:
         self._project = project
@@ -424,7 +424,7 @@ class _Objects:
         return {each for each in found if each not in _NO_TYPES}
 
     def _declared(self, function: Function, type_: bytes) -> int:
-        """How many lanes call methods of an object together that is declared with that type."""
+        """Return how many lanes together call methods of an object that is declared with that type."""
         if not function.template_parameters.isdisjoint(_WORDS.findall(type_)) or type_ == b"auto":
             known = self._of_text(function.source, type_ + b"<")
             # Of a type that a template is given, or of what a function returned, it may be one.
@@ -432,7 +432,7 @@ class _Objects:
         return self._of_text(function.source, type_ + b"<")
 
     def _of_text(self, source: Cpp, text: bytes, depth: int = 4) -> int:
-        """How many lanes call methods together of the first class of CUB's that a type is; 0 if it is none."""
+        """Return how many lanes together call methods of the first CUB class in a type; 0 if it has none."""
         for match in _OF_CUB.finditer(text):
             if (
                 match[1] in self._roots
@@ -488,7 +488,7 @@ def _apart(source: Cpp, project: Project) -> Iterator[Finding]:
 
 
 def _objects(component: Component) -> list[_Objects]:
-    """Which objects are CUB's in these files, once that was asked."""
+    """Return the known objects of CUB in these files."""
     return []
 
 
@@ -510,11 +510,13 @@ def _block(source: Cpp, project: Project, arguments: tuple[Span, ...]) -> Iterat
         whole = source.text[arguments[3].start : arguments[3].end]
         block = whole.replace(algorithm[1], new.encode())
         choice = b"(" + given + b" % 64 == 0 ? " + whole + b" : " + block + b")"
-        message = f"{algorithm[1].decode()} → {new} where the block is not a multiple of 64 threads, as rocPRIM asks"
+        message = (
+            f"{algorithm[1].decode()} → {new} where the block is not a multiple of 64 threads, which rocPRIM requires"
+        )
         yield Finding(arguments[3], "transpose", message, (Edit(arguments[3], choice),))
     if threads is None or threads % 64 == 0:
         return
-    message = f"{algorithm[1].decode()} → {new}: rocPRIM has the former for blocks of a multiple of 64 threads only"
+    message = f"{algorithm[1].decode()} → {new}: rocPRIM has the former only for blocks of a multiple of 64 threads"
     yield Finding(span, "transpose", message, (Edit(span, new.encode()),))
 
 

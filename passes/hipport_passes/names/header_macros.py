@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keep macros of HIP's headers away from what a program calls by their names.
+"""Keep macros of HIP's headers away from names of the program.
 
-`hip_runtime.h` defines `MASK1` and `MASK2`, among a few others that CUDA's headers have not, for functions of its own.
-A member of that name does not compile. A macro of a program's that is defined before the header is read gets HIP's
-value, and one under `#ifndef` never gets its own, and no compiler says so, as it is silent about what system headers
-define anew. `#undef` in front of the first mention in a file takes HIP's away, which nothing needs once the header is
-read; where the program defines a macro that may come before the header, the header is read first. Without HIP,
-`#undef` does nothing.
+`hip_runtime.h` defines `MASK1` and `MASK2`, among a few others that CUDA's headers do not have, for functions of its
+own. A member of that name does not compile. A program's macro of that name gets HIP's value if it is defined before
+the header is read, and keeps HIP's value if it is defined under `#ifndef`. No compiler reports this, because
+redefinitions in system headers are silent. `#undef` before the first mention in a file removes HIP's macro, which
+nothing needs after the header is read; where the program defines a macro that may come before the header, the header
+is included first. Without HIP, `#undef` does nothing.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             lines = [b"#if defined(__HIPCC__)", b"#include <hip/hip_runtime.h>", *lines, b"#endif"]
         several = " and ".join(name.decode() for _, name in names)
         message = (
-            f"{several}: hip/hip_runtime.h has macros of such names, which are undefined in front of the program's"
+            f"{several}: hip/hip_runtime.h defines macros of these names, so they are undefined before the program's"
         )
         edit = Edit(Span(place, place), source.newline.join([*lines, b""]))
         yield Finding(names[0][0], "name", message, (edit,))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Include hipport's headers again where their lines have got lost, in a merge that a person resolved, say.
+"""Include hipport's headers again where their lines were lost, for example when a person resolved a merge.
 
-What upstream changes among the includes is in conflict with what a port has put there. Whoever takes upstream's lines
-has `hipport::shfl_sync` in the code and nothing that declares it.
+Upstream's changes among the includes conflict with the lines that a port put there. If upstream's lines win, the code
+still has `hipport::shfl_sync`, and nothing declares it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from hipport.program.own_headers import (
     included,
     names,
     text,
-    together,
+    with_included_headers,
 )
 from hipport.program.own_headers import header as placed
 from hipport.program.project import Project
@@ -40,7 +40,7 @@ _WORD = re.compile(rb"[A-Za-z_]\w*|[{}]")
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Yield a finding per include that leads nowhere or is there twice by now, and one for what is lost or too late."""
+    """Yield a finding per include that leads nowhere or is now a repetition, and one for lost or late includes."""
     if source.is_hipport_header or FOLDER.encode() not in source.words:
         return
     yield from _moved(source, project)
@@ -66,16 +66,16 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         need, file = include(source, project, header)
         if need is not None:
             lines[need.span.start] = lines.get(need.span.start, b"") + need.new
-            files |= {each.path: each for each in together(file)}
+            files |= {each.path: each for each in with_included_headers(file)}
     if lines:
         which = ", ".join(f"{FOLDER}/{header}" for header in wanted)
-        message = f"its declarations are used, and nothing includes it before them any more: {which}"
+        message = f"its declarations are used, but no longer included before their use: {which}"
         edits = tuple(Edit(Span(point, point), text) for point, text in lines.items())
         yield Finding(min(lost.values()), "lost", message, edits, creates=tuple(files.values()))
     there = _with_brought(frozenset(wanted))
     for name, line in behind:
         if name in there or included(source, name):
-            yield Finding(line, "twice", f"{FOLDER}/{name} is included above", (Edit(line, b""),))
+            yield Finding(line, "twice", f"{FOLDER}/{name} is already included above", (Edit(line, b""),))
 
 
 def _moved(source: Cpp, project: Project) -> Iterator[Finding]:
@@ -90,12 +90,14 @@ def _moved(source: Cpp, project: Project) -> Iterator[Finding]:
             continue
         path, file = placed(source, project, place.name)
         if path.strip(b'"') != each.path.encode() and not source.ported(each.directive.start):
-            message = f"{each.path} → {path.decode()[1:-1]}, where hipport's headers lie for this file"
-            yield Finding(each.target, "moved", message, (Edit(each.target, path),), creates=together(file))
+            message = f"{each.path} → {path.decode()[1:-1]}, where hipport's headers are for this file"
+            yield Finding(
+                each.target, "moved", message, (Edit(each.target, path),), creates=with_included_headers(file)
+            )
 
 
 def _late(source: Cpp) -> Iterator[tuple[str, Span]]:
-    """Yield those of hipport's headers that are included behind code, and the lines: upstream has put some in front."""
+    """Yield includes of hipport's headers behind code that upstream put in front of them, with their lines."""
     code = source.fact(first_code)
     for each in source.includes:
         folder, _, name = each.path.rpartition("/")
@@ -135,7 +137,7 @@ def _of(name: bytes) -> str | None:
 
 @cache
 def declaring() -> dict[bytes, str]:
-    """Return which of hipport's headers is included for a name of its namespaces."""
+    """Return the header of hipport that is included for a name of its namespaces."""
     found: dict[bytes, str] = {}
     for header in sorted(names(), key=lambda name: (name != "warp.h", name)):
         for name in _declared(text(header)):

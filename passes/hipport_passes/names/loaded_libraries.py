@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Report libraries of CUDA's that a program loads by their names, and functions that it asks for in texts.
+"""Report CUDA libraries that a program loads by name, and functions that it looks up by a string.
 
-`dlopen("libcuda.so.1", …)` compiles on AMD as before and finds nothing when it runs, which many programs take for a
-machine without a GPU. A program that names ROCm's library somewhere has thought of it. Which of its functions have
-another name or other parameters shows in the types that it calls them by, so it is for a person.
+`dlopen("libcuda.so.1", …)` compiles on AMD as before and finds nothing at run time, which many programs take for a
+machine without a GPU. A program that names ROCm's library somewhere has handled it. Only the types by which it calls
+the functions show which of them have another name or other parameters, so a person has to check.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     for span, name in () if knows else _files(source):
         library = _libraries()[name]
         message = (
-            f"{source[span][1:-1].decode('utf-8', 'replace')}: it is loaded by name and is missing on "
-            f"AMD, although the program compiles; ROCm has {library.rocm}, and {library.said}"
+            f"{source[span][1:-1].decode('utf-8', 'replace')}: it is loaded by name, so the program compiles but "
+            f"does not find it on AMD; ROCm has {library.rocm}, and {library.said}"
         )
         yield Finding(span, "library", message, certainty=Certainty.MANUAL)
     yield from _asked(source)
@@ -71,8 +71,9 @@ def _asked(source: Cpp) -> Iterator[Finding]:
             if text is None or row is None or row.hip == text[1].decode() or source.ported(span.start):
                 continue
             message = (
-                f"{text[1].decode()} ({row.hip or 'nothing'} in HIP): it is looked up by a string, which is not "
-                "changed, and is not found on AMD; look up HIP's, and check the type that it is called with"
+                f"{text[1].decode()} ({row.hip or 'nothing'} in HIP): it is looked up by a string, which hipport "
+                "does not change, and it does not exist on AMD; look up HIP's name, and check the type of the "
+                "function"
             )
             yield Finding(Span(*text.span()), "function", message, certainty=Certainty.MANUAL)
 

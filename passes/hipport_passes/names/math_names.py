@@ -2,12 +2,13 @@
 """Report functions of a program's own that C++20's <math.h> declares with the same parameters.
 
 libstdc++'s <math.h> puts `std::lerp` of C++20 into the global namespace. A program's own `lerp(float, float, float)`
-there, as NVIDIA's helper_math.h of the CUDA samples has it, is then a second declaration of the same function, and does
+there, as in NVIDIA's helper_math.h of the CUDA samples, is then a second declaration of the same function, and does
 not compile (GCC 12 and 16, hipcc 7.0, 2026-11; nvcc refuses it, too). PyTorch's builds of extensions are C++20 where
-the script says no standard (PyTorch 2.13, 2026), so a port that is the first build with a new PyTorch meets it.
+the script names no standard (PyTorch 2.13, 2026), so a port that is the first build with a new PyTorch meets it.
 
-Nothing is rewritten: `std::lerp` rounds otherwise than `a + t * (b - a)`, so the program's own is to stay, by another
-name or in a namespace. Functions of namespaces and classes, of vectors, and other numbers of parameters are others.
+Nothing is rewritten: `std::lerp` rounds differently than `a + t * (b - a)`, so the program needs its own, under
+another name or in a namespace. Functions of namespaces and classes, of vectors, and with other numbers of parameters
+do not conflict.
 """
 
 from __future__ import annotations
@@ -48,8 +49,8 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
                 continue
             start = function.node.start_byte + head.index(_NAME)
             message = (
-                "C++20's <math.h> declares lerp of the same parameters in the global namespace, so this does not "
-                "compile: give yours another name or a namespace, or build as C++17 (std::lerp rounds otherwise)"
+                "C++20's <math.h> declares lerp with the same parameters in the global namespace, so this does not "
+                "compile: give yours another name or a namespace, or build as C++17 (std::lerp rounds differently)"
             )
             yield Finding(Span(start, start + len(_NAME)), "lerp", message, certainty=Certainty.MANUAL)
 

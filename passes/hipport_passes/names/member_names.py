@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rename members of CUDA's structures that HIP's have under another name, and report those that they lack.
+"""Rename members of CUDA's structures that have another name in HIP, and report those that HIP's structures lack.
 
-`prop.requestedHandleTypes` is `requestedHandleType` in HIP. A structure's type is read from the last declaration of the
-variable in front, or, where the file has none there, from those of a variable or member by that name in what is
-compiled with it. Members by whose name a list initializes (`.requestedHandleTypes = …`) are renamed where the name
-stays one. What the members mean is the same: they are of the same types, and are handed to the same functions.
+`prop.requestedHandleTypes` is `requestedHandleType` in HIP. A structure's type is read from the last declaration of
+the variable before the use, or, where the file has none there, from those of a variable or member of that name in
+files that are compiled with it. Members by whose name a list initializes (`.requestedHandleTypes = …`) are renamed
+where the new name can be used in the same way. The members have the same meaning: they have the same types, and are
+passed to the same functions.
 """
 
 from __future__ import annotations
@@ -85,20 +86,20 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             continue
         new = structure.members.get(name)
         if name in structure.lacks:
-            message = f"{name.decode()}: {structure.name} of HIP has no such member; do without what it asks for"
+            message = f"{name.decode()}: HIP's {structure.name} has no such member; do without its value"
             yield Finding(span, "lacking", message, certainty=Certainty.MANUAL)
         elif new is not None and (
             b"." not in new or not _INITIALIZED.search(source.code[max(0, span.start - 200) : span.start])
         ):
-            message = f"{name.decode()} → {new.decode()}, as {structure.name} of HIP has it"
+            message = f"{name.decode()} → {new.decode()}, its name in HIP's {structure.name}"
             certainty = Certainty.SAFE
             if not _is_seen(source, span):
-                message += f"; assumes that it is of a {structure.name}, which this file does not say"
+                message += f"; assumes that it belongs to a {structure.name}, which this file does not show"
                 certainty = Certainty.REVIEW
             yield Finding(span, "renamed", message, (Edit(span, new),), certainty)
         elif new is not None:
             message = (
-                f"{name.decode()}: {structure.name} of HIP has {new.decode()}, which a list cannot initialize by name"
+                f"{name.decode()}: HIP's {structure.name} has {new.decode()}, which a list cannot initialize by name"
             )
             yield Finding(span, "initialized", message, certainty=Certainty.MANUAL)
 

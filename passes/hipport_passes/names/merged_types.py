@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Report functions and specializations that are the same one once types of CUDA's have become one type of HIP's.
+"""Report functions and specializations that become one function because two CUDA types are one type in HIP.
 
-`name(cudaError_t)` and `name(CUresult)` are two functions in CUDA, and one that is defined twice in HIP, where both
-codes are hipError_t; so are `f(CUdeviceptr)` and `f(void *)`. Which of the bodies is right for both is for a person.
-Definitions that no compilation sees together stay silent: in other branches of an `#if`, in other classes and
-namespaces, or under a macro that nothing of the program defines.
+`name(cudaError_t)` and `name(CUresult)` are two functions in CUDA. In HIP, where both codes are hipError_t, they are
+two definitions of one; so are `f(CUdeviceptr)` and `f(void *)`. A person has to say which of the bodies is right for
+both. Definitions that no compilation sees together are not reported: those in other branches of an `#if`, in other
+classes and namespaces, or under a macro that nothing in the program defines.
 """
 
 from __future__ import annotations
@@ -78,8 +78,8 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             for name, types, where, path in everywhere
         ):
             message = (
-                f"{each.name.decode()}({', '.join(one.decode() for one in each.types)}): it is defined more than once, "
-                "because two types of CUDA are one type in HIP; leave out all but one, which is right for both"
+                f"{each.name.decode()}({', '.join(one.decode() for one in each.types)}): it is defined more than "
+                "once, because two CUDA types are one type in HIP; keep one definition, which is right for both"
             )
             yield Finding(each.span, "defined_twice", message, certainty=Certainty.MANUAL)
 

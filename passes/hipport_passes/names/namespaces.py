@@ -2,14 +2,14 @@
 """Rename the namespaces of CUB and Thrust to those of hipCUB and rocThrust, and report libcu++ and tensor cores.
 
 A namespace of the program with such a name, or one that it has given that name already (`namespace cub = hipcub`), is
-left alone, and so is what lies in PyTorch's `at::cuda::cub`. Names of `cuda::std` become the C++ library's where hipcc
-can compile those for the device; another name for all of it (`namespace cs = cuda::std`) becomes one for `std` where
-nothing else is used by that name. Atomic objects with a scope, `cuda::atomic` and its like, become those of
-`hipport/scoped_atomic.h`, for review where the whole system may see them: AMD's GPUs do not all operations on memory of
-the host. Barriers, latches, pipelines and the copies that they are told of become those of `hipport/async.h`, where
-copies are done at once, for review where threads wait: a wavefront cannot wait for its own lanes. `cuda::ceil_div` is
-that of `hipport/ceil_div.h`. What takes keys apart for CUB's radix sorts gives rocPRIM's tuples, which hipCUB asks for.
-Names that hipCUB or rocThrust lack are reported, and so are calls of CUB without temporary storage, which CCCL 3 has.
+left alone, and so are names in PyTorch's `at::cuda::cub`. Names of `cuda::std` become the C++ library's where hipcc
+can compile those for the device; an alias for all of it (`namespace cs = cuda::std`) becomes one for `std` if it is
+used for nothing else. Atomic objects with a scope, `cuda::atomic` and its like, become those of
+`hipport/scoped_atomic.h`, for review where the whole system may see them: AMD's GPUs do not support all operations on
+host memory. Barriers, latches, pipelines and asynchronous copies become those of `hipport/async.h`, which copy
+immediately, for review where threads wait: a wavefront cannot wait for its own lanes. `cuda::ceil_div` becomes that of
+`hipport/ceil_div.h`. A decomposer of keys for CUB's radix sorts returns rocPRIM's tuples, which hipCUB requires. Names
+that hipCUB or rocThrust lack are reported, and so are calls of CUB without temporary storage, which CCCL 3 has.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from hipport.core.edits import Edit, NewFile, Span
 from hipport.core.finding import Certainty, Finding
 from hipport.core.tables import load
 from hipport.engine.pipeline import Pass
-from hipport.program.own_headers import include, together
+from hipport.program.own_headers import include, with_included_headers
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp, within
 from hipport.syntax.declarations import member_or_qualified
@@ -216,7 +216,7 @@ def _with_header(source: Cpp, project: Project, found: list[Finding]) -> Iterato
     needs: list[Edit] = []
     for name in sorted(asked):
         need, header = include(source, project, name)
-        created |= {file.path: file for file in together(header)}
+        created |= {file.path: file for file in with_included_headers(header)}
         # Of some headers of CUDA's `headers` makes the one that is needed.
         if need and not any(_MADE[name].fullmatch(each.path) for each in source.includes):
             needs.append(need)
@@ -285,7 +285,9 @@ def _cuda(code: bytes, match: re.Match[bytes]) -> Iterator[Finding]:
             Edit(span, global_ + b"rocprim"),
             Edit(opening, b"::rocprim::tuple" + sorts["members"]),
         )
-        yield Finding(span, "decomposer", "cuda::std::tuple → rocprim::tuple: what hipCUB's radix sorts take", edits)
+        yield Finding(
+            span, "decomposer", "cuda::std::tuple → rocprim::tuple: the type that hipCUB's radix sorts take", edits
+        )
     elif what in _words("libcupp", "std") | _words("libcupp", "std_20"):
         why = libcupp["review_20" if what in _words("libcupp", "std_20") else "review"]
         same = what in _words("libcupp", "same")
@@ -297,7 +299,7 @@ def _cuda(code: bytes, match: re.Match[bytes]) -> Iterator[Finding]:
 
 
 def _std_by_name(source: Cpp, project: Project, name: bytes, match: re.Match[bytes]) -> Iterator[Finding]:
-    """What becomes of another name for `cuda::std`, of which all that is used has to be the C++ library's too."""
+    """Yield the replacement of an alias for `cuda::std`, if all its uses can be the C++ library's."""
     span = Span(*match.span())
     used = sorted({each for file in _files(source, project) for each in _used_by(file, name)})
     known, late = _words("libcupp", "std"), _words("libcupp", "std_20")
@@ -346,8 +348,8 @@ def _async(code: bytes, span: Span, name: str, last: str, end: int) -> Finding:
 
 def _nvcuda(code: bytes, match: re.Match[bytes]) -> Iterator[Finding]:
     message = (
-        "nvcuda::wmma: the matrix units of AMD have another interface; rocWMMA (rocwmma/rocwmma.hpp) is like "
-        "nvcuda::wmma, with other fragment sizes and layouts"
+        "nvcuda::wmma: AMD's matrix units have another interface; use rocWMMA (rocwmma/rocwmma.hpp), which is similar, "
+        "with other fragment sizes and layouts"
     )
     yield _manual(Span(*match.span()), "tensor_cores", message)
 

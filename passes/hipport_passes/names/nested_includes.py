@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Include outside of braces what a file that is included inside of them needs.
 
-`namespace here { #include "kernels.cuh" }` puts all that `kernels.cuh` includes into the namespace. For CUDA it may
-include none of its headers, as nvcc has read them before; hipport's headers, and HIP's where `headers` has put one,
-would become part of the namespace, or be missing from the next one. Included before, at the top of the file with the
-braces, they are there, and their guards keep them from being read again.
+`namespace here { #include "kernels.cuh" }` puts everything that `kernels.cuh` includes into the namespace. For CUDA
+the file may need no CUDA header, because nvcc includes it first; hipport's headers, and HIP's where `headers` has put
+one, would become part of the namespace, or be missing from the next one. They are therefore included at the top of the
+file with the braces, and their guards prevent a second inclusion.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             for point, here in lines.items()
         )
         names = ", ".join(line.decode(errors="replace") for here in lines.values() for line in here)
-        message = f"needed in braces, where it must not be read first: {names}"
+        message = f"needed inside of braces, where a header must not be read for the first time: {names}"
         yield Finding(nested[0].directive, "outside", message, edits)
 
 
@@ -62,7 +62,7 @@ def _guarded(source: Cpp, offset: int) -> bool:
 
 
 def _needed(source: Cpp, project: Project, nested: list[Include]) -> Iterator[str]:
-    """Yield what of hipport's and HIP's the files that `nested` include, and all that they include, include."""
+    """Yield the headers of hipport and HIP that the files that `nested` include need, directly or through others."""
     seen = {source.path}
     waiting = [other for include in nested for other in project.included(source, include)]
     while waiting:

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Replace what PyTorch has dropped from its C++ interface, which is there for CUDA no longer either.
+"""Replace names that PyTorch removed from its C++ interface, for CUDA as well.
 
-Old extensions fail with every PyTorch for ROCm of today, whatever becomes of their kernels. `x.type()` where
-`AT_DISPATCH_…` wants a type of numbers becomes `x.scalar_type()`, also through a macro of the program or a variable;
-`AT_CHECK` and its like become what they stood for; of THC, what has an equal gets that, and the variable for its state
-goes when nothing else uses it. Each means the same in every release that has both, for CUDA and for ROCm, but for
-`x.toType(y.type())`, for review. An extension in C, which torch.utils.ffi built, is for a person as a whole. What is
-only deprecated (`x.data<T>()`, `x.type().is_cuda()`, `at::zeros(sizes, x.type())`, `c10::optional`) is left as it is.
+Old extensions fail with every current PyTorch for ROCm, whatever their kernels do. `x.type()` where `AT_DISPATCH_…`
+needs a scalar type becomes `x.scalar_type()`, also through a macro of the program or a variable; `AT_CHECK` and its
+like become their definitions. Names of THC are replaced where they have an equivalent, and the variable for its state
+is removed when nothing else uses it. Each replacement means the same in every release that has both, for CUDA and for
+ROCm, except `x.toType(y.type())`, which is REVIEW. An extension in C, which torch.utils.ffi built, is left to a person
+as a whole. Names that are only deprecated (`x.data<T>()`, `x.type().is_cuda()`, `at::zeros(sizes, x.type())`,
+`c10::optional`) are left as they are.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ _LAST = re.compile(rb"\w+")
 # Folders of headers that include each other, and what PyTorch's own converter makes of them.
 _OF_CUDA = (b"c10/cuda", b"ATen/cuda", b"c10/hip", b"ATen/hip")
 _TH = re.compile(rb"TH[A-Z]\w*")
-_ON_GPUS = "; assumes that each build of this file has the headers of a GPU, as it is used under conditions alone"
+_ON_GPUS = "; assumes that each build of this file has a GPU's headers, because all uses stand under conditions"
 
 
 class _Row(NamedTuple):
@@ -112,7 +113,7 @@ def _in_c(source: Cpp) -> Iterator[Finding]:
     for include in source.includes:
         if include.path.startswith(("TH/", "THC/")):
             message = (
-                f"{include.path}: PyTorch has had no extensions in C since 1.0, for CUDA either: write it in C++ on "
+                f"{include.path}: PyTorch has no extensions in C since 1.0, for CUDA either: write it in C++ on "
                 "at::Tensor, with PYBIND11_MODULE, and build it with CUDAExtension, the .cu files among its sources"
             )
             yield Finding(include.target, "in_c", message, certainty=Certainty.MANUAL)
@@ -153,8 +154,11 @@ def _dispatched(source: Cpp, project: Project) -> Iterator[Finding]:
             yield Finding(
                 place,
                 "scalar_type",
-                f"{name.decode()} takes a ScalarType, which {' '.join(what.split())} no longer becomes (PyTorch 2.13)"
-                + (": assumes that this type() is a tensor's, not the one that the program defines" if own else ""),
+                (
+                    f"{name.decode()} takes a ScalarType, and {' '.join(what.split())} no longer converts to it "
+                    "(PyTorch 2.13)"
+                )
+                + (": assumes that this type() is a tensor's and not the program's own" if own else ""),
                 (edit,),
                 Certainty.REVIEW if own else Certainty.SAFE,
             )
@@ -230,20 +234,20 @@ def _members(source: Cpp) -> Iterator[Finding]:
     if b"is_variable" in source.words:
         for match in _IS_VARIABLE.finditer(code):
             if not source.ported(match.start()):
-                message = "TensorOptions has no is_variable() any more (PyTorch 2.13): everything is a variable"
+                message = "TensorOptions no longer has is_variable() (PyTorch 2.13): every tensor is a variable"
                 yield Finding(Span(*match.span()), "is_variable", message, (Edit(Span(*match.span()), b""),))
     for match in _TO_TYPE.finditer(code) if b"toType" in source.words else ():
         if not source.ported(match.start()):
             place = Span(*match.span(1))
             message = (
-                "toType() takes a ScalarType; to() takes the type of a tensor, with its device: assumes that tensors "
-                "are on the current device, which is the one that a type names"
+                "toType() takes a ScalarType; to() takes a tensor's type, with its device: assumes that tensors "
+                "are on the current device, which a type names"
             )
             yield Finding(place, "to_type", message, (Edit(place, b"to"),), Certainty.REVIEW)
     for match in _MEMBER.finditer(code):
         instead = table().members.get(match["name"])
         if instead and not source.ported(match.start()):
-            message = f"type() has no {match['name'].decode()}() any more (PyTorch 2.13): write {instead}"
+            message = f"type() no longer has {match['name'].decode()}() (PyTorch 2.13): write {instead}"
             yield Finding(Span(*match.span("name")), "member", message, certainty=Certainty.MANUAL)
 
 
@@ -253,7 +257,7 @@ def _functions(source: Cpp) -> Iterator[Finding]:
         return
     for span, name in source.names(known.keys(), _CALL):
         if _TORCH.search(source.code, max(0, span.start - 16), span.start) and not source.ported(span.start):
-            message = f"{name.decode()}() is gone (PyTorch 2.13): {known[name]}"
+            message = f"{name.decode()}() was removed (PyTorch 2.13): {known[name]}"
             yield Finding(span, "function", message, certainty=Certainty.MANUAL)
 
 
@@ -286,7 +290,7 @@ def _names(source: Cpp, project: Project) -> Iterator[Finding]:
             certainty = Certainty.SAFE if sure else Certainty.REVIEW
             yield Finding(span, "gone", message + ("" if sure else _ON_GPUS), (*edits, *include), certainty)
         else:
-            message += "; how it is used here is not understood"
+            message += "; hipport does not understand its use here"
             yield Finding(span, "gone", message, certainty=Certainty.MANUAL)
     yield from _lost(source, project, {known.names[name].header for _, name in uses})
     taken = [edit.span for edits in edited.values() for edit in edits]

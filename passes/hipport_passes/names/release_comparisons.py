@@ -67,7 +67,7 @@ def compared_release(source: Cpp, project: Project, span: Span, name: bytes) -> 
     written = match.group().decode()
     where = "hipcc's device code" if name == b"__CUDA_ARCH__" else "hipcc"
     if sign is None or number + (sign in (b">", b"<=")) > OLDEST[name]:
-        message = f"{written}: {name.decode()} is not defined on AMD; decide what AMD has to do there"
+        message = f"{written}: {name.decode()} is not defined on AMD; decide which code AMD needs there"
         if directive is not None:
             message += chosen_by_capability(source, project, directive)
         return Finding(span, "compared", message, certainty=Certainty.MANUAL)
@@ -84,7 +84,10 @@ def compared_release(source: Cpp, project: Project, span: Span, name: bytes) -> 
     whole = Span(*match.span())
     message, certainty = f"{written} → {new.decode()}, for {where}, as for every {oldest}", Certainty.SAFE
     if name == b"__CUDA_ARCH__":
-        message, certainty = f"{message}; assumes that what is right for all of them is right for AMD", Certainty.REVIEW
+        message, certainty = (
+            f"{message}; assumes that code which is right for all of them is right for AMD",
+            Certainty.REVIEW,
+        )
     else:
         whole = Span(whole.start, _moot(source.code, whole, holds=holds))
     return Finding(span, "compared", message, (Edit(whole, new),), certainty)

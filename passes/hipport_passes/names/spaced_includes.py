@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Write includes without blanks behind the `#`, where PyTorch's hipify must read them.
 
-hipify looks for `#include <` and `#include "` to the letter, as its source says (RE_QUOTE_HEADER and RE_ANGLE_HEADER
-in torch/utils/hipify/hipify_python.py of PyTorch 2.13, and tried). In `#  include <c10/cuda/CUDAStream.h>` it leaves a
-name that a PyTorch for ROCm has not, and in `#  include "common.h"` the file as it was, beside the converted copy that
-others include. To every compiler both spellings are the same. Only files that belong together with some that include
-PyTorch's headers are looked at, and there only includes of PyTorch's headers for CUDA and of files of the repository.
+hipify looks for `#include <` and `#include "` literally, as its source shows (RE_QUOTE_HEADER and RE_ANGLE_HEADER in
+torch/utils/hipify/hipify_python.py of PyTorch 2.13, and tried). In `# include <c10/cuda/CUDAStream.h>` it leaves a
+name that a PyTorch for ROCm does not have. With `# include "common.h"` the original file is included, beside the
+converted copy that others include. For every compiler both spellings are the same. The pass looks only at files that
+belong together with files that include PyTorch's headers, and there only at includes of PyTorch's headers for CUDA and
+of files of the repository.
 """
 
 from __future__ import annotations
@@ -37,7 +38,9 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             if between.replace(b"include", b"", 1).strip():
                 continue
             edit = Edit(Span(each.directive.start + 1, each.target.start), b"include ")
-            message = f"PyTorch's hipify reads `#include` without more blanks, and would leave {each.path} as it is"
+            message = (
+                f"PyTorch's hipify reads `#include` only without further blanks, and would leave {each.path} as it is"
+            )
             yield Finding(each.directive, "hipify", message, (edit,))
 
 

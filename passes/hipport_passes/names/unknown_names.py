@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Report names that look like CUDA's, are in no table of hipport's, and are declared nowhere in the program.
 
-CUDA has new names with each release, and programs misspell old ones. Such a name is kept as it is, and hipcc does not
-know it. A program's own `cudaCheck(…)` looks the same: what its files declare in any way is left alone, and so is what
-may be a macro's name, in capitals with brackets behind it. A name is told of once for all files of a program. One that
-looks like a device function's needs something else of CUDA's in the program. Namespaces of libraries that ROCm lacks
-are told where no header of theirs is included.
+CUDA gets new names with each release, and programs misspell old ones. Such a name is kept, and hipcc does not know it.
+A program's own `cudaCheck(…)` looks the same, so every name that its files declare in any way is left alone, and so is
+a name that may be a macro's, in capitals with parentheses after it. A name is reported once for all files of a
+program. A name that looks like a device function's is reported only in programs that use something else of CUDA.
+Namespaces of libraries that ROCm lacks are reported where no header of theirs is included.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _CONDITION = re.compile(rb"#[ \t]*(?:if|ifdef|ifndef|elif|undef|error|include|pr
 
 
 class _Family(NamedTuple):
-    """What names of a library look like.
+    """The form of a library's names.
 
     `headers` are the beginnings of its headers' names, where ROCm has nothing of the library: `headers` reports them.
     `alike` says that compilers for other accelerators have such names, too.
@@ -99,7 +99,7 @@ def _known() -> frozenset[bytes]:
 
 @cache
 def _beginnings() -> frozenset[bytes]:
-    """What names of CUDA's begin with, word by word: `cudaMem` of `cudaMemAdvise`."""
+    """Return the beginnings of CUDA's names, word by word: `cudaMem` of `cudaMemAdvise`."""
     names = api_names.table()
     return frozenset(name[: word.start()] for name in names for word in _INNER_WORD.finditer(name, 5))
 
@@ -123,13 +123,12 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
                 if library in told or first[library] != source.path or of.of in project.union_over(source, _included):
                     continue
                 told.add(library)
-                message = f"{name.decode()}, and what else is of {of.of}: ROCm has no such library; {of.instead}"
+                message = f"{name.decode()} and other names of {of.of}: ROCm has no such library; {of.instead}"
                 yield Finding(span, "library", message, certainty=Certainty.MANUAL)
                 continue
             message = (
                 f"{name.decode()}: it looks like a name from {of.of}, but hipport knows no such name{_near(name)}; "
-                "look for what HIP has instead, or, if it is the program's own, give the header that declares it as "
-                "well"
+                "look for HIP's counterpart, or, if it is the program's own, add the header that declares it"
             )
             yield Finding(span, "name", message, certainty=Certainty.MANUAL)
 
@@ -269,7 +268,7 @@ def _near(name: bytes) -> str:
             return ""
         base = close[0].encode()
     row = known[base]
-    return f" (nearest: {base.decode()}, {f'{row.hip} in HIP' if row.hip else 'which has no equal in HIP'})"
+    return f" (nearest: {base.decode()}, {(f'{row.hip} in HIP' if row.hip else 'which has no equivalent in HIP')})"
 
 
 @cache

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What readers of lists need to judge what they find, and how they say it."""
+"""The means to judge the entries of package lists, and the words for the judgement."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _INDEX = re.compile(r"https?://[^\s\"'/]+/whl/(?:nightly/|test/)?(cu\d+)(?=[/\s\
 
 
 class Asking:
-    """What is needed to judge: the recipes, the release that the tree is ported to, and what its program imports."""
+    """The means to judge: the recipes, the target's release, and the imports of the program."""
 
     def __init__(self, project: Project) -> None:
         self.project = project
@@ -72,7 +72,7 @@ class Asking:
 
 
 class _Imports(Mapping[str, str]):
-    """Where a module is imported; looked up only when it is asked for."""
+    """The places that import a module; searched only on demand."""
 
     def __init__(self, project: Project) -> None:
         self.project = project
@@ -90,7 +90,7 @@ class _Imports(Mapping[str, str]):
 
 
 def knows_rocm(source: Source, own: re.Pattern[bytes], asking: Asking) -> bool:
-    """Say whether a file speaks of ROCm in words that hipport does not write: `own` is what it writes there.
+    """Say whether a file mentions ROCm in words that hipport does not write: `own` are those it writes there.
 
     What a merge brings into a file that was ported is to be ported like the rest.
     """

@@ -60,7 +60,7 @@ def _in_dockerfile(source: Dockerfile, asking: Asking) -> Iterator[Finding]:
             name = copied[1].decode("utf-8", "replace")
             if for_cuda_image(name):
                 start = each.span.start + copied.start(1)
-                message = f"{name} is an image for CUDA, and AMD's images have ROCm: copy nothing of it"
+                message = f"{name} is an image for CUDA, and AMD's images have ROCm: copy nothing from it"
                 yield Finding(Span(start, start + len(copied[1])), "image", message, (), Certainty.MANUAL)
         elif each.name == "ARG":
             for word in each.words:
@@ -131,16 +131,18 @@ def in_commands(
             if behind and found.kind == "archs":
                 continue
             if behind and found.edits:
-                message = f"{found.message}. It is behind a test for CUDA, which comes out otherwise on ROCm"
+                message = f"{found.message}. A test for CUDA guards it, which has another result on ROCm"
                 found = Finding(found.span, found.kind, message, (), Certainty.MANUAL)
             elif found.edits and command.words[0].text in PROJECTS:
-                message = f"{found.message}. {command.words[0].text} takes indexes from a source of the project's"
+                message = (
+                    f"{found.message}. {command.words[0].text} takes indexes from a source in the project's settings"
+                )
                 found = Finding(found.span, found.kind, message, (), Certainty.MANUAL)
             elif found.edits and command.listed:
-                message = f"{found.message}. As it stands in a list, change it by hand"
+                message = f"{found.message}. It stands in a list: change it by hand"
                 found = Finding(found.span, found.kind, message, (), Certainty.MANUAL)
             elif any(quote in edit.new.decode(errors="replace") for edit in found.edits for quote in command.quotes):
-                message = f"{found.message}. As it stands in quotes, change it by hand"
+                message = f"{found.message}. It stands in quotes: change it by hand"
                 found = Finding(found.span, found.kind, message, (), Certainty.MANUAL)
             yield found
 
@@ -159,7 +161,7 @@ def _by_variables(command: Command, known: Mapping[str, str], asking: Asking) ->
                 continue
             verdict = asking.judge(text)
             if verdict is not None:
-                message = f"in {word.text}, {verdict.message}; change it where it is set"
+                message = f"in {word.text}, {verdict.message}; change it where the variable is set"
                 yield Finding(word.span, verdict.kind, message, (), Certainty.MANUAL)
     for _, span, url in install.indexes:
         if (put := _put(url, known)) == url and "$" not in url:
@@ -185,7 +187,7 @@ def _told(text: str) -> str:
 
 
 class _Folder:
-    """Where a script is, as far as its own `cd` tells: below the folder that it started in, or below an unknown one."""
+    """The folder of a script, as its own `cd` shows: below the folder that it started in, or below an unknown one."""
 
     def __init__(self) -> None:
         self.now = ""
@@ -231,12 +233,15 @@ def _in_markdown(source: Markdown, asking: Asking) -> Iterator[Finding]:
             continue
         for found in findings:
             if found.edits:
-                message = f"{found.message}; and that the text around it holds for ROCm"
+                message = f"{found.message}; and that the text around it is right for ROCm"
                 yield Finding(found.span, found.kind, message, found.edits, Certainty.REVIEW)
     if left:
         lines = list(dict.fromkeys(source.position(command.span.start)[0] for command in left))
         more = f" (also in lines {', '.join(map(str, lines[1:]))})" if len(lines) > 1 else ""
-        message = f"commands that install builds for CUDA{more}: say what users of ROCm do; `hipport deps` has commands"
+        message = (
+            f"commands that install builds for CUDA{more}: add what users of ROCm have to do; `hipport deps` prints "
+            "the commands"
+        )
         yield Finding(left[0].span, "told", message, (), Certainty.MANUAL)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a repository asks for packages that have a recipe, or imports them."""
+"""Find the places where a repository asks for packages with a recipe, or imports them."""
 
 from __future__ import annotations
 

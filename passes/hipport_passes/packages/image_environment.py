@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What images start from, and the variables that say which builds pip and PyTorch take."""
+"""Base images, and the variables that select the builds for pip and PyTorch."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def image(word: Word, name: str, start: int, asking: Asking) -> Iterator[Finding
     ours = asking.recipes.image(asking.project.target.rocm)
     # Of what is no text, the name is not as long as what stands there.
     if match["ours"] is None or _OTHER_SYSTEM.search(name) or not word.plain or "\ufffd" in name:
-        message = f"{name} is an image for CUDA; start from one for ROCm, for example {ours.name}"
+        message = f"{name} is an image for CUDA; start from an image for ROCm, for example {ours.name}"
         yield Finding(word.span, "image", message, (), Certainty.MANUAL)
         return
     message = f"{name} is an image for CUDA; {of_image(asking)}"
@@ -55,8 +55,8 @@ def of_image(asking: Asking) -> str:
     """Say what is assumed of AMD's image that takes the place of one for CUDA."""
     ours = asking.recipes.image(asking.project.target.rocm)
     return (
-        f"assumes that {ours.name} contains what is used here (Ubuntu, Python {ours.python} with PyTorch for ROCm and "
-        "what builds extensions)"
+        f"assumes that {ours.name} contains what this image uses (Ubuntu, Python {ours.python} with PyTorch for "
+        "ROCm and the tools to build extensions)"
     )
 
 
@@ -88,8 +88,8 @@ def built_for(words: Sequence[Word], asking: Asking) -> Iterator[Finding]:
             continue
         archs = ";".join(asking.project.target.archs)
         message = (
-            f"PYTORCH_ROCM_ARCH has the GPUs that the port is for ({archs}): PyTorch builds for those that it names, "
-            "and in a build of an image for none without it"
+            f"PYTORCH_ROCM_ARCH names the GPUs of the port ({archs}): PyTorch builds for these, and without it for "
+            "none when an image is built"
         )
         edit = Edit(span, f'PYTORCH_ROCM_ARCH="{archs}"'.encode())
         yield Finding(span, "archs", message, (edit,), Certainty.SAFE)
@@ -110,7 +110,7 @@ def indexes(source: Source, words: Sequence[Word], asking: Asking) -> Iterator[F
         ours = [asking.index_for_rocm(url) for _, url in cuda]
         edits = tuple(Edit(place, new.encode()) for (place, _), new in zip(cuda, ours, strict=True) if new)
         if cuda and len(edits) == len(cuda):
-            message = f"{name} has builds for CUDA; assumes that the program runs with PyTorch's for ROCm"
+            message = f"{name} has builds for CUDA; assumes that the program runs with PyTorch's builds for ROCm"
             yield Finding(span, "index", message, edits, Certainty.REVIEW)
         elif cuda:
             message = f"{name} has builds for CUDA; PyTorch's for ROCm are at {asking.index.url}"
@@ -122,5 +122,7 @@ def _backend(source: Source, span: Span, asking: Asking) -> Iterator[Finding]:
     match = _RELEASE.search(source.text, span.start, span.end)
     if match is not None:
         release = asking.index.url.rpartition("/")[2]
-        message = f"uv takes a build of PyTorch for CUDA; assumes that uv knows {release}, and that its build will do"
+        message = (
+            f"uv installs a build of PyTorch for CUDA; assumes that uv knows {release}, and that this release suits"
+        )
         yield Finding(span, "index", message, (Edit(Span(*match.span()), release.encode()),), Certainty.REVIEW)

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath, PurePosixPath
@@ -19,7 +18,7 @@ from hipport.syntax.packaging import CondaEnvironment, Requirements, SetupCfg
 from hipport.syntax.python import Python
 from hipport.syntax.shell import Shell
 from hipport.syntax.toml import Toml
-from hipport.toolchain.install_plan import PackageMention, Step, in_work
+from hipport.toolchain.install_plan import PackageMention, Step, in_work, quoted
 from hipport_passes.packages import recipes as table
 from hipport_passes.packages.asking import Asking, decoded
 from hipport_passes.packages.family_mentions import of_setup
@@ -53,7 +52,7 @@ def conflict(found: Mapping[str, list[PackageMention]]) -> bool:
 
 @dataclass
 class ByHand:
-    """What a person decides about, which the script leaves out: each, and why, once a step asked."""
+    """The packages that the script leaves to a person, each with the reason, after a step asked for them."""
 
     asking: Asking
     said: dict[str, str] = field(default_factory=dict)
@@ -99,7 +98,7 @@ class Steps:
         missing = [each.path for each in self.project.skipped if each.kind == "missing"]
         if missing:
             yield Step("submodules that are missing", ("git submodule update --init --recursive",))
-        yield Step("what building extensions needs", ("pip install ninja packaging setuptools wheel",))
+        yield Step("tools that build extensions", ("pip install ninja packaging setuptools wheel",))
         yield from self._families(separate, index, rocm)
         later = [*self._of_lists(), *self._of_package()]
         for mention in self.found.get("extensions", ()):
@@ -120,7 +119,7 @@ class Steps:
             mentions = self.found[family.name]
             names = _distributions(family, mentions)
             renamed = list(dict.fromkeys(family.renamed.get(name, name) for name in names))
-            commands = tuple(filled(family, index, list(map(shlex.quote, renamed))))
+            commands = tuple(filled(family, index, list(map(quoted, renamed))))
             if commands:
                 why = f"{family.name}: {family.note or family.why}"
                 optional = family.optional or not _is_required(mentions)
@@ -137,11 +136,11 @@ class Steps:
             self.built |= dict.fromkeys(line.strip() for line in lines if _is_built(line, self.rules))
             name = path.as_posix()
             if text == self.project.by_path[path].text.decode("utf-8", "replace"):
-                yield Step(name, (f"pip install -r {shlex.quote(name)}",))
+                yield Step(name, (f"pip install -r {quoted(name)}",))
             else:
                 file = f"list-{number}.txt"
                 command = f"pip install -r {in_work(file)}"
-                yield Step(f"{name}, without what is for CUDA", (command,), {file: text})
+                yield Step(f"{name}, without the packages for CUDA", (command,), {file: text})
 
     def _of_package(self) -> Iterator[Step]:
         """Yield how what the package requires is installed, or, for want of that and of lists, what else says it."""
@@ -150,7 +149,7 @@ class Steps:
         own = [text for text in own if not _is_built(text, self.rules)]
         if own:
             command = f"pip install -r {in_work('package.txt')}"
-            yield Step("what the package itself needs", (command,), {"package.txt": "\n".join(own)})
+            yield Step("the package's own dependencies", (command,), {"package.txt": "\n".join(own)})
         elif not self.lists:
             yield from _of_conda(self.ported, self.rules, self.by_hand) or _of_scripts(
                 self.project, self.rules, self.by_hand
@@ -161,14 +160,14 @@ class Steps:
         folders = _folders(self.project)
         for folder in folders:
             if folder != ".":
-                command = f"pip install --no-build-isolation --no-deps ./{shlex.quote(folder)}"
-                yield Step(f"the extension in {folder}, once it is ported", (command,))
+                command = f"pip install --no-build-isolation --no-deps ./{quoted(folder)}"
+                yield Step(f"the extension in {folder}, after it is ported", (command,))
         for number, folder in enumerate(_local(self.project, self.lists), 1):
             if any(PurePosixPath(folder).is_relative_to(each) for each in missing):
                 # What it has is seen once it is there.
-                rewrite = f"hipport rewrite ./{shlex.quote(folder)} || test $? = 1"
-                command = f"pip install --no-build-isolation --no-deps ./{shlex.quote(folder)}"
-                yield Step(f"the package in {folder}, once it is there and ported", (rewrite, command))
+                rewrite = f"hipport rewrite ./{quoted(folder)} || test $? = 1"
+                command = f"pip install --no-build-isolation --no-deps ./{quoted(folder)}"
+                yield Step(f"the package in {folder}, after it is cloned and ported", (rewrite, command))
             elif folder not in folders and _has_package(self.project, folder):
                 yield self._of_local(folder, number)
 
@@ -177,12 +176,12 @@ class Steps:
         needs = list(map(_on_a_line, _own_requirements(self.ported, folder)))
         kept = [text for text in needs if not self.by_hand.takes(text)]
         if kept == needs:
-            command = f"pip install --no-build-isolation ./{shlex.quote(folder)}"
+            command = f"pip install --no-build-isolation ./{quoted(folder)}"
             return Step(f"the package in {folder}", (command,))
         # pip would bring all that the package asks for.
         file = f"folder-{number}.txt"
         commands: tuple[str, ...] = (f"pip install -r {in_work(file)}",) if kept else ()
-        commands += (f"pip install --no-build-isolation --no-deps ./{shlex.quote(folder)}",)
+        commands += (f"pip install --no-build-isolation --no-deps ./{quoted(folder)}",)
         return Step(f"the package in {folder}", commands, {file: "\n".join(kept)} if kept else {})
 
 
@@ -237,7 +236,7 @@ def _of_conda(ported: Ported, rules: Recipes, by_hand: ByHand) -> list[Step]:
         text = source.apply(Edit(span, b"") for span in left_out).text.decode("utf-8", "replace")
         name = source.path.as_posix()
         command = f'conda env update --prefix "$CONDA_PREFIX" --file {in_work(_ENVIRONMENT)}'
-        why = f"{name}, without what is for CUDA, into the environment that is active"
+        why = f"{name}, without the packages for CUDA, into the active environment"
         return [Step(why, (command,), {_ENVIRONMENT: text})]
     return []
 
@@ -263,16 +262,16 @@ def _built(text: str) -> Step:
     assert each is not None
     match = _CLONED.fullmatch(each.address)
     if match is None:
-        command = f"pip install --no-build-isolation {shlex.quote(text)}"
+        command = f"pip install --no-build-isolation {quoted(text)}"
         return Step(f"{each.name}, built against that PyTorch", (command,))
     named = re.sub(r"\.git$", "", match[1].rstrip("/").rpartition("/")[2])
     name = named if re.fullmatch(r"\w[\w.-]*", named, re.ASCII) else "repository"
     inside = re.search(r"subdirectory=([\w./-]+)", match[3] or "")
     # Beside no program of the script's: what is cloned could take the place of a module.
     place = f"sources/{name}"
-    commands = [f"git clone --recursive -- {shlex.quote(match[1])} {in_work(place)}"]
+    commands = [f"git clone --recursive -- {quoted(match[1])} {in_work(place)}"]
     if match[2]:
-        commands.append(f"git -C {in_work(place)} checkout --recurse-submodules {shlex.quote(match[2])}")
+        commands.append(f"git -C {in_work(place)} checkout --recurse-submodules {quoted(match[2])}")
     commands.append(f"hipport rewrite {in_work(place)} || test $? = 1")
     below = PurePosixPath(inside[1]) if inside and ".." not in PurePosixPath(inside[1]).parts else PurePosixPath()
     where = in_work(f"{place}/{below}" if below.parts and not below.is_absolute() else place)
@@ -297,8 +296,8 @@ def _of_scripts(project: Project, rules: Recipes, by_hand: ByHand) -> Iterator[S
                 if family_of(each, rules) is None:
                     words[word.text] = None
         if words:
-            command_line = "pip install " + " ".join(map(shlex.quote, words))
-            yield Step(f"what {source.path.as_posix()} installs that is right on ROCm", (command_line,))
+            command_line = "pip install " + " ".join(map(quoted, words))
+            yield Step(f"the packages of {source.path.as_posix()} that are right on ROCm", (command_line,))
 
 
 def _distributions(family: Family, mentions: Sequence[PackageMention]) -> list[str]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one command installs that is for CUDA, and what it installs for ROCm."""
+"""The packages for CUDA in one install command, and their replacements for ROCm."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ def _of_pip(source: Source, install: Install, asking: Asking) -> Iterator[Findin
         foreign = [word for word, verdict in others if verdict is None or verdict.what != "out"]
         if (cuda and foreign) or len(cuda) != len(install.indexes) or not all(w.plain for w, _ in torch):
             message = (
-                f"this installs a build of PyTorch for CUDA; install it by a command of its own: pip install "
-                f"{' '.join(_bare(word.text) for word, _ in torch)} --index-url {asking.index.url}"
+                "this installs a build of PyTorch for CUDA; install PyTorch by a command of its own: pip install "
+                f"{' '.join((_bare(word.text) for word, _ in torch))} --index-url {asking.index.url}"
             )
             yield Finding(install.command.span, "torch", message, (), Certainty.MANUAL)
             return
@@ -102,9 +102,9 @@ def _torch(
         last = max(word.span.end for word, _ in torch)
         edits.append(Edit(Span(last, last), b" " + option))
     where = (
-        "that is installed, or the newest there"
+        "that is installed, or the newest of that index"
         if not mixed
-        else "that is installed; without one, pip brings that for CUDA"
+        else "that is installed; without one, pip installs the build for CUDA"
     )
     assumed = f"assumes that the program runs with the PyTorch for ROCm {where}"
     if not mixed and makes_image_for_rocm(source, asking):
@@ -189,7 +189,7 @@ def _replaced(
     if variables and not any(name in set_already for name in family.environment):
         start = install.command.span.start
         edits.append(Edit(Span(start, start), (f"env {variables}" if install.command.wrapped else variables).encode()))
-    message = f"{word.text}: {family.why}; assumes that the program runs with what `{lines[0]}` installs"
+    message = f"{word.text}: {family.why}; assumes that the program runs with the result of `{lines[0]}`"
     return Finding(install.command.span, "separate", message, tuple(edits), Certainty.REVIEW)
 
 
@@ -274,14 +274,14 @@ def _isolated(install: Install, asking: Asking, folder: str, *, in_image: bool) 
         paths = ["/".join(parts[i:]) for i in range(len(parts))] or ["."]
         if any(asking.builds_with_torch(each) for each in paths):
             message = (
-                f"pip builds {path if parts == [] or path != '.' else '/'.join(parts)} in an environment of its own, "
-                "where PyTorch is missing or the build for CUDA; "
+                f"pip builds {path if parts == [] or path != '.' else '/'.join(parts)} in an isolated environment, "
+                "where PyTorch is missing or is the build for CUDA; "
             )
             # In an image it is what the image has.
             message += (
                 of_image(asking)
                 if in_image
-                else "assumes that what else it needs to build (setuptools, ninja) is installed"
+                else "assumes that its other build requirements (setuptools, ninja) are installed"
             )
             edit = Edit(Span(install.start, install.start), b"--no-build-isolation ")
             yield Finding(install.command.span, "isolation", message, (edit,), Certainty.REVIEW)
@@ -303,8 +303,8 @@ def _of_conda(source: Source, command: Command, packages: Sequence[Word], asking
     if torch and len(keep) + len(remove) == len(named) and command.words[1].text == "install" and not _chooses(command):
         new = f"pip install {' '.join(torch)} --index-url {asking.index.url}"
         message = (
-            "conda has no build of PyTorch for ROCm, pip has; assumes that the program runs with the PyTorch for ROCm "
-            "that is installed, or the newest there"
+            "conda has no build of PyTorch for ROCm, but pip has; assumes that the program runs with the PyTorch "
+            "for ROCm that is installed, or the newest of that index"
         )
         yield Finding(command.span, "torch", message, (Edit(command.span, new.encode()),), Certainty.REVIEW)
         return
@@ -315,7 +315,7 @@ def _of_conda(source: Source, command: Command, packages: Sequence[Word], asking
         what = ", ".join(remove)
         gone = _gone(source, command, "NVIDIA's libraries are for CUDA")
         if gone and len(remove) == len(named):
-            message = f"{what}: libraries of NVIDIA's are not needed on ROCm, and nvcc on the path misleads hipcc"
+            message = f"{what}: NVIDIA's libraries are not needed on ROCm, and nvcc on the path misleads hipcc"
             yield Finding(command.span, "cuda_only", message, gone, Certainty.REVIEW)
             return
         message = (

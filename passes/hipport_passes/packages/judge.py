@@ -29,7 +29,7 @@ _PYTHONS = ("3.8", "3.9", "3.10", "3.11", "3.12", "3.13")
 
 @dataclass(frozen=True)
 class Verdict:
-    """What becomes of a requirement: `out` of the list, `edit` for a part of it, or `manual`.
+    """The verdict on a requirement: `out` of the list, `edit` for a part of it, or `manual`.
 
     `start` and `end` are the part, as characters of the text, and `new` what takes its place.
     """
@@ -144,7 +144,7 @@ def judge(
         module = recipes.package(each.name, family).replace("-", "_") if family.modules else family.imports
         where = _imported(each, module, imported) if imported is not None else None
         if where and (family.action == "remove" or where.endswith("setup.py")):
-            message = f"{called}: {family.why}; {where} imports it, and must do without it first"
+            message = f"{called}: {family.why}; {where} imports it, and has to work without it first"
             return Verdict("manual", "imported", message, Certainty.MANUAL, family)
         certainty = Certainty.SAFE if family.name == "nvidia-libraries" else Certainty.REVIEW
         kind = "cuda_only" if family.action == "remove" else "separate"
@@ -173,8 +173,8 @@ def _own(each: AskedPackage) -> Verdict | None:
     if not (for_cuda(each.version) or for_cuda(unquote(each.address)) or _NAME_CUDA.fullmatch(each.name.lower())):
         return None
     message = (
-        f"{each.name or each.address} is this repository's own, as a build for CUDA: on ROCm it is built from here, by "
-        "`pip install --no-build-isolation .`"
+        f"{each.name or each.address} is this repository's own package, as a build for CUDA: on ROCm, build it from "
+        "this repository by `pip install --no-build-isolation .`"
     )
     return Verdict("manual", "own", message, Certainty.MANUAL)
 
@@ -186,18 +186,21 @@ def _assumed(family: Family) -> str:
 
 
 def _unknown(each: AskedPackage) -> Verdict | None:
-    """Judge what no recipe knows by what it is called."""
+    """Judge a package without a recipe by its name."""
     said = each.name + each.extras
     if for_cuda(each.version) or (each.address and for_cuda(unquote(each.address.rpartition("/")[2]))):
-        what = f"{each.name or each.address} is asked for as a build for CUDA"
+        what = f"{each.name or each.address} is requested as a build for CUDA"
     elif _EXTRA_CUDA.search(each.extras):
-        message = f"{said}: that extra brings libraries for CUDA; look for one for ROCm, or do without"
+        message = f"{said}: that extra installs libraries for CUDA; look for an extra for ROCm, or do without"
         return Verdict("manual", "no_rocm", message, Certainty.MANUAL)
     elif _NAME_CUDA.fullmatch(each.name.lower()):
-        what = f"{each.name} is a build for CUDA by its name"
+        what = f"{each.name} is a build for CUDA, as its name says"
     else:
         return None
-    message = f"{what}: look for one for ROCm, or build its sources with PYTORCH_ROCM_ARCH set, without build isolation"
+    message = (
+        f"{what}: look for a build for ROCm, or build its sources with PYTORCH_ROCM_ARCH set and without build "
+        "isolation"
+    )
     return Verdict("manual", "no_rocm", message, Certainty.MANUAL)
 
 
@@ -207,7 +210,7 @@ def _kept(each: AskedPackage, family: Family, text: str, hashed: bool) -> Verdic
         wheel = unquote(each.address)
         if "+cpu" in wheel or "/cpu/" in wheel or not (_WHEEL.search(wheel) or for_cuda(wheel)):
             return None
-        message = f"{each.name} from {each.address} takes the place of PyTorch for ROCm{_anyone()}"
+        message = f"{each.name} from {each.address} replaces PyTorch for ROCm{_anyone()}"
         return Verdict("out", "pin", message, Certainty.REVIEW, family)
     if "+cpu" in each.version or not each.clauses:
         return None
@@ -225,7 +228,7 @@ def _kept(each: AskedPackage, family: Family, text: str, hashed: bool) -> Verdic
     if len(kept) == len(each.clauses):
         return None
     build = "a build for CUDA" if for_cuda(each.version) else "another build"
-    message = f"{each.name}{each.version}: pip would put {build} in the place of PyTorch for ROCm{_anyone()}"
+    message = f"{each.name}{each.version}: pip would replace PyTorch for ROCm by {build}{_anyone()}"
     if hashed:
         return Verdict("out", "pin", message, Certainty.REVIEW, family)
     new = (" " if text[each.start : each.start + 1] == " " and kept else "") + ",".join(kept)
@@ -233,7 +236,7 @@ def _kept(each: AskedPackage, family: Family, text: str, hashed: bool) -> Verdic
 
 
 def _anyone() -> str:
-    return "; assumes that the program runs with the one that is installed"
+    return "; assumes that the program runs with the installed one"
 
 
 def _least(each: AskedPackage, family: Family) -> Verdict | None:
@@ -255,7 +258,7 @@ def _least(each: AskedPackage, family: Family) -> Verdict | None:
     ):
         return None
     message = (
-        f"{each.name}{each.version}: {family.why}; assumes that the program runs with a version from {family.least} on"
+        f"{each.name}{each.version}: {family.why}; assumes that the program runs with version {family.least} or newer"
     )
     return Verdict("edit", "pin", message, Certainty.REVIEW, family, each.start, each.end, f">={family.least}")
 
@@ -272,7 +275,8 @@ def _relaxed(each: AskedPackage, family: Family) -> Verdict | None:
     except InvalidVersion:
         return None
     message = (
-        f"{each.name}{each.version}: {family.why}; assumes that the program runs with a newer one below {family.upper}"
+        f"{each.name}{each.version}: {family.why}; assumes that the program runs with a newer version below "
+        f"{family.upper}"
     )
     new = f">={version},<{family.upper}"
     return Verdict("edit", "old", message, Certainty.REVIEW, family, each.start, each.end, new)

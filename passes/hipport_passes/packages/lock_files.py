@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Report lock files whose pins bring builds for CUDA back, with the command that makes them anew.
+"""Report lock files whose pins bring builds for CUDA back, with the command that makes them again.
 
 A lock file holds versions and hashes of what an installer took when PyTorch for CUDA was asked for, NVIDIA's libraries
 among them; `uv sync` or `poetry install` puts these in the place of PyTorch for ROCm, whatever the ported lists say.
@@ -34,11 +34,11 @@ def find(source: Lock, project: Project) -> Iterator[Finding]:
     more = f" and {len(named) - 3} more" if len(named) > 4 else ""
     relock = load(_TABLE)["relock"]
     command = next((relock[name] for name in relock if source.path.name.endswith(name)), None)
-    again = f"make it anew by `{command}`" if command else "make it anew by the tool that made it"
+    again = f"lock again by `{command}`" if command else "lock again by the tool that wrote it"
     what = ", ".join(named[:3] if more else named) + more
     message = (
-        f"it pins what is for CUDA: {what}. Once the lists that it is made of are ported, {again}, or install from "
-        "these lists as `hipport deps` says"
+        f"it pins packages for CUDA: {what}. After the lists that it is made from are ported, {again}, or install "
+        "from these lists as `hipport deps` says"
     )
     yield Finding(pinned[0].span, "pins", message, (), Certainty.MANUAL)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a repository's own distributions are called: no recipe is for those, whoever else has builds of them."""
+"""Names of a repository's own distributions: no recipe applies to them, although others may have builds of them."""
 
 from __future__ import annotations
 

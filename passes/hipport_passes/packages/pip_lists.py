@@ -22,7 +22,7 @@ _OPTION = re.compile(r"(--index-url|-i|--extra-index-url|--find-links|-f|--edita
 _FOLDER = re.compile(r"(?:\./)*([\w.-]+(?:/[\w.-]+)*)/?")
 _CONDA = re.compile(r"(?:(?P<channel>[\w./-]+)::)?(?P<name>[\w.-]+)")
 _PYTORCH = (
-    "conda has no build of PyTorch for ROCm; assumes that it is installed with pip, as `hipport deps` says, and that "
+    "conda has no build of PyTorch for ROCm; assumes that pip installs it, as `hipport deps` says, and that "
     "nothing else comes from NVIDIA's channel"
 )
 
@@ -82,8 +82,8 @@ def _option(source: Source, line: PackageLine, options: str, asking: Asking) -> 
     if ours is not None:
         start = line.options.start + len(options[: match.start(2)].encode()) + match[2].index(value)
         message = (
-            f"{value} has builds for CUDA; PyTorch's for ROCm are at {ours}. Assumes that the program runs with the "
-            "newest there, or one is installed already"
+            f"{value} has builds for CUDA; PyTorch's for ROCm are at {ours}; assumes that the program runs with the "
+            "newest there, or with an installed one"
         )
         yield Finding(
             line.options,
@@ -93,7 +93,9 @@ def _option(source: Source, line: PackageLine, options: str, asking: Asking) -> 
             Certainty.REVIEW,
         )
         return
-    message = f"{value} has builds for CUDA, which pip would take; assumes that PyTorch for ROCm is installed already"
+    message = (
+        f"{value} has builds for CUDA, which pip would install; assumes that PyTorch for ROCm is installed already"
+    )
     edits = _commented(source, line.span, "builds for CUDA; PyTorch for ROCm is installed beforehand")
     yield Finding(line.options, "index", message, edits, Certainty.REVIEW)
 
@@ -168,7 +170,7 @@ def in_conda(source: CondaEnvironment, asking: Asking) -> Iterator[Finding]:
                         kind not in ("channels", "pip") and _is_pytorch(source, each, asking)
                         for kind, each, _ in source.items
                     )
-                    else f"the channel {text} has builds for CUDA; assumes that nothing else is taken from it"
+                    else f"the channel {text} has builds for CUDA; assumes that nothing else comes from it"
                 )
                 found = Finding(span, "channel", message, edits, Certainty.REVIEW)
         elif kind == "pip":
@@ -189,7 +191,7 @@ def in_conda(source: CondaEnvironment, asking: Asking) -> Iterator[Finding]:
         else:
             found = _conda_item(source, decoded(source, span), span, line, asking) if kind != "channels" else None
         if found is not None:
-            message = f"{found.message}; it goes on in the lines below: take it out by hand"
+            message = f"{found.message}; it continues on the lines below: remove it by hand"
             yield replace(found, message=message, edits=(), certainty=Certainty.MANUAL)
     if asked_by_pip and gone == len(asked_by_pip) and source.pip is not None:
         # A list of comments alone is no list to conda.
@@ -218,17 +220,17 @@ def _pip_item(source: CondaEnvironment, span: Span, line: Span, asking: Asking) 
     if option is not None:
         if option[1] in ("-e", "--editable") or not says_cuda_index(option[2]):
             return None
-        message = f"{option[2]} has builds for CUDA, which pip would take; assumes that PyTorch for ROCm is installed"
+        message = (
+            f"{option[2]} has builds for CUDA, which pip would install; assumes that PyTorch for ROCm is installed"
+        )
         return Finding(span, "index", message, _item_out(source, line, "builds for CUDA"), Certainty.REVIEW)
     folder = _FOLDER.fullmatch(re.sub(r"^(?:-e|--editable)[ =]", "", text).split(" #")[0].strip())
     if folder is not None and asking.builds_with_torch(folder[1]):
         message = (
-            f"{text} is built against PyTorch, which conda does not bring for ROCm; assumes that it is installed "
+            f"{text} is built against PyTorch, of which conda has no build for ROCm; assumes that it is installed "
             "afterwards, as `hipport deps` says"
         )
-        edits = _item_out(
-            source, line, f"pip install --no-build-isolation ./{folder[1]}, once PyTorch for ROCm is there"
-        )
+        edits = _item_out(source, line, f"pip install --no-build-isolation ./{folder[1]}, after PyTorch for ROCm")
         return Finding(span, "isolation", message, edits, Certainty.REVIEW)
     verdict = asking.judge(requirement)
     if verdict is None:

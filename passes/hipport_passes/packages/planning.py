@@ -49,7 +49,7 @@ def plan(project: Project, rocm: tuple[int, int] | None = None) -> Plan:
     steps = tuple(Steps(project, ported, found, by_hand).all(separate, index.url, name))
     if any(command.startswith("conda ") for step in steps for command in step.commands):
         notes.append(
-            "packages of conda's may want conda's own PyTorch: the script keeps it out, and ends where one insists"
+            "conda packages may require conda's own PyTorch: the script keeps it out, and stops where a package insists"
         )
     changes = tuple(
         PlannedChange(each.path, each.line, each.message, each.certainty is Certainty.MANUAL)
@@ -57,7 +57,7 @@ def plan(project: Project, rocm: tuple[int, int] | None = None) -> Plan:
         if not each.rule.endswith(("/archs", "/told"))
     )
     changes += tuple(
-        PlannedChange(each.path, 1, f"not read, so what it asks for is not in this plan: {each.why}", True)
+        PlannedChange(each.path, 1, f"not read, so the packages that it needs are not in this plan: {each.why}", True)
         for each in project.skipped
         if each.kind == "refused" and _LISTS.search(each.path.name)
     )
@@ -99,10 +99,10 @@ def _release(found: dict[str, list[PackageMention]], project: Project) -> tuple[
         names = ", ".join(family.name for family in bound if best in family.releases)
         return release(best), f"there are builds of {names} for it"
     if "flash-attn" in found:
-        return release(_FAST), "attention is fastest with it, and nothing found needs an older one"
+        return release(_FAST), "attention is fastest with it, and nothing found needs an older release"
     if found:
-        return project.target.rocm, "nothing found needs a certain release: keep the PyTorch for ROCm that is there"
-    return project.target.rocm, "plain PyTorch: keep the PyTorch for ROCm that is there"
+        return project.target.rocm, "nothing found needs a certain release: keep the installed PyTorch for ROCm"
+    return project.target.rocm, "plain PyTorch: keep the installed PyTorch for ROCm"
 
 
 def _notes(family: Family, rocm: str, found: dict[str, list[PackageMention]]) -> Iterator[str]:

@@ -52,7 +52,7 @@ def _in_script(source: Python, script: Script, asking: Asking) -> Iterator[Findi
             text = element.raw_value
             span, opening = spans[number], len(element.prefix) + len(element.quote)
             if text.startswith("http") and says_cuda_index(text):
-                message = f"{text} has builds for CUDA; pip does not look at dependency_links, other tools do"
+                message = f"{text} has builds for CUDA; pip ignores dependency_links, other tools read them"
                 yield Finding(span, "index", message, (), Certainty.MANUAL)
                 continue
             verdict = asking.judge(text) if _LIKE.fullmatch(text.strip()) else None
@@ -115,7 +115,7 @@ def _of_text(source: Python, script: Script, call: cst.Call, asking: Asking) -> 
     for word in words:
         verdict = asking.judge(word.strip()) if _LIKE.fullmatch(word.strip()) else None
         if verdict is not None:
-            said = "" if verdict.what == "manual" else "; as it is written here, change it by hand"
+            said = "" if verdict.what == "manual" else "; hipport cannot edit it in this form; change it by hand"
             yield Finding(source.span(call), verdict.kind, verdict.message + said, (), Certainty.MANUAL)
 
 

@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
-from fnmatch import fnmatchcase
+from fnmatch import fnmatchcase, translate
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, TypeVar
@@ -21,6 +21,7 @@ _ACTIONS = ("keep", "remove", "separate", "least", "relax", "manual", "leave")
 EXECUTED = ("install", "check", "environment", "fallback", "renamed", "with_torch")
 # What is a word of a command wherever it is put: of an address, and of an image's name.
 _PLAIN = re.compile(r"[A-Za-z0-9_./:@%+~-]+")
+_WORDS = re.compile(rb"[a-z0-9][\w.-]*").findall
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _CUDA = re.compile(
     r"(?:^|[^a-z0-9])(?:pt\d+|torch[\d.]*)?cu(?:da)?[-_]?(?:\$\{?\w+\}?|\d{2,3}x?|\d\d?\.\d)", re.IGNORECASE
@@ -226,7 +227,7 @@ def merged(user: Mapping[str, Any]) -> Recipes:
     table = load(_TABLE)
     unknown = set(user) - {"family", "index", "image"}
     if unknown:
-        raise BadRules(f"requirements.{min(unknown)}: there is no such table; there are: family, index, image")
+        raise BadRules(f"requirements.{min(unknown)}: unknown table; known are: family, index, image")
     rows: dict[str, dict[str, dict[str, Any]]] = {}
     for kind, key in (("family", "name"), ("index", "rocm"), ("image", "rocm")):
         named: dict[str, dict[str, Any]] = {row[key]: dict(row) for row in table[kind]}
@@ -242,12 +243,30 @@ def merged(user: Mapping[str, Any]) -> Recipes:
     )
 
 
+def naming(user: Mapping[str, Any]) -> Callable[[bytes], bool]:
+    """Return what says whether a text names a package of a family. Raises BadRules."""
+    names: set[str] = set()
+    for family in merged(user).families:
+        names.update((*family.distributions, *family.conda))
+        for each in family.repositories:
+            owner, _, name = each.partition("/")
+            names.add(owner if name == "*" else name)
+    exact = {normalised(name).encode() for name in names if "*" not in name}
+    pattern = re.compile("|".join(translate(normalised(name)) for name in names if "*" in name).encode())
+
+    def named(text: bytes) -> bool:
+        words = {re.sub(rb"[-_.]+", b"-", word).strip(b"-").removesuffix(b"-git") for word in _WORDS(text.lower())}
+        return not exact.isdisjoint(words) or any(map(pattern.fullmatch, words))
+
+    return named
+
+
 def _row(kind: Any, row: Mapping[str, Any], where: str) -> Any:
     known = {each.name: each for each in fields(kind)}
     values: dict[str, Any] = {}
     for key, value in row.items():
         if key not in known:
-            raise BadRules(f"requirements.{where}: there is no `{key}`; there are: {', '.join(known)}")
+            raise BadRules(f"requirements.{where}: unknown key `{key}`; known are: {', '.join(known)}")
         values[key] = _typed(key, str(value) if key == "date" else value, str(known[key].type), where)
     missing = [name for name in ("action", "why", "url", "name") if name in known and not values.get(name)]
     if missing:
@@ -263,14 +282,14 @@ def _typed(key: str, value: Any, wanted: str, where: str) -> Any:
             raise BadRules(f"requirements.{where}: `{key}` must be a list of strings")
         return tuple(value)
     if not isinstance(value, {"str": str, "bool": bool}.get(wanted, Mapping)):
-        raise BadRules(f"requirements.{where}: `{key}` has a value of the wrong kind")
+        raise BadRules(f"requirements.{where}: `{key}` has a value of the wrong type")
     return value
 
 
 def _check(kind: Any, values: Mapping[str, Any], where: str) -> None:
     """Raise BadRules for values that a row may not have."""
     if "action" in values and values["action"] not in _ACTIONS:
-        raise BadRules(f"requirements.{where}: {values['action']!r} is no action; there are: {', '.join(_ACTIONS)}")
+        raise BadRules(f"requirements.{where}: {values['action']!r} is not an action; known are: {', '.join(_ACTIONS)}")
     if "action" in values and values["action"] == "least" and not values.get("least"):
         raise BadRules(f"requirements.{where}: `least` is missing")
     for key in ("rocm", "releases"):
@@ -280,11 +299,11 @@ def _check(kind: Any, values: Mapping[str, Any], where: str) -> None:
                 raise BadRules(f"requirements.{where}: {each!r} is not a ROCm release; for example: 6.4")
     for key in ("url", "name") if kind in (Index, Image) else ():
         if key in values and not _PLAIN.fullmatch(values[key]):
-            raise BadRules(f"requirements.{where}: `{key}` has characters that no address has")
+            raise BadRules(f"requirements.{where}: `{key}` has characters that no address contains")
     for key in ("environment", "fallback"):
         for name, value in values.get(key, {}).items():
             if not _VARIABLE.fullmatch(name) or not isinstance(value, str):
-                raise BadRules(f"requirements.{where}: `{key}` must have names of variables, and texts")
+                raise BadRules(f"requirements.{where}: `{key}` must map names of variables to texts")
 
 
 def importing(project: Project, module: str) -> Iterable[str]:

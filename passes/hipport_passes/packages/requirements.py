@@ -3,7 +3,7 @@
 
 An installer takes what a list names: `torch==2.1.0+cu118` replaces the PyTorch for ROCm that is there by one that sees
 no AMD GPU, and so does any other version. Versions that only another build can satisfy go, the package stays; packages
-that are for CUDA alone become comments that say what is there instead; indexes of CUDA builds become PyTorch's for
+that are for CUDA only become comments that say what is there instead; indexes of CUDA builds become PyTorch's for
 ROCm. Requirements files, constraints, pyproject.toml, pixi.toml, Pipfile, setup.py, setup.cfg, tox.ini, environments of
 conda's, Dockerfiles, definition files of Singularity, shell scripts and the commands of notebooks are read; commands in
 a README, and tasks in pyproject.toml, are reported. What packages become is written in requirements.toml; `--rules`
@@ -95,7 +95,7 @@ def _in_notebook(source: Notebook, asking: Any) -> Iterator[Finding]:
         carried = source.commands.carried(finding)
         # A magic takes no variables in front: `%pip` is one word.
         if any(not len(e.span) and source.text[e.span.start - 1 : e.span.start] == b"%" for e in carried.edits):
-            message = f"{carried.message}; as a magic it takes no variables, set them in a cell before"
+            message = f"{carried.message}; a magic takes no variables, so set them in a cell before it"
             carried = Finding(carried.span, carried.kind, message, (), Certainty.MANUAL)
         yield carried
 

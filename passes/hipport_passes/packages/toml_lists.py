@@ -72,10 +72,10 @@ def _in_toml(source: Toml, asking: Asking) -> Iterator[Finding]:
             for each in _poetry(source, entry, poetry, asking) if _on_linux(source, entry) else ():
                 lines.setdefault((entry.key, entry.path[:-1] if poetry["what"] else entry.path), each)
         elif is_pixi and _CHANNEL.fullmatch(where) and re.fullmatch(r"nvidia(?:/.*)?", entry.value):
-            message = f"the channel {entry.value} has builds for CUDA: conda has none of PyTorch for ROCm"
+            message = f"the channel {entry.value} has builds for CUDA: conda has no build of PyTorch for ROCm"
             yield Finding(entry.span, "channel", message, (), Certainty.MANUAL)
         elif is_pixi and _NEEDS_CUDA.fullmatch(where):
-            message = "asks for NVIDIA's driver, without which pixi installs nothing: leave it out for ROCm"
+            message = "requires NVIDIA's driver, without which pixi installs nothing: leave it out for ROCm"
             yield Finding(entry.span, "driver", message, (), Certainty.MANUAL)
         elif is_pixi and (pixi := _PIXI.fullmatch(where)):
             for each in _pixi(source, entry, pixi, asking):
@@ -84,7 +84,7 @@ def _in_toml(source: Toml, asking: Asking) -> Iterator[Finding]:
     for task, script in tasks(source):
         for each in in_commands(script, script.commands, asking):
             if each.kind in BRINGS:
-                message = f"{each.message}. As it stands in a task, change it by hand"
+                message = f"{each.message}. It stands in a task: change it by hand"
                 yield Finding(task.span, each.kind, message, (), Certainty.MANUAL)
     for path, entries in lists.items():
         # An extra, or a group, that is for CPUs by its name is for no GPU.
@@ -142,14 +142,14 @@ def _isolated(entry: TomlEntry, asking: Asking) -> Finding | None:
     if each is None or family is None or family.action != "keep" or not on_linux(each.marker):
         return None
     message = (
-        f"to build this, pip makes an environment with {each.name}{each.version} in it, a build for CUDA: install with "
-        "`pip install --no-build-isolation`, which takes the PyTorch that is there (`hipport deps` does)"
+        f"to build this, pip makes an environment with {each.name}{each.version}, a build for CUDA: install with "
+        "`pip install --no-build-isolation`, which uses the installed PyTorch (`hipport deps` does)"
     )
     return Finding(entry.span, "build_requires", message, (), Certainty.MANUAL)
 
 
 def _by_hand(entry: TomlEntry, verdict: Verdict) -> Finding:
-    again = "" if verdict.what == "manual" else "; as it is written here, change it by hand"
+    again = "" if verdict.what == "manual" else "; hipport cannot edit it in this form; change it by hand"
     return Finding(entry.span, verdict.kind, verdict.message + again, (), Certainty.MANUAL)
 
 
@@ -158,12 +158,12 @@ def _url(source: Toml, entry: TomlEntry, asking: Asking) -> Iterator[Finding]:
         return
     ours = asking.index_for_rocm(entry.value)
     if ours is None or not source.is_plain(entry):
-        message = f"{entry.value} has builds for CUDA; take the packages from elsewhere, `hipport deps` says from where"
+        message = f"{entry.value} has builds for CUDA; take the packages from elsewhere: `hipport deps` says where"
         yield Finding(entry.span, "index", message, (), Certainty.MANUAL)
         return
     message = (
-        f"{entry.value} has builds for CUDA; PyTorch's for ROCm are at {ours}. "
-        "Assumes that the program runs with one of those"
+        f"{entry.value} has builds for CUDA; PyTorch's for ROCm are at {ours}; assumes that the program runs with "
+        "one of those"
     )
     yield Finding(
         entry.span, "index", message, (Edit(entry.inside(0, len(entry.value)), ours.encode()),), Certainty.REVIEW
@@ -222,7 +222,8 @@ def _key_out(source: Toml, entry: TomlEntry, family: Family, message: str) -> Fi
         said = f"{message}; assumes that it is installed as `hipport deps` says, or not needed"
         line = Span(entry.key, end.end())
         return Finding(entry.span, kind, said, commented(line, family.note or family.why), Certainty.REVIEW)
-    return Finding(entry.span, "separate", f"{message}; as it is written here, change it by hand", (), Certainty.MANUAL)
+    by_hand = "hipport cannot edit it in this form; change it by hand"
+    return Finding(entry.span, "separate", f"{message}; {by_hand}", (), Certainty.MANUAL)
 
 
 def _pixi(source: Toml, entry: TomlEntry, match: re.Match[str], asking: Asking) -> Iterator[Finding]:

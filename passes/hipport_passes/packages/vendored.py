@@ -75,7 +75,7 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
 
 
 def _trees(project: Project) -> Iterator[PurePath]:
-    """Third-party code that is there, and submodules that are to be: what they are called is known."""
+    """Yield third-party code that exists, and submodules that will, whose names are known."""
     known = {library.lower() for library in markers()}
     for skipped in project.skipped:
         if skipped.path.suffix == ".cmake" or skipped.path.name == "FindCUDA":

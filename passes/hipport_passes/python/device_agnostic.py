@@ -48,7 +48,7 @@ _TORCH = re.compile(
 _BUILDS = re.compile(rb"\bcpp_extension\b|\bsetuptools\b")
 _DEVICE = re.compile(r"cuda(?::(\d+))?")
 _INDEX = re.compile(r"(?:.*\.)?(?:\w*_)?(?:rank|gpu|gpus|gpu_id|gpu_ids\[0\]|idx|index|dev_id|device_id|devid)")
-_SETTLED = "; assumes that CUDA_VISIBLE_DEVICES is not set, and no process that uses the GPU forked, after this"
+_SETTLED = "; assumes that later code neither sets CUDA_VISIBLE_DEVICES nor forks a process that uses the GPU"
 
 
 @dataclass(eq=False)
@@ -77,7 +77,7 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
     if not uses_torch and not (b".cuda()" in source.text and any(_has_torch(each.first) for each in project.sources)):
         return
     if source.module is None:
-        message = "this is not Python that can be read reliably; make it independent of the device by hand"
+        message = "hipport cannot read this Python reliably; make it independent of the device by hand"
         yield Finding(Span(*match.span()), "unread", message, (), Certainty.MANUAL)
         return
     # Only now: the parser takes longer to load than most trees take to port.
@@ -86,7 +86,7 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
     try:
         yield from _File(source.fact(Script), project, uses_torch).findings()
     except Misplaced:
-        message = "it is not certain where what stands in this file; make it independent of the device by hand"
+        message = "hipport cannot place the statements of this file reliably; make it independent of the device by hand"
         yield Finding(Span(*match.span()), "unread", message, (), Certainty.MANUAL)
 
 
@@ -101,7 +101,7 @@ class _File:
         self.script = script
         self.source = script.source
         self.uses_torch = uses_torch
-        # As they were read: what other passes have made of them by now depends on who is asked.
+        # As they were read: what other passes have made of them now depends on who is asked.
         firsts = (each.first for each in project.sources)
         files = [each for each in firsts if isinstance(each, Python) and each.path != self.source.path]
         # Itself, which is in no project where it is part of a notebook.
@@ -124,7 +124,7 @@ class _File:
         helper: tuple[Edit, ...] = ()
         if stranded := self.chooser.stranded(calling):
             helper = self.chooser.again(stranded)
-            message = f"{self.helper}() is called before it is defined, if anywhere: its text goes in front"
+            message = f"{self.helper}() is called before its definition, or not at all: the definition moves to the top"
             yield Finding(min(self.source.span(each) for each in stranded), "lost", message, helper)
         elif calling and not self.chooser.there:
             helper = self.chooser.definition(calling)
@@ -189,7 +189,7 @@ class _File:
         return self._chosen(value, self.source.span(value), value.value, False)
 
     def _insists(self, node: cst.Assert | cst.If) -> _Change | None:
-        """What stops the program where there is no GPU, and does nothing where there is one."""
+        """Return the change of a statement that stops the program without a GPU, and does nothing with one."""
         import libcst as cst
 
         if isinstance(node, cst.If):
@@ -198,7 +198,7 @@ class _File:
             # In another function, it is one for GPUs.
             if not stops or (function is not None and function.name.value != "main"):
                 return None
-            message = "stops the program where there is no GPU, and what follows counts on one: leave it out"
+            message = "stops the program where there is no GPU, and later code needs one: leave it out"
             return self._manual(node, "insists", message)
         if self.decisions.without_gpu(node.test) is not False or self.decisions.decided(node):
             return None
@@ -211,7 +211,7 @@ class _File:
         lead = b"pass" + self.source.newline + indent if len(beside) == 1 else b""
         begun = [0, *(match.end() for match in re.finditer(rb"\n[ \t]*", text[span.start : span.end]))]
         edits = tuple(Edit(Span(span.start + at, span.start + at), (b"# " if at else lead + b"# ")) for at in begun)
-        message = "stops the program where there is no GPU; assumes that what follows runs on a CPU"
+        message = "stops the program where there is no GPU; assumes that later code runs on a CPU"
         return _Change(span, "insists", message, edits, Certainty.REVIEW)
 
     def _fails(self, block: cst.BaseSuite) -> bool:
@@ -248,15 +248,17 @@ class _File:
             if len(call.args) == 2 and len(given) == 2:
                 second = self.script.code(call.args[1].value)
                 if not re.fullmatch(r"[\w.\[\]]+", second):
-                    return self._manual(node, "index", "a GPU by its number: choose one only where there are any")
+                    return self._manual(
+                        node, "index", "selects a GPU by its number: select one only where there is a GPU"
+                    )
                 index, span = second, Span(span.start, self.source.span(call.args[1].value).end)
         if self.decisions.scripted(node):
-            return self._manual(node, "scripted", "TorchScript compiles this: hand the device in as an argument")
+            return self._manual(node, "scripted", "TorchScript compiles this: pass the device as an argument")
         chosen = self._chosen(node, span, index, not now)
         if chosen.edits and isinstance(call, cst.Call) and self._rounds(call):
             chosen.message += (
-                "; without a dtype autocast calculates in bfloat16 on a CPU, which NumPy does not have; assumes that "
-                "what follows takes it there"
+                "; without a dtype autocast calculates in bfloat16 on a CPU, and NumPy has no bfloat16; assumes "
+                "that later code accepts it"
             )
             chosen.certainty = Certainty.REVIEW
         return chosen
@@ -275,11 +277,11 @@ class _File:
         settled = self._settled(node) if later else ""
         if settled and self.decisions.imported(node):
             message = (
-                f"PyTorch would be asked for GPUs when this is imported, before {settled} sets "
-                "CUDA_VISIBLE_DEVICES or forks, which comes too late then: hand the device in"
+                f"an import of this file would ask PyTorch for GPUs before {settled} sets CUDA_VISIBLE_DEVICES or "
+                "forks, which is then too late: pass the device as an argument"
             )
             return _Change(span, "too_early", message, (), Certainty.MANUAL)
-        message = f'{call} is what stands here where there is a GPU, else "cpu"'
+        message = f'{call} is the same device where there is a GPU, else "cpu"'
         certainty = Certainty.REVIEW if settled else Certainty.SAFE
         edit = Edit(span, call.encode())
         return _Change(span, "device", message + (_SETTLED if certainty else ""), (edit,), certainty, node)
@@ -305,7 +307,7 @@ class _File:
         if receiver in ("torch", "super()") or self.decisions.decided(call) or any(each.star for each in call.args):
             return None
         if self.decisions.scripted(call):
-            return self._manual(call, "scripted", "TorchScript compiles this: hand the device in as an argument")
+            return self._manual(call, "scripted", "TorchScript compiles this: pass the device as an argument")
         if isinstance(self.script.parent[call], cst.Lambda) and receiver in self._parameters(self.script.parent[call]):
             # `map_location=lambda storage, place: storage.cuda()`: a storage has no such `to`.
             return self._only_with_gpu(call, receiver)
@@ -345,12 +347,12 @@ class _File:
         return {each.name.value for each in parameters} if len(parameters) == 2 else set()
 
     def _only_with_gpu(self, call: cst.Call, receiver: str) -> _Change | None:
-        """Leave a call of cuda() as it is where there is a GPU, and take what it is called on elsewhere."""
+        """Keep a call of cuda() where there is a GPU, and use its object elsewhere."""
         import libcst as cst
 
         span = self.source.span(call)
         if not re.fullmatch(r"[\w.]+", receiver) or not self.chooser.has_torch(call):
-            message = "what this is called on is moved in its own way: choose it only where there is a GPU"
+            message = "the object has its own way to move: call it only where there is a GPU"
             return self._manual(call, "cuda_call", message)
         own = self.source[span]
         text = own + b" if torch.cuda.is_available() else " + receiver.encode()
@@ -358,7 +360,7 @@ class _File:
             text = b"(" + text + b")"
         if b"\n" in own:
             return self._manual(call, "cuda_call", "move this only where there is a GPU")
-        return _Change(span, "cuda_call", "moved to a GPU only where there is one", (Edit(span, text),))
+        return _Change(span, "cuda_call", "moves to a GPU only where there is one", (Edit(span, text),))
 
     def _is_torch(self, node: cst.CSTNode) -> bool:
         from hipport_passes.python.device_strings import is_tensor

@@ -132,7 +132,7 @@ def _devices(script: Script, project: Project) -> Iterator[Finding]:
             if any(asks.search(each.text) for each in others):
                 certain = Certainty.REVIEW
         if certain is Certainty.REVIEW:
-            message += "; assumes that it is a PyTorch device wherever else the value goes"
+            message += "; assumes that every other use of the value is a PyTorch device"
         yield Finding(span, "device", message, (Edit(Span(start, start + len(name)), b"cuda"),), certain)
     yield from _types(script)
 
@@ -270,7 +270,7 @@ def _type_of_tensor(script: Script, node: cst.SimpleString | cst.FormattedString
     assert match is not None
     message = f"PyTorch has no type {word!r}; on ROCm, too, tensors on the GPU have types of torch.cuda"
     if script.is_compared(node):
-        message += ", so this is never true; torch.version.hip tells ROCm from CUDA"
+        message += ", so this is never true; ask torch.version.hip to tell ROCm from CUDA"
         yield Finding(span, "type", message, (), Certainty.MANUAL)
         return
     above = script.parent[node]
@@ -285,7 +285,7 @@ def _type_of_tensor(script: Script, node: cst.SimpleString | cst.FormattedString
     elif isinstance(above, cst.Expr):
         return
     if certainty is Certainty.REVIEW:
-        message += "; assumes that PyTorch gets it"
+        message += "; assumes that it is passed to PyTorch"
     start = span.start + place + match.start(1)
     yield Finding(span, "type", message, (Edit(Span(start, start + len(match[1])), b"cuda"),), certainty)
 
@@ -325,8 +325,8 @@ def _types(script: Script) -> Iterator[Finding]:
             rf"{re.escape(found[0])}{_ASKS_CUDA}|{_IN}{re.escape(found[0])}", script.module.code
         ):
             continue
-        message = f"a device of PyTorch's never has the type {found[1]!r}: on ROCm too it is 'cuda'"
-        message += "; torch.version.hip tells ROCm from CUDA"
+        message = f"a PyTorch device never has the type {found[1]!r}: on ROCm too it is 'cuda'"
+        message += "; ask torch.version.hip to tell ROCm from CUDA"
         yield Finding(script.source.span(node), "type", message, (), Certainty.MANUAL)
 
 
@@ -377,7 +377,7 @@ def _modules(script: Script) -> Iterator[Finding]:
                 for call in script.calls(name)
                 if re.search(r"[\"'](?:hip|rocm)[\"']", script.code(call))
             )
-            message = "PyTorch has no such module, on ROCm either: torch.cuda is the one to ask"
+            message = "PyTorch has no such module, on ROCm either: ask torch.cuda"
             yield Finding(script.source.span(call), "module", message, (), Certainty.MANUAL)
         return
     for node in script.nodes:
@@ -387,7 +387,7 @@ def _modules(script: Script) -> Iterator[Finding]:
             ):
                 yield from _module(script, node)
             case cst.ImportAlias() if _imported(script, node) and not _in_try(script, node):
-                message = "there is no such module of PyTorch's, on ROCm either: torch.cuda is the one to import"
+                message = "PyTorch has no such module, on ROCm either: import torch.cuda"
                 yield Finding(script.source.span(node.name), "module", message, (), Certainty.MANUAL)
             case cst.Call(func=cst.Attribute(value=receiver, attr=cst.Name("hip") as name), args=[]) if is_tensor(
                 script, receiver
@@ -398,7 +398,9 @@ def _modules(script: Script) -> Iterator[Finding]:
             case cst.Call(func=cst.Attribute(value=receiver, attr=cst.Name("hip") as name), args=[]) if (
                 _MODEL.fullmatch(script.code(receiver))
             ):
-                message = "tensors and modules have no hip(); on ROCm too it is cuda(); assumes that this is one"
+                message = (
+                    "tensors and modules have no hip(); on ROCm too it is cuda(); assumes that this is one of them"
+                )
                 span = script.source.span(name)
                 yield Finding(span, "method", message, (Edit(span, b"cuda"),), Certainty.REVIEW)
 
@@ -443,9 +445,7 @@ def _module(script: Script, node: cst.Attribute) -> Iterator[Finding]:
         where = script.source.span(node.attr)
         yield Finding(span, "module", f"{message}: it is torch.cuda there", (Edit(where, b"cuda"),))
     else:
-        yield Finding(
-            span, "module", f"{message}: torch.cuda and torch.backends.cuda are the ones to ask", (), Certainty.MANUAL
-        )
+        yield Finding(span, "module", f"{message}: ask torch.cuda and torch.backends.cuda", (), Certainty.MANUAL)
 
 
 def is_tensor(script: Script, node: cst.CSTNode, depth: int = 0) -> bool:

@@ -31,8 +31,7 @@ _LIMIT = re.compile(r"(?i)max|quant|scale|limit|clamp|range|inf\b")
 # What this pass has put there.
 _OURS = re.compile(r"\bfloat8_\w+fnuz if [\w.]+\.version\.hip else\b")
 _COMES_IN = (
-    "assumes that what is stored in it comes from nowhere else (of a checkpoint, 0x80 becomes 0 and the scale twice "
-    "its size)"
+    "assumes that its values come from nowhere else (in values from a checkpoint, 0x80 becomes 0 and the scale doubles)"
 )
 
 
@@ -64,19 +63,17 @@ def _found(program: PythonProgram, has: Formats) -> Iterator[Finding]:
             case cst.Attribute(value=of, attr=cst.Name(name)) if name in TABLE["python"]:
                 yield from _type(program, node, program.code(of), name, has)
             case cst.Attribute(attr=cst.Name(name)) if name in TABLE["triton"] and _is_triton(program, node):
-                message = f"{program.code(node)} is the format of CUDA's, and {TABLE['triton'][name]} FNUZ's"
-                yield from _by_hand(program, node, f"{message}; give the kernel the type as a tl.constexpr", has)
+                message = f"{program.code(node)} is CUDA's format, the FNUZ format is {TABLE['triton'][name]}"
+                yield from _by_hand(program, node, f"{message}; pass the type to the kernel as a tl.constexpr", has)
             case cst.ImportFrom(names=[*aliases]):
                 for alias in aliases:
                     if isinstance(alias.name, cst.Name) and alias.name.value in TABLE["python"]:
                         other = TABLE["python"][alias.name.value]
-                        yield from _by_hand(program, alias, f"{alias.name.value}: on ROCm {other} is meant", has)
+                        yield from _by_hand(program, alias, f"{alias.name.value}: on ROCm use {other}", has)
             case cst.SimpleString() if program.text(node).rpartition(".")[2] in TABLE["python"]:
                 word = program.text(node)
                 other = TABLE["python"][word.rpartition(".")[2]]
-                yield from _by_hand(
-                    program, node, f"the type is named by a string here: {word!r}; {other} is meant", has
-                )
+                yield from _by_hand(program, node, f"a string names the type: {word!r}; use {other}", has)
             case cst.Float() | cst.Integer():
                 yield from _number(program, node, has)
 
@@ -89,11 +86,11 @@ def _type(program: PythonProgram, node: cst.Attribute, of: str, name: str, has: 
     other = TABLE["python"][name]
     compared = isinstance(program.parent.get(node), (cst.Comparison, cst.ComparisonTarget, cst.MatchValue))
     if program.torch(node) != of or _in_kernel(program, node) or isinstance(program.parent.get(node), cst.MatchValue):
-        yield from _by_hand(program, node, f"{of}.{name} is OCP's format; {other} is meant", has)
+        yield from _by_hand(program, node, f"{of}.{name} is OCP's format; use {other}", has)
         return
-    message = has.said(f"{of}.{name} → {other} on ROCm: {{archs}} {{have}} FNUZ numbers alone; {_COMES_IN}")
+    message = has.said(f"{of}.{name} → {other} on ROCm: {{archs}} {{have}} FNUZ numbers only; {_COMES_IN}")
     if compared:
-        message += "; what it is compared with is to be made by this program, too"
+        message += "; this program has to make the value that it is compared with, too"
     yield from _chosen(program, node, f"{of}.{other}", of, "type", message, has)
 
 
@@ -108,13 +105,13 @@ def _number(program: PythonProgram, node: cst.Float | cst.Integer, has: Formats)
         return
     said = f"{node.value}: {has.said(GREATEST)}"
     if _in_kernel(program, node):
-        yield from _by_hand(program, node, f"{said}; give the kernel the limit", has)
+        yield from _by_hand(program, node, f"{said}; pass the limit to the kernel", has)
     elif whole and not near:
         # 448 is the side of many pictures.
         if ABOUT.search(program.function_code(node).encode()):
-            yield from _by_hand(program, node, f"{said}; write {new} on ROCm if it stands for that", has)
+            yield from _by_hand(program, node, f"{said}; write {new} on ROCm if it is this limit", has)
     else:
-        message = f"{node.value} → {new} on ROCm: {has.said(GREATEST)}; assumes that it stands for that here"
+        message = f"{node.value} → {new} on ROCm: {has.said(GREATEST)}; assumes that it is this limit here"
         yield from _chosen(program, node, new, program.torch(node), "greatest", message, has)
 
 
@@ -145,7 +142,7 @@ def _by_hand(program: PythonProgram, node: cst.CSTNode, message: str, has: Forma
 
 def _at_run_time(has: Formats) -> str:
     return (
-        f"{', '.join(has.fnuz)} has FNUZ numbers alone, {', '.join(has.ocp)} OCP's alone: choose the type and its "
+        f"{', '.join(has.fnuz)} has FNUZ numbers only, {', '.join(has.ocp)} OCP's only: choose the type and its "
         "limit by torch.cuda.get_device_properties(device).gcnArchName"
     )
 

@@ -32,8 +32,8 @@ def find(source: ProgramSettings, project: Project) -> Iterator[Finding]:
             told.add(name)
             message = (
                 has.said(
-                    "the format of CUDA's, and {archs} {have} FNUZ numbers alone: on ROCm the program has to make "
-                    "float8_e4m3fnuz of E4M3 and float8_e5m2fnuz of E5M2 where it reads this, if it does not yet"
+                    "CUDA's format, and {archs} {have} FNUZ numbers only: where the program reads this on ROCm, it "
+                    "has to take float8_e4m3fnuz for E4M3 and float8_e5m2fnuz for E5M2, if it does not yet"
                 )
                 if has.shared
                 else has.refusal

@@ -47,14 +47,14 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
         use = next(node for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id == name)
         at = starts[use.lineno - 1] + use.col_offset
         if (edit := _edit(source, tree, starts, name)) is not None and text[at:].startswith(name.encode()):
-            message = f"{name} is used, and nothing imports it any more, perhaps since a merge: imported again"
+            message = f"{name} is used but no longer imported, perhaps since a merge: imported again"
             certainty = Certainty.SAFE
             if not _needs_torch(tree) and b"import " in edit.new:
-                message += ", which assumes that PyTorch is there wherever this file is imported"
+                message += "; assumes that PyTorch is installed wherever this file is imported"
                 certainty = Certainty.REVIEW
             yield Finding(Span(at, at + len(name)), "lost", message, (edit,), certainty)
         elif text[at:].startswith(name.encode()):
-            message = f"{name} is used, and nothing imports it any more, perhaps since a merge: import it"
+            message = f"{name} is used but no longer imported, perhaps since a merge: import it"
             yield Finding(Span(at, at + len(name)), "lost", message, (), Certainty.MANUAL)
 
 

@@ -119,7 +119,7 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
     if source.module is None:
         match = _FAILS.search(text)
         if match is not None:
-            message = "this is not Python that can be read reliably; port it by hand"
+            message = "hipport cannot read this Python reliably; port it by hand"
             yield Finding(Span(*match.span()), "unread", message, (), Certainty.MANUAL)
         return
     # Only now: the parser takes longer to load than most trees take to port.

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What device code does: kernels, calls, uniformity, values, launches and collectives."""
+"""Analysis of device code: kernels, calls, uniformity, values, launches and collectives."""

@@ -41,7 +41,7 @@ _STATEMENT_END = (b";", b"{", b"}")
 
 
 class BlockShape(NamedTuple):
-    """How many threads a block has along each dimension; None where that is not known."""
+    """The number of threads of a block along each dimension; None where it is not known."""
 
     x: int | None = 1
     y: int | None = 1

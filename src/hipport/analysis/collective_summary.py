@@ -24,7 +24,7 @@ from hipport.analysis.implicit_calls import makes_object, operator_uses
 from hipport.analysis.indirect_calls import CALLED, Indirect, indirect_calls, pointed, targets, virtual, virtual_calls
 from hipport.analysis.kernels import Kernels
 from hipport.analysis.macros import calls
-from hipport.analysis.transitive_callers import Text, carriers, extent
+from hipport.analysis.transitive_callers import Text, extent, transitive_callers
 from hipport.analysis.uniformity import WARP
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp
@@ -77,7 +77,7 @@ class Collectives:
 
     `names`: the collectives; `position` tells which of their arguments says which lanes, the first if there is none;
     `lanes`: functions that find out which lanes are there or say the same; `barriers`: what all lanes wait for before
-    any goes on. `group`: what says which lanes, for a name in a function, and how many they may be, neighbours from a
+    any continues. `group`: what says which lanes, for a name in a function, and how many they may be, neighbours from a
     multiple of that on; 0 if that is no collective.
     """
 
@@ -156,10 +156,10 @@ class Reach:
         self.files = [other for other in project.component(source) if isinstance(other, Cpp)]
         self.collectives = collectives
         self.found: dict[Place, Meeting] = {}
-        #: What comes to a collective, and what of that may be called by others, by its name.
-        found = carriers(self.files, self.kernels, _matched(self.files, collectives.names))
+        #: What reaches a collective, and what of that may be called by others, by its name.
+        found = transitive_callers(self.files, self.kernels, _matched(self.files, collectives.names))
         self.units = found.units
-        self.carriers = found.named
+        self.transitive_callers = found.named
         self.classes = found.classes
         self.operators = found.operators
         self._mentions: dict[Function, tuple[Mention, ...]] = {}
@@ -237,11 +237,11 @@ class Reach:
         """Yield where the names of collectives, of what comes to one, and `more` stand in a function or macro."""
         source = unit.source
         if source.path not in self._places:
-            found = [*source.names(source.matched(self.collectives.names) | self.carriers.keys())]
+            found = [*source.names(source.matched(self.collectives.names) | self.transitive_callers.keys())]
             self._places[source.path] = [(span.start, name) for span, name in found]
         places = self._places[source.path]
         start, end = extent(unit)
-        if more - self.carriers.keys():
+        if more - self.transitive_callers.keys():
             places = [(span.start, name) for span, name in source.names(more | {name for _, name in places})]
         return islice(places, bisect_left(places, (start,)), bisect_left(places, (end,)))
 
@@ -328,7 +328,7 @@ class Reach:
             common = _Common({}, {}, ())
             # Many macros, classes and functions come to the same, and it stays: they keep it.
             seen: set[int] = set()
-            for unit in self.carriers.get(name, ()):
+            for unit in self.transitive_callers.get(name, ()):
                 reached = self.reached(unit)
                 if id(reached) in seen:
                     continue
@@ -366,7 +366,7 @@ class Reach:
                         tuple(inside[name].values()),
                     )
                 continue
-            if not collective and name not in self.carriers:
+            if not collective and name not in self.transitive_callers:
                 continue
             node = unit.node.descendant_for_byte_range(start, end)
             if node is None or unit.source.directive(start):
@@ -399,7 +399,7 @@ class Reach:
                 yield Mention(node, self._sides(unit, node, most), reached)
 
     def _by_call(self, unit: Function, name: bytes, node: Node, given: tuple[Node, ...]) -> tuple[Reached, ...]:
-        """What a function comes to where it calls, or names, what comes to a collective."""
+        """What a function comes to where it calls, or names, what reaches a collective."""
         common = self._called(name)
         if not common.of_call:
             return common.whole
@@ -451,7 +451,7 @@ class Reach:
                             for each in self._from_pointer(of).values()
                         ]
                     elif not inner:
-                        inner = [each for of in self.carriers.get(word, ()) for each in self.reached(of)]
+                        inner = [each for of in self.transitive_callers.get(word, ()) for each in self.reached(of)]
                     reached |= {each.place: each for each in inner}
                 if not reached:
                     continue
@@ -465,7 +465,7 @@ class Reach:
                             self.found.setdefault(each.place, Meeting("branch", each.place))
 
     def _find_operators(self, unit: Function) -> Iterator[Mention]:
-        """Yield the uses of operators that come to a collective."""
+        """Yield the uses of operators that reach a collective."""
         if unit not in self._operator_uses:
             self._operator_uses[unit] = [*operator_uses(unit, self.operators)] if self.operators else []
         for node, of in self._operator_uses[unit]:
@@ -488,7 +488,9 @@ class Reach:
                 lanes = _from_outside(self._named(unit, self.collectives.naming(name, given)), start, end)
                 found.append(Reached(Place(unit.source.path, at), name, lanes, False, WARP))
             else:
-                found += [self._by_pointer(each) for of in self.carriers.get(name, ()) for each in self.reached(of)]
+                found += [
+                    self._by_pointer(each) for of in self.transitive_callers.get(name, ()) for each in self.reached(of)
+                ]
         return found
 
     def _find_indirect(self, unit: Function) -> Iterator[Mention]:
@@ -518,7 +520,7 @@ class Reach:
             called = [(each, targets(each, unit, self.pointed, self.kernels)) for each in calls]
             for each in virtual_calls(unit, self.virtual):
                 name = called_name(each.call, unit.source.code)
-                called.append((each, [of for of in self.carriers.get(name, []) if isinstance(of, Function)]))
+                called.append((each, [of for of in self.transitive_callers.get(name, []) if isinstance(of, Function)]))
             self._indirect[unit] = [(each, [of for of in functions if of is not unit]) for each, functions in called]
         return self._indirect[unit]
 
@@ -606,7 +608,7 @@ class Reach:
             return self._of_any_again.get(name, ())
         if name not in self._of_any:
             self._of_any_open.add(name)
-            reached = chain.from_iterable(self.reached(unit) for unit in self.carriers.get(name, ()))
+            reached = chain.from_iterable(self.reached(unit) for unit in self.transitive_callers.get(name, ()))
             self._of_any[name] = tuple(dict.fromkeys(each._replace(under=frozenset()) for each in reached))
             self._of_any_open.remove(name)
         return self._of_any[name]

@@ -143,7 +143,7 @@ def definition(source: Cpp, project: Project, name: bytes) -> bytes | None:
 
 
 def _table(component: Component) -> dict[bytes, bytes | None]:
-    """What each name stands for; None where that is not one thing."""
+    """Return the value of each name; None for a name with several values."""
     defined: dict[bytes, bytes | None] = {}
     for source in component:
         for name, body in source.fact(_definitions) if isinstance(source, Cpp) else ():

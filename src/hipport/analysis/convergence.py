@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which calls of a collective divergent lanes of a warp may make separately, though they have to make them together.
+"""Find calls of a collective that divergent lanes of a warp may make separately, though they have to converge there.
 
 A collective is a function that lanes call together: each names the lanes that it waits for. AMD's compilers make lanes
 converge where the branches on which they diverged join, in every iteration of a loop, and do not wait otherwise. So a
@@ -13,7 +13,7 @@ kinds of code, which are found here:
   which names them all, also one in a loop that some lanes may leave before others.
 
 Where lanes may diverge at too many places to compare each with each, in functions that are nested too deep or called
-through too many others, a call that not all lanes reach is taken for one of these ("far").
+through too many others, a call that not all lanes reach counts as one of these ("far").
 
 A function that is called through a pointer, an object or a virtual call is taken to be called at every such call with
 as many arguments. Lanes for which the pointer or object differs diverge there.
@@ -74,12 +74,12 @@ def meetings(source: Cpp, project: Project, collectives: Collectives) -> dict[in
 
 
 def _meetings(component: Component) -> dict[object, dict[Place, Meeting]]:
-    """What was found for each kind of collectives."""
+    """Return a cache of the meetings for each kind of collectives."""
     return {}
 
 
 class _Search:
-    """All meetings among the calls that functions come to."""
+    """All meetings among the calls that functions reach."""
 
     def __init__(self, reach: Reach) -> None:
         self.reach = reach

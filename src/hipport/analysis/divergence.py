@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where lanes diverge in a function, and the sides that they take there."""
+"""Find where lanes diverge in a function, and the sides that they take there."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PARTS = frozenset(("if_statement", "conditional_expression", "switch_statement"
 
 
 class Side(NamedTuple):
-    """A side of a statement at which lanes part: from `start` to `end`.
+    """A side of a statement at which lanes diverge: from `start` to `end`.
 
     `way`: which side. `often`: the statement decides how often rather than whether. `left`: lanes that took the other
     side have left the loop or the function. `meaning`: the condition, with what a variable in its place was given.
@@ -37,7 +37,7 @@ class Side(NamedTuple):
 
 
 def sides_of(kernels: Kernels, function: Function, node: Node, size: int, shown: bool) -> Iterator[Side]:
-    """Yield the sides at which `size` neighbouring lanes part, and which those take that come to `node`.
+    """Yield the sides at which `size` neighbouring lanes diverge, and which lanes that reach `node` take.
 
     `shown`: without what is assumed of blocks whose launches are not seen.
     """
@@ -111,7 +111,7 @@ def _chosen(macros: Iterable[Macro], position: int, given: tuple[bytes, ...]) ->
 
 
 def relation(function: Function, one: tuple[Side, ...], two: tuple[Side, ...]) -> tuple[str, Side, Side]:
-    """How lanes that take the sides `one` are to those that take `two`, and the sides at which they part."""
+    """Return how lanes on the sides `one` relate to those on `two`, and the sides at which they diverge."""
     nowhere = Side((0, 0), None, b"", 0, 0, False, False)
     ways = {side.statement: side for side in two}
     for side in one:
@@ -151,7 +151,7 @@ def meaning(function: Function, condition: bytes, node: Node) -> bytes:
 
 
 def may_change(function: Function, side: Side, loop: Node, kernels: Kernels) -> bool:
-    """Whether the condition at which lanes part may turn out another way in another turn of the loop."""
+    """Whether the condition at which lanes diverge may have another value in another iteration of the loop."""
     statement = function.body.descendant_for_byte_range(*side.statement)
     expression = statement.child_by_field_name("condition") if statement is not None else None
     if expression is None and statement is not None:
@@ -160,7 +160,7 @@ def may_change(function: Function, side: Side, loop: Node, kernels: Kernels) -> 
 
 
 def changes(function: Function, expression: Node, loop: Node, kernels: Kernels) -> bool:
-    """Whether an expression may have another value in another turn of the loop."""
+    """Whether an expression may have another value in another iteration of the loop."""
     stack = [expression]
     while stack:
         node = stack.pop()
@@ -207,7 +207,7 @@ def loops_around(function: Function, node: Node, macros: AbstractSet[bytes]) -> 
 
 
 def _child_with(outer: Node, inner: Node) -> Node:
-    """The part of `outer` that `inner` is in."""
+    """Return the part of `outer` that contains `inner`."""
     return next(
         (child for child in outer.children if child.start_byte <= inner.start_byte < child.end_byte),
         outer,

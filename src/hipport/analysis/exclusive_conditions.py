@@ -91,7 +91,7 @@ def with_arguments(condition: bytes, parameters: tuple[bytes, ...], given: tuple
 
 
 def conditions_of(macro: Text, place: int) -> Iterator[bytes]:
-    """Yield the conditions of the `if`s in a macro that decide whether `place` in it is come to."""
+    """Yield the conditions of the `if`s in a macro on which `place` in it is control dependent."""
     code = macro.source.code
     for match in _IF.finditer(code, macro.start, place):
         closing = macro.source.closing(match.end() - 1)
@@ -107,7 +107,7 @@ def conditions_of(macro: Text, place: int) -> Iterator[bytes]:
 
 
 def _end(macro: Text, start: int) -> int:
-    """Where the statement ends that begins at `start` in a macro, behind white space."""
+    """Return the end of the statement that begins at `start` in a macro, after white space."""
     code = macro.source.code
     while start < macro.end and code[start : start + 1] in (b" ", b"\t", b"\\", b"\n", b"\r"):
         start += 1

@@ -158,7 +158,7 @@ class Locals:
             block = block.parent
         if block is None or block.type != "compound_statement" or not contains(block, node):
             return None
-        # One behind the place comes before it in the next turn of a loop that does not begin with the last one.
+        # One behind the place comes before it in the next iteration of a loop that does not begin with the last one.
         loop = _loop_of(node, block)
         while loop is not None:
             if any(contains(loop, each.node) for each in given):
@@ -195,7 +195,7 @@ def joined(function: Function, variable: Variable, node: Node) -> Joined | None:
             if not through:
                 return None if through is None else Joined(tuple(found), tuple(conditions))
         elif outer.type == "do_statement" and inner == outer.child_by_field_name("condition"):
-            # Its body comes before it in each turn, unless part of that is jumped over.
+            # Its body comes before it in each iteration, unless part of that is jumped over.
             body = outer.child_by_field_name("body")
             if body is None or any(True for _ in nodes(body, _GOES_ON)):
                 return None
@@ -469,7 +469,7 @@ class Function(Facts):
 
 
 def exits_past(function: Function, node: Node, start: int) -> Iterator[Node]:
-    """Yield the `break`, `continue` and `goto` by which a thread may miss `node`, and go on.
+    """Yield the `break`, `continue` and `goto` by which a thread may miss `node`, and continue.
 
     Only those behind which there is still what is declared at `start`, and may be compared with other threads'.
     """

@@ -128,7 +128,7 @@ def sizes(source: Cpp) -> dict[bytes, set[bytes]]:
 
 
 def _of_functions(source: Cpp) -> dict[tuple[int, int], dict[bytes, set[bytes]]]:
-    """What `_declared` tells of the functions that were asked for, by where they are: once, not for each method."""
+    """Return a cache of `_declared` for functions, by their places: once, not for each method."""
     return {}
 
 

@@ -59,7 +59,7 @@ _NO_OBJECT = re.compile(rb"\s*(?:<[^;(){}]*>\s*)?(?:\*|&|>|,|\)|::)")
 
 
 class Member(NamedTuple):
-    """What an object of a class has in it, without its methods: a base, or a member that is no pointer; its place."""
+    """A part of an object of a class, without its methods: a base, or a member that is not a pointer; its place."""
 
     name: bytes
     start: int
@@ -67,7 +67,7 @@ class Member(NamedTuple):
 
 
 def class_of(function: Function) -> bytes:
-    """Return the class whose objects come to be or go by a constructor or destructor; empty for other functions."""
+    """Return the class of a constructor or destructor; empty for other functions."""
     name = function.name.removeprefix(b"~").strip()
     if name != function.name:
         return name
@@ -252,12 +252,12 @@ def _declared_with(function: Function, name: bytes) -> frozenset[bytes]:
 
 
 def _declarations(source: Cpp) -> dict[tuple[int, bytes], frozenset[bytes]]:
-    """What was asked of functions of the file, by where they begin."""
+    """Return a cache of answers about functions of the file, by where they begin."""
     return {}
 
 
 def _of_operators(source: Cpp) -> dict[int, frozenset[bytes]]:
-    """What was asked of operators of the file, by where they begin."""
+    """Return a cache of answers about operators of the file, by where they begin."""
     return {}
 
 

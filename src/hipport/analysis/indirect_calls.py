@@ -112,7 +112,7 @@ def virtual_calls(function: Function, names: Iterable[bytes]) -> Iterator[Indire
 
 
 class _Declared:
-    """What files declare names with, each asked of them once."""
+    """The declarations of names in files, each computed once."""
 
     def __init__(self, sources: Iterable[Source]) -> None:
         self.sources = frozenset(source for source in sources if isinstance(source, Cpp))
@@ -240,7 +240,7 @@ def _by_class(bases: Iterable[tuple[bytes, bytes]]) -> Mapping[bytes, AbstractSe
 
 
 def targets(each: Indirect, function: Function, among: Pointed, kernels: Kernels) -> list[Function]:
-    """Return which functions, of those that may be called so, a call in `function` may come to."""
+    """Return which of the functions that may be called in this way a call in `function` may reach."""
     fitting = [of for of in among.by_count.get(each.given, ()) if of is not function]
     if not fitting:
         return []
@@ -372,7 +372,7 @@ def _made_from(node: Node, function: Function, kernels: Kernels, depth: int) -> 
 
 
 def _made(component: Component) -> dict[tuple[Function, int, int], frozenset[bytes]]:
-    """What was asked of pointers and objects: by function, place and depth."""
+    """Return a cache of the targets of pointers and objects: by function, place and depth."""
     return {}
 
 

@@ -127,7 +127,7 @@ class _Known:
         self.reaches: dict[tuple[Function, re.Pattern[bytes]], bool] = {}
         self.by_arguments: dict[Function, bool] = {}
         self.differing: dict[tuple[Function, int, int, bool], bool] = {}
-        self.carriers: dict[re.Pattern[bytes], frozenset[bytes]] = {}
+        self.transitive_callers: dict[re.Pattern[bytes], frozenset[bytes]] = {}
 
 
 class Kernels(Facts):
@@ -259,8 +259,8 @@ class Kernels(Facts):
 
     def reaches(self, function: Function, pattern: re.Pattern[bytes]) -> bool:
         """Whether the function calls what `pattern` matches whole, itself or through functions it calls."""
-        carriers = self.carriers(function.source, pattern)
-        if function.name not in carriers:
+        transitive_callers = self.transitive_callers(function.source, pattern)
+        if function.name not in transitive_callers:
             return False
         known = self._known(function.source).reaches
         key = (function, pattern)
@@ -268,18 +268,18 @@ class Kernels(Facts):
             known[key] = False  # What a recursion finds here.
             known[key] = any(True for _ in function.calls(pattern)) or any(
                 self.reaches(other, pattern)
-                for name in {call.name for call in function.calls(carriers)}
+                for name in {call.name for call in function.calls(transitive_callers)}
                 for other in self.definitions(function.source, name)
             )
         return known[key]
 
-    def carriers(self, source: Cpp, pattern: re.Pattern[bytes]) -> frozenset[bytes]:
+    def transitive_callers(self, source: Cpp, pattern: re.Pattern[bytes]) -> frozenset[bytes]:
         """Return the names of all functions that may reach what `pattern` matches whole, by what is written in them.
 
         Only files that have such names need be parsed for it.
         """
         component = self._project.component(source)
-        known = component.fact(_Known).carriers
+        known = component.fact(_Known).transitive_callers
         if pattern not in known:
             files = [other for other in component if isinstance(other, Cpp)]
             wanted: set[bytes] = set().union(*(other.matched(pattern) for other in files))
@@ -288,7 +288,7 @@ class Kernels(Facts):
             #: Of the files that were asked: the names of the functions that call a name.
             calling: dict[PurePath, dict[bytes, set[bytes]]] = {}
             while wanted:
-                carriers = set()
+                transitive_callers = set()
                 for other in holders.of(wanted):
                     if other.path not in calling:
                         by_name = calling[other.path] = {}
@@ -297,9 +297,9 @@ class Kernels(Facts):
                                 by_name.setdefault(name, set()).add(function.name)
                     by_name = calling[other.path]
                     for name in wanted & by_name.keys():
-                        carriers |= by_name[name]
-                wanted = carriers - found
-                found |= carriers
+                        transitive_callers |= by_name[name]
+                wanted = transitive_callers - found
+                found |= transitive_callers
             known[pattern] = frozenset(found)
         return known[pattern]
 
@@ -664,7 +664,7 @@ class Kernels(Facts):
     def one_thread(self, function: Function, node: Node) -> bool:
         """Whether only one thread of the block comes to `node`, by a condition like `threadIdx.x == 0`.
 
-        Where not all launches are seen, `threadIdx.x == 0` is taken for that if neither the function nor one that calls
+        Where not all launches are seen, `threadIdx.x == 0` counts as that if neither the function nor one that calls
         it reads threadIdx.y or .z.
         """
         alone = self._only(function, node, self._one_thread)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a program uses names that a library has, and means the library's."""
+"""Find uses of names that mean a library's, and not the program's own."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class LibraryNames:
         return source.fact(self._declared)[0]
 
     def _declared(self, source: Cpp) -> tuple[frozenset[bytes], tuple[Span, ...], frozenset[Span]]:
-        """What the file declares for all, where a declaration holds for a part of it, and conditional ones."""
+        """Return the file's unconditional declarations, the stretches in which others hold, and conditional ones."""
         everywhere, inside, places = set(), [], set()
         for span, name in source.fact(self._found):
             for declaration in declarations(source, [(span, name)]):

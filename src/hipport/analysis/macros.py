@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the macros of files that belong together stand for, where they are used.
+"""Expand the macros of files that belong together, where they are used.
 
     expanded(b"LEADER", None, defined(component))  # [b"((threadIdx.x & 31) == 0)"]
 
@@ -79,7 +79,7 @@ def conditional(text: bytes) -> list[tuple[bytes, int, int]]:
 
 
 def _closing(text: bytes, opening: int) -> int:
-    """Where the bracket closes that opens there; the end of the text if it does not."""
+    """Return the place of the closing bracket; the end of the text if there is none."""
     depth = 0
     for i in range(opening, len(text)):
         depth += (text[i] in b"([{") - (text[i] in b")]}")
@@ -89,7 +89,7 @@ def _closing(text: bytes, opening: int) -> int:
 
 
 def _end_of_statement(text: bytes, start: int) -> int:
-    """Where a statement ends: behind its brace or semicolon, or with the text."""
+    """Return the end of a statement: after its brace or semicolon, or the end of the text."""
     while text[start : start + 1].isspace():
         start += 1
     if text[start : start + 1] == b"{":
@@ -99,7 +99,7 @@ def _end_of_statement(text: bytes, start: int) -> int:
 
 
 def _around(text: bytes, at: int) -> tuple[int, int]:
-    """Where the innermost brackets around a place begin and end, or the statement in them."""
+    """Return the span inside the innermost brackets around a place, or of the statement in them."""
     depth, start = 0, at
     while start > 0 and depth >= 0:
         start -= 1
@@ -117,7 +117,7 @@ def _around(text: bytes, at: int) -> tuple[int, int]:
 
 
 def _colon(text: bytes, start: int, end: int) -> int | None:
-    """Where the first `:` stands that belongs to no `?` between `start` and it."""
+    """Return the place of the first `:` that belongs to no `?` between `start` and it."""
     depth = asked = 0
     for i in range(start, end):
         depth += (text[i] in b"([{") - (text[i] in b")]}")

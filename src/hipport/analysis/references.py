@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which functions, macros and constants of a component use which others, as HIP sees them.
+"""The references between functions, macros and constants of a component, as HIP sees them.
 
     mentions = component.fact(Mentions)
     mentions.reached(definition)  # all that it uses, directly or through others, itself first
@@ -131,13 +131,13 @@ class Mentions:
         return found
 
     def _used_by(self, definition: NamedDefinition) -> list[NamedDefinition]:
-        """What a definition says itself."""
+        """Return the definitions that a definition mentions itself."""
         if definition not in self._uses:
             self._uses[definition] = self._said(definition)
         return self._uses[definition]
 
     def _users_of(self, definition: NamedDefinition) -> list[NamedDefinition]:
-        """What says a definition."""
+        """Return the definitions that mention a definition."""
         known = self._users.get(definition)
         if known is None and len(self._users) >= _MOST_ALONE:
             self._find_users()
@@ -195,18 +195,18 @@ class Mentions:
         """Yield what a definition uses, itself first, as it is found, and nothing by way of some."""
         return _following((definition,), self._used_by, but)
 
-    def reaching(self, definition: NamedDefinition) -> list[NamedDefinition]:
+    def transitive_users(self, definition: NamedDefinition) -> list[NamedDefinition]:
         """Return what uses a definition, itself first."""
         return list(_following((definition,), self._users_of))
 
     @staticmethod
-    def reaching_by(
+    def transitive_users_by(
         definition: NamedDefinition, users: Mapping[NamedDefinition, list[NamedDefinition]]
     ) -> Iterator[NamedDefinition]:
         """Yield what uses a definition by way of `users` alone, itself first."""
         return _following((definition,), users.__getitem__)
 
-    def reaching_any(self, definitions: Iterable[NamedDefinition]) -> list[NamedDefinition]:
+    def transitive_users_of_any(self, definitions: Iterable[NamedDefinition]) -> list[NamedDefinition]:
         """Return what uses one of some definitions, these first."""
         return list(_following(definitions, self._users_of))
 
@@ -248,7 +248,7 @@ def _following(
 
 
 class _Layout:
-    """Where the definitions of a file stand."""
+    """The places of the definitions of a file."""
 
     def __init__(self, source: Cpp) -> None:
         self._each = sorted(source.fact(_definitions), key=lambda each: each.span.start)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The transitive callers of some names: functions, macros, classes and operators, by the names that stand in them.
 
-    found = carriers(files, kernels, frozenset((b"__syncthreads",)))
+    found = transitive_callers(files, kernels, frozenset((b"__syncthreads",)))
     found.named[b"stage"]  # the functions, macros and classes of that name that may reach one
 
 Names decide, so more is found than there is: callers of this module check the places themselves.
@@ -43,8 +43,8 @@ class Text:
 
 
 @dataclass
-class Carriers:
-    """What may come to a call: `units`, and what of that may be named elsewhere, by its name."""
+class TransitiveCallers:
+    """The transitive callers of some names: `units`, and those that may be named elsewhere, by their names."""
 
     units: list[Function | Text] = field(default_factory=list)
     named: dict[bytes, list[Function | Text]] = field(default_factory=dict)
@@ -54,9 +54,9 @@ class Carriers:
     operators: dict[str, list[Function]] = field(default_factory=dict)
 
 
-def carriers(files: Sequence[Cpp], kernels: Kernels, names: AbstractSet[bytes]) -> Carriers:
-    """Return what may come to a call of one of the names, by way of it or of another carrier's."""
-    found = Carriers()
+def transitive_callers(files: Sequence[Cpp], kernels: Kernels, names: AbstractSet[bytes]) -> TransitiveCallers:
+    """Return the code that may call one of the names, directly or through other transitive callers."""
+    found = TransitiveCallers()
     wanted = set(names)
     found_operators: list[Function] = []
     seen: set[tuple[PurePath, int]] = set()
@@ -145,7 +145,7 @@ def _macros(source: Cpp) -> tuple[Text, ...]:
 
 
 def _texts(source: Cpp) -> tuple[Text, ...]:
-    """What the objects of classes have in them, other names of classes, and arguments that need not be given."""
+    """Return members of objects of classes, aliases of classes, and default arguments."""
     found = [Text(source, each.name, (), each.start, each.end, True) for each in members(source)]
     for each in aliases(source):
         # The class itself, not what it is given, or what it is in.

@@ -73,7 +73,7 @@ def in_step(kernels: Kernels, function: Function, loop: Node, size: int) -> tupl
 
 
 def alike_in_turns(kernels: Kernels, function: Function, expression: Node, loop: Node, size: int) -> bool:
-    """Whether neighbouring threads answer a condition alike in each turn of a loop that they go round in step."""
+    """Whether neighbouring threads answer a condition alike in each iteration of a loop that they go round in step."""
     counted = in_step(kernels, function, loop, size)
     return counted is not None and _alike(kernels, function, expression, size, counted)
 
@@ -171,7 +171,7 @@ def _by_multiples(kernels: Kernels, function: Function, loop: Node, size: int) -
 
 
 def _step(function: Function, variable: Variable, update: Node, signs: tuple[str, ...] = ("+=", "-=")) -> Node | None:
-    """What `i += …` or `i = i + …` counts by."""
+    """Return the step of `i += …` or `i = i + …`."""
     value = update.child_by_field_name("right")
     if update.type != "assignment_expression" or value is None:
         return None

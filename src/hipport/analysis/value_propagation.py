@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How values of one kind propagate: from the functions that make them into variables, parameters, results and members.
+"""Propagate values of one kind from the functions that make them into variables, parameters, results and members.
 
 Computed on syntax trees, by names, over the files that are connected by includes, like `Kernels`: members of one name
 are one, and so are overloads. A value stays of its kind through `& | ^ ~`, shifts, sums, choices, casts and arrays; a
@@ -56,7 +56,7 @@ class Declared(NamedTuple):
 
 @dataclass(frozen=True)
 class Kind:
-    """Which values: what functions `made` matches whole return; `handed`: functions that return one of their arguments.
+    """A kind of values: results of functions that `made` matches whole; `handed`: functions that return an argument.
 
     `handed` has the position of the argument by the name of the function. What comes into a type of fewer than `bits`
     bits is another value. Code that only CUDA sees makes none.

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from hipport.analysis.kernels import Kernels
 
 
-def alike(function: Function, node: Node, kernels: Kernels) -> bool:
+def is_warp_invariant(function: Function, node: Node, kernels: Kernels) -> bool:
     """Whether all warps of a block surely have the same value of an expression, each lane as the same lane of another.
 
     Rows of the blocks have to be seen to be warps.

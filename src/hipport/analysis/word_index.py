@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which of some files have which words, and where: for searches that are made again and again."""
+"""An index of words in files, for searches that are made again and again."""
 
 from __future__ import annotations
 

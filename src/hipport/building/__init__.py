@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a tree builds, with which flags, compiled by hipcc."""
+"""Find what a tree builds, with which flags, and compile it by hipcc."""

@@ -92,7 +92,7 @@ class Compiled:
 
 @dataclass(frozen=True)
 class Built:
-    """What came of a build. Paths are relative to `root`.
+    """The result of a build. Paths are relative to `root`.
 
     `ran` are the files of the tree that were executed to learn how it is built.
     """
@@ -135,7 +135,7 @@ class Built:
 
 @dataclass(frozen=True)
 class BuildOptions:
-    """How a tree is compiled.
+    """Options of a build.
 
     `env` is the environment, with PATH, HOME and the ROCm variables. `toolchain` is one that was chosen; else one is
     looked for. `python` is the interpreter that extensions are built with; theirs is the PyTorch that is compiled
@@ -415,7 +415,7 @@ class _Compiler:
                 return self._result(unit, target, command, state, cached=True)
         with tempfile.TemporaryDirectory(prefix="hipport-") as scratch:
             made, read = Path(scratch, "out.o"), Path(scratch, "read")
-            # -MD does nothing for the device alone in clang 15; this does what -MD does, in both.
+            # -MD does nothing for the device only in clang 15; this does what -MD does, in both.
             listing = ("-dependency-file", str(read), "-MT", "out", "-sys-header-deps")
             lists = [word for each in listing for word in ("-Xclang", each)]
             if unit.compiler:
@@ -461,9 +461,9 @@ class _Compiler:
 
     def _command(self, unit: Unit, target: str) -> list[str]:
         flags = list(unit.flags)
-        headers = self.toolchain.root / "include"
+        headers = self.toolchain.headers
         # After all others: it may be the machine's own.
-        for_headers = ["-idirafter", str(headers)] if (headers / "hip").is_dir() else []
+        for_headers = ["-idirafter", str(headers)] if headers is not None else []
         if unit.compiler:
             flags += [flag for flag in _API_FLAGS if flag not in flags]
             return [unit.compiler, *flags, *for_headers, *_SAY_GCC, "-x", unit.language, "-c", str(unit.source)]
@@ -511,12 +511,16 @@ class _Compiler:
         path = self.places.locate(unit.source, 0, 0, unit.folder)[0]
         if not ok and not any(message.severity == "error" for message in messages):
             last = "\n".join(line for line in said.splitlines() if line.strip())[-2000:]
-            messages = (*messages, Message(path, 0, 0, "error", last or "the compiler failed without a word"))
+            messages = (*messages, Message(path, 0, 0, "error", last or "the compiler failed without a message"))
         if condition := state.get("empty"):
             # The tree's own build may mean it; where flags are guessed, it is the guess that is wrong.
             ok = not unit.guess
-            text = f"nothing of the file was compiled: all of it stands under `{condition}`"
-            text += "" if ok else "; define in the build script what its build defines, or hand it a Makefile that does"
+            text = f"the compiler saw nothing of the file: all of it stands under `{condition}`"
+            text += (
+                ""
+                if ok
+                else "; define in the build script the macros that its build defines, or add a Makefile that does"
+            )
             messages = (*messages, Message(path, 0, 0, "warning" if ok else "error", text))
         return Compiled(
             path, unit.owner, target, ok, state["seconds"], cached, messages, unit.source, tuple(command), unit.guess

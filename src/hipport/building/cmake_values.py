@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What variables of CMake scripts are when nobody asks for another value: read off the scripts, never run.
+"""Values of variables in CMake scripts with their default options: read from the scripts, never run.
 
 A value counts where it is known for certain: what a script sets under no condition, or under one that known values
 decide; an option's default; what `project()` says of its version. What a command that is not read may set is unknown
@@ -249,7 +249,7 @@ class Values:
             self.known = dict.fromkeys(self.known)
 
     def _subdirectory(self, word: str) -> None:
-        """What a folder below sets for the one above it, or for all."""
+        """Forget the variables that a folder below may set for its parent, or in the cache."""
         named = self.expanded(word)
         here = Path(self.known["CMAKE_CURRENT_SOURCE_DIR"] or self.top)
         text = read_or_nothing(here / (named or ".") / "CMakeLists.txt").decode("utf-8", "replace") if named else ""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What clang says, as values, at the places the user knows.
+"""clang's messages as values, at the places that the user knows.
 
 A compiler sees a copy of the tree, after hipport's rewriting and PyTorch's hipify, and names a line of that, or of a
 header of its own. `parse` reads what it printed; `Places` knows the way back to the line that the user wrote.
@@ -36,7 +36,7 @@ _MOST_NOTES = 12
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What a compiler adds to a message; line 0 where it names no place."""
+    """A note that a compiler adds to a message; line 0 where it names no place."""
 
     path: PurePath
     line: int
@@ -213,7 +213,7 @@ class SourcePlaces:
 
 @dataclass(frozen=True)
 class Alignment:
-    """Which line of a text each line of a changed version of it was."""
+    """Map lines of a changed text to those of the text before."""
 
     before: tuple[str, ...]
     after: tuple[str, ...]

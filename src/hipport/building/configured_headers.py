@@ -106,12 +106,12 @@ def given(folders: Sequence[Path], wanted: Iterable[str], kept: Path) -> tuple[P
         inside = not path.startswith("/") and ".." not in path.split("/")
         found = [each for each in made if inside and each.path.endswith(f"/{path}")]
         if len(found) != 1:
-            left[path] = "CMake makes it, and is not run"
+            left[path] = "CMake generates it, and hipport does not run CMake"
         elif found[0].unknown:
             names = ", ".join(found[0].unknown[:4]) + " …" * (len(found[0].unknown) > 4)
-            left[path] = f"CMake makes it, and is not run, so that {names} is not known"
+            left[path] = f"CMake generates it, and hipport does not run CMake: {names} is not known"
         elif not found[0].certain:
-            left[path] = "CMake makes it, and is not run, under a condition that is not known"
+            left[path] = "CMake generates it under a condition that is not known, and hipport does not run CMake"
         else:
             texts[path] = found[0].text
             inner = Cpp(PurePath(path), found[0].text.encode("utf-8", "surrogateescape")).includes
@@ -125,7 +125,7 @@ def given(folders: Sequence[Path], wanted: Iterable[str], kept: Path) -> tuple[P
 
 
 def _put(folder: Path, wanted: dict[str, str]) -> Path:
-    """Write headers below a folder of hipport's, by the paths that they are included by; return where they are."""
+    """Write headers below a folder of hipport, under the paths by which they are included; return their places."""
     named = hashlib.sha256(repr(sorted(wanted.items())).encode("utf-8", "surrogateescape")).hexdigest()[:24]
     place = folder / named
     for path, text in wanted.items():

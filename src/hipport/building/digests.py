@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Of what the things that are kept were made, as hashes, and what is remembered of them."""
+"""Hashes of the inputs of kept files, and a memory of hashes by file."""
 
 from __future__ import annotations
 

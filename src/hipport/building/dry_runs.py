@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a Makefile compiles, and for which goals, as `make --dry-run` and its database say.
+"""Compilations of a Makefile, and their goals, read from `make --dry-run` and its database.
 
 This runs what a Makefile has make run to read it (`$(shell …)`), in a child process with a time limit.
 """
@@ -20,7 +20,7 @@ from hipport.toolchain.processes import run_contained
 
 
 class CompileCommand(NamedTuple):
-    """What a compiler of a Makefile compiles.
+    """A compilation in a Makefile.
 
     `language` is empty where the source's name tells it. `folder` is where the compiler runs. `compiler` is the one of
     the machine that the Makefile names; empty for hipcc, nvcc, and what the machine does not have.

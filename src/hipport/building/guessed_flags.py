@@ -28,7 +28,7 @@ _CXX20_HEADERS = frozenset(
     for library in ("", "cuda/std/")
     for name in "bit compare concepts coroutine numbers ranges source_location span".split()
 )
-#: What is for HIP alone in CMake's generator expressions.
+#: What is for HIP only in CMake's generator expressions.
 _FOR_HIP = re.compile(r"\$<\$<COMPILE_LANGUAGE:(?:\w+,)*HIP(?:,\w+)*>:([^<>]*)>")
 #: Options that say what the text means, or how device code is linked.
 _MEANS = re.compile(r"-D\w+(?:=[\w.]*)?|-U\w+|-fgpu-rdc")
@@ -102,7 +102,7 @@ def _cmake_scripts(folder: Path) -> list[tuple[Path, str]]:
 
 
 class _CMakeScripts:
-    """What scripts say that are read one after the other, each with the variables of those before."""
+    """Flags from scripts that are read in order, each with the variables of those before it."""
 
     def __init__(self, top: Path) -> None:
         # What a ported script says, and what it means here.

@@ -112,9 +112,9 @@ def _read(
             arguments[name] = reader.value(value, bound)
         except (_Unreadable, TypeError, ValueError, RecursionError) as what:
             said = "it is nested too deeply" if isinstance(what, RecursionError) else what
-            raise _Unreadable(f"{function}({name}=…) is worked out when it runs: {said}") from what
+            raise _Unreadable(f"{function}({name}=…) is computed at run time: {said}") from what
     if any(keyword.arg is None for keyword in call.keywords):
-        raise _Unreadable(f"{function}(**…) is worked out when it runs")
+        raise _Unreadable(f"{function}(**…) is computed at run time")
     texts = [text for each in ("cpp_sources", "cuda_sources") for text in _texts(given.get(each), bound)]
     return JustInTime(function, call.lineno, arguments, tuple(texts), hooks)
 

@@ -83,16 +83,16 @@ def programs(
             flags = (*flags, *folders_meant)
             macros = chosen_on_hip(reached, flags) if guess and hip else []
             flags = (*flags, *(f"-D{name}" for name in macros))
-            said = f"{guess}, with {', '.join(macros)} defined, as its branches for HIP ask" if macros else guess
+            said = f"{guess}, with {', '.join(macros)} defined, as its branches for HIP ask for" if macros else guess
             if made := made_by_cmake(folder, reached) if guess else []:
                 place, lacking = given_headers(cmake_folders(folder), made, cache(env) / "configured")
                 if place is not None:
                     flags = (*flags, f"-I{place}")
                     told = ", ".join(path for path in made if path not in lacking)
-                    said += f"; {told}: made of what the scripts set, and of their options as they are by default"
+                    said += f"; {told}: generated from the values in the scripts, and from their options' defaults"
                 for why in dict.fromkeys(lacking.values()):
                     named = ", ".join(path for path in lacking if lacking[path] == why)
-                    said += f"; {named}: not there: {why}; have it made, and lay it beside the sources"
+                    said += f"; {named}: missing: {why}; generate it, and put it beside the sources"
             if language == "c":
                 flags = tuple(flag for flag in flags if not flag.startswith(("-std=c++", "-std=gnu++")))
             elif language == "hip" and not any(flag.startswith("-std=") for flag in flags):

@@ -126,7 +126,7 @@ class Recorder:
         found = self._jit(
             request, self.copy / folder.relative_to(self.root), PurePath(folder.relative_to(self.root)), 0
         )
-        guess = f"{why}; so this is every source below it"
+        guess = f"{why}; so hipport takes every source below it"
         return replace(found, units=tuple(replace(unit, guess=guess) for unit in found.units))
 
     def call(self, script: Path, call: JustInTime) -> Found:

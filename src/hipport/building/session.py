@@ -92,11 +92,11 @@ class BuildSession:
             write_port(ported, self.top, self.whole)
 
     def copied(self, path: Path) -> Path:
-        """Where a path of the tree is in the copy; other paths stay."""
+        """Return the place in the copy of a path of the tree; other paths stay."""
         return self.whole / path.relative_to(self.top) if path.is_relative_to(self.top) else path
 
     def original(self, path: Path) -> Path:
-        """Where a path of the copy is in the tree; other paths stay."""
+        """Return the place in the tree of a path of the copy; other paths stay."""
         return self.top / path.relative_to(self.whole) if path.is_relative_to(self.whole) else path
 
     def record(

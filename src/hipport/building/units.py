@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What there is to compile in a tree, and with which flags.
+"""The translation units of a tree, and their flags.
 
 Extensions say it by being built (`recorder`, `just_in_time`), programs in a Makefile (`dry_runs`); where there is
 none, the sources say it themselves (`programs`, `guesses`).

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a command begins and ends: its configuration, what may go wrong, and its exit status."""
+"""Begin and end a command: its configuration, its errors, and its exit status."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def configured(
     warp: str | None = None,
     rules: tuple[Path, ...] = (),
 ) -> Config:
-    """What the nearest configuration says, and over it what the command line says."""
+    """Return the nearest configuration, with the options of the command line in its place."""
     from hipport.workspace import config
 
     first = paths[0].resolve()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is printed: lines, reports, progress."""
+"""Print lines, reports and progress."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def colour() -> bool:
 
 
 def as_shown() -> dict[str, Any]:
-    """How a report is shown: in colour and wrapped on a terminal alone; what reads logs wants whole lines."""
+    """Show a report, in colour and wrapped only on a terminal; readers of logs need whole lines."""
 
     return {"colour": colour(), "width": shutil.get_terminal_size().columns if sys.stdout.isatty() else None}
 
@@ -40,7 +40,7 @@ def warn(problem: str) -> None:
 
 
 def print_json(text: str) -> None:
-    """Print JSON so that no name in it commands who reads logs."""
+    """Print JSON, with names escaped that could control a terminal."""
     click.echo(json_for_logs(text), nl=False)
 
 
@@ -94,7 +94,7 @@ def progress_shown() -> Iterator[Callable[[Any], None] | None]:
 
 
 def sentences() -> dict[str, str]:
-    """What each pass does, in a sentence."""
+    """Return a sentence about each pass."""
     from hipport.reporting.explainer import first_sentence
     from hipport_passes import PASSES
 

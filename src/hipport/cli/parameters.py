@@ -28,7 +28,7 @@ class _Interpreter(_Path):
         found = shutil.which(path)
         if found is None:
             what = "it cannot be executed" if path.exists() else "there is no such file"
-            self.fail(f"{path}: {what}; give the path of a Python, as venv/bin/python", param, ctx)
+            self.fail(f"{path}: {what}; give the path of a Python, for example venv/bin/python", param, ctx)
         return Path(found).absolute()
 
 
@@ -126,8 +126,8 @@ class WithProgram(click.Command):
             args, ctx.meta["arguments"] = args[:at], args[at + 1 :]
             if not ctx.meta["arguments"]:
                 raise click.UsageError(
-                    "nothing stands behind `--`, where the arguments of the program go. Leave `--` out for a program "
-                    "that takes none, and name its source files in place of its folder",
+                    "there is nothing after `--`, where the arguments of the program go. Leave `--` out for a "
+                    "program without arguments, and name its source files in place of its folder",
                     ctx,
                 )
         return super().parse_args(ctx, args)

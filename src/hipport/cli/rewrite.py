@@ -82,7 +82,7 @@ def rewrite(
     if out is not None and (check or diff):
         raise click.UsageError("--out writes, --check and --diff do not: give one of them")
     if out is not None and staged:
-        raise click.UsageError("--staged is about what is to be committed, not about a copy: leave --out away")
+        raise click.UsageError("--staged is about the files of a commit, not about a copy: leave --out away")
     with failing():
         config = configured(paths, accept, target, rocm, warp, rules)
         would = check or diff
@@ -119,9 +119,9 @@ def rewrite(
     else:
         click.echo(report.as_text(ported, would=would, whole=whole, **as_shown()), nl=False)
         if not would and out is None and any(report.assumed(each) for each in ported.reported):
-            say("`hipport review` shows again what was assumed")
+            say("`hipport review` lists the assumptions again")
     if recovered:
-        say(f"put back first what a killed run had left half-done: {listed(recovered)}", err=True)
+        say(f"first restored the files that a killed run had left half-written: {listed(recovered)}", err=True)
     for header, path in left_out.items():
         say(f"{path} includes {header}, which is not in Git: git add {shlex.quote(str(header))}", err=True)
     leave(ported, changes_count=check or staged, person=bool(left_out))

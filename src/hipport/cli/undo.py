@@ -31,7 +31,7 @@ def undo(path: Path) -> None:
         warn(problem)
     if written.killed:
         what = f"put back {listed(written.recovered)}" if written.recovered else "it had replaced nothing"
-        say(f"took back a run of hipport that had been killed: {what}")
+        say(f"undid a run of hipport that had been killed: {what}")
     elif written.paths or not written.lost:
-        say(f"put back {listed(written.paths)}" if written.paths else "all files were as before already")
+        say(f"put back {listed(written.paths)}" if written.paths else "all files were unchanged already")
     sys.exit(PERSON if written.lost else DONE)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is worked out of a thing, once.
+"""Facts about a thing, computed once.
 
 A fact of a text, of the files of a program or of a project is asked for by the function that works it out. What a thing
 is never changes, so a fact stays true; another text, or a project with another file, is another thing that knows
@@ -34,7 +34,7 @@ class Facts:
         return found
 
     def known(self, *names: str) -> dict[str, Any]:
-        """Return which of its cached properties of these names are worked out, and what they are."""
+        """Return those of its cached properties of these names that are computed, with their values."""
         return {name: self.__dict__[name] for name in names if name in self.__dict__}
 
     def carry(self, known: dict[str, Any]) -> None:

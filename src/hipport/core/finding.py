@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a pass says about a file."""
+"""A finding: a pass's statement about a place in a file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hipport.core.edits import Edit, NewFile, Span
 
 
 class Certainty(IntEnum):
-    """How sure a pass is, and so who has to look at it.
+    """How sure a pass is, which decides whether a person has to look.
 
     SAFE: the text means the same on every input and both wavefront sizes.
     REVIEW: it does if the assumption that the message states holds.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a person works on next, as findings are sorted by it."""
+"""Groups of findings, in the order in which a person works on them."""
 
 from __future__ import annotations
 

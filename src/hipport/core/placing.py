@@ -25,7 +25,7 @@ _FICLONE = 0x40049409
 
 
 class Refused(Exception):
-    """Nothing was changed. `problems` say why, each with the file it is about."""
+    """Nothing was changed. `problems` are the reasons, each with its file."""
 
     def __init__(self, problems: Iterable[str]) -> None:
         self.problems = tuple(problems)
@@ -33,7 +33,7 @@ class Refused(Exception):
 
 
 class Below:
-    """What is done below the folder `root`, by paths relative to it. A link on the way to a path is an OSError."""
+    """Operations below the folder `root`, on paths relative to it. A link on the way to a path is an OSError."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -243,10 +243,17 @@ def write_named(path: Path, text: bytes, trees: Sequence[Path] = ()) -> None:
         raise Refused([f"{path}: {reading.said(error)}; give another file"]) from error
 
 
-def check_named(path: Path, trees: Sequence[Path] = (), *, folder: bool = False) -> None:
-    """Raise Refused where `write_named` would, as far as that can be told before; or the same for a new `folder`."""
+def check_named(path: Path, trees: Sequence[Path] = (), *, folder: bool = False, coming: Path | None = None) -> None:
+    """Raise Refused where `write_named` would, as far as that can be told before; or the same for a new `folder`.
+
+    The folder `coming` will be there by then.
+    """
     below, inside = _named(path, trees)
+    if not folder and not path.parent.is_dir() and not (coming is not None and path.is_relative_to(coming)):
+        raise Refused([f"{path}: there is no folder {path.parent}; make it, or give another file"])
     if below is None:
+        if not folder and path.is_dir():
+            raise Refused([f"{path}: a folder; give another file"])
         return
     try:
         status = below.status(inside)
@@ -329,7 +336,7 @@ def walk(
 
 
 #: A tree may have a link by the one name and a folder or a file by the other.
-_ALIKE = "two of the tree have this name, in small and capital letters, which are the same here"
+_ALIKE = "two files of the tree have this name in upper and lower case, which are the same here"
 
 
 def make_new_folder(path: Path, *, parents: bool = False) -> None:

@@ -87,7 +87,7 @@ def opened(path: str | Path, inside: int | None = None) -> int:
         _check(os.stat(path, dir_fd=inside, follow_symlinks=inside is None), path)
         descriptor = os.open(path, flags | (os.O_NOFOLLOW if inside is not None else 0), dir_fd=inside)
     except ValueError as error:  # a NUL, or what is no text of this system
-        raise OSError(errno.EINVAL, "no such path can be", ascii(str(path))) from error
+        raise OSError(errno.EINVAL, "such a path cannot exist", ascii(str(path))) from error
     try:
         _check(os.fstat(descriptor), path)
     except BaseException:

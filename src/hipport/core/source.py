@@ -217,7 +217,7 @@ class Source(Facts):
 
     @property
     def errors(self) -> int:
-        """How many places of the text the language's parser cannot make sense of."""
+        """The number of places that the language's parser does not understand."""
         return 0
 
     @classmethod
@@ -240,7 +240,7 @@ class Source(Facts):
         """Say whether `edit` provably leaves `errors` as it is, so that nothing need be parsed again."""
         return False
 
-    def alike(self, edits: Sequence[Edit]) -> bool:
+    def same_shape(self, edits: Sequence[Edit]) -> bool:
         """Say whether `edits` leave the text in the same shape: what can be asked of one that has errors already.
 
         There, what a parser makes of a place depends on all others, and how many errors it counts says nothing.
@@ -249,7 +249,7 @@ class Source(Facts):
 
 
 class Layout(Protocol):
-    """How code lies in a file."""
+    """A mapping between code and the file that contains it."""
 
     def span(self, span: Span) -> Span:
         """Return where in the file the code at `span` is."""
@@ -281,6 +281,6 @@ class Embedded:
         edits = [self.layout.edit(edit) for edit in finding.edits]
         made = tuple(edit for edit in edits if edit is not None)
         if len(made) < len(edits):
-            message += "; as it is written here, change it by hand"
+            message += "; hipport cannot edit it in this form; change it by hand"
             return Finding(span, finding.kind, message, (), Certainty.MANUAL)
         return replace(finding, span=span, message=message, edits=made)

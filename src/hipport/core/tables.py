@@ -72,7 +72,7 @@ def _read(path: Path) -> tuple[dict[str, Any], LastChecked | None]:
 def as_checked(said: Any, where: str) -> LastChecked:
     """Return what is said of when something was checked, `{ date = 2026-11-26, rocm = "7.2" }`. Raises ValueError."""
     if not isinstance(said, dict) or set(said) != {"date", "rocm"}:
-        raise ValueError(f'{where}: `checked` has a date and a release, {{ date = 2026-11-26, rocm = "7.2" }}')
+        raise ValueError(f'{where}: `checked` needs a date and a release, {{ date = 2026-11-26, rocm = "7.2" }}')
     if type(said["date"]) is not date:
         raise ValueError(f"{where}: `checked` has no date: {said['date']!r}")
     if not isinstance(said["rocm"], str) or not re.fullmatch(r"\d+\.\d+|any", said["rocm"]):

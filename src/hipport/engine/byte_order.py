@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that begin with a byte-order mark: passes get them without it, and what comes of that is put behind it.
+"""Files that begin with a byte-order mark: passes read them without it, and results are put behind it.
 
 The mark is no part of the first line: what is put on top goes behind it, and a first line that is matched, or written
 once more elsewhere, is so without it.

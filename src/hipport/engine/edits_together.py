@@ -82,7 +82,7 @@ def breaks(source: Source, result: Source) -> bool:
 def is_sound(source: Source, finding: Finding) -> bool:
     """Whether the edits are known to break no syntax without parsing, or nothing can be known by that."""
     rest = [edit for edit in finding.edits if not source.harmless(edit)]
-    return not rest or (source.errors > 0 and source.alike(rest))
+    return not rest or (source.errors > 0 and source.same_shape(rest))
 
 
 def without_errors(source: Source, findings: Sequence[Finding]) -> list[Finding]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is known of CUDA's and HIP's names, for the parts of hipport that know none: they are given it."""
+"""Knowledge of CUDA's and HIP's names, which is passed to the parts of hipport that have none."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _of_nothing(path: str) -> bool:
 
 @dataclass(frozen=True)
 class Knowledge:
-    """What builders and verifiers are given of the passes; by itself it knows nothing.
+    """Knowledge of the passes for builders and verifiers; empty by itself.
 
     `before_executor` are passes that run on an original before the executor's own: what makes C++ of inline PTX.
     `vendored` has the markers of third-party code by its name, `translate` turns nvcc's arguments in makefiles into

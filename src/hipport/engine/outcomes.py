@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What comes of running passes: findings and what became of them, and the project before and after."""
+"""Results of running passes: findings and their outcomes, and the project before and after."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hipport.program.project import Project
 
 
 class Outcome(Enum):
-    """What became of a finding."""
+    """The outcome of a finding."""
 
     APPLIED = "applied"  #: its edits were made
     DECLINED = "declined"  #: its certainty is beyond what was accepted; nothing was changed
@@ -32,7 +32,7 @@ class Outcome(Enum):
 
 @dataclass(frozen=True)
 class Reported:
-    """A finding at the place where the user wrote what it is about.
+    """A finding at the place in the user's file.
 
     `span` is in the file as it was read; `line` and `column` (bytes, both from 1) are where it starts there.
     """
@@ -68,7 +68,7 @@ class Ported:
 
     @property
     def failures(self) -> tuple[Reported, ...]:
-        """Where a pass failed. What it would have ported is not, so no part of this is to be written."""
+        """The places where passes failed. Their changes are missing, so nothing of this may be written."""
         return tuple(each for each in self.reported if each.outcome is Outcome.FAILED)
 
     @property
@@ -83,7 +83,7 @@ class Ported:
 
 @dataclass(frozen=True)
 class Scanned:
-    """What is in a tree, and what a rewrite would make of it."""
+    """The contents of a tree, and the result that a rewrite would have."""
 
     extensions: tuple[Extension, ...]
     ported: Ported
@@ -91,7 +91,7 @@ class Scanned:
 
 @dataclass(frozen=True)
 class Result:
-    """What a sequence of passes did to a project."""
+    """The result of running a sequence of passes on a project."""
 
     changed: dict[PurePath, Source]
     #: The edits that made `changed`, step by step: what a process sends instead of all the texts in between.

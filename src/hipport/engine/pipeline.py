@@ -33,7 +33,7 @@ from hipport.engine.outcomes import Outcome, Ported, Reported, Result
 from hipport.engine.shared_code import settled
 from hipport.program.dividing import Part, among, apart, concerning, fused
 from hipport.program.hip_backends import known, left
-from hipport.program.own_headers import missing, orphans, text, together
+from hipport.program.own_headers import missing, missing_modules, orphans, text, with_included_headers
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp
 from hipport.syntax.cuda import Cuda
@@ -49,8 +49,8 @@ _DEEPEST = 10_000
 # How often what is not understood as a whole is worked through again.
 _ROUNDS = 4
 
-_MEETING = "the file has errors of syntax, and this edit conflicts with another one of the same pass"
-_UNSETTLED = "this rule finds more to change in this file whenever it is ported, so it does not understand it"
+_MEETING = "the file has syntax errors, and this edit conflicts with another one of the same pass"
+_UNSETTLED = "this rule finds more to change each time the file is ported, so it does not understand the file"
 
 # How many more objects there have to be than were before Python looks for garbage among them.
 _COLLECTED = 50_000
@@ -68,6 +68,8 @@ class Pass(Generic[L]):
     at_backends: bool = False
     #: Files of one program that say this are seen together, though no include connects them.
     together: re.Pattern[bytes] | None = None
+    #: The text of a file by its name, where the pass puts other files into hipport's folder than headers.
+    module: Callable[[str, Project], bytes | None] | None = None
 
     @cached_property
     def name(self) -> str:
@@ -82,7 +84,7 @@ class Pass(Generic[L]):
 
 @dataclass(frozen=True)
 class Progress:
-    """Where a run is: which pass, and how many of its files are done."""
+    """The progress of a run: its pass, and how many of the pass's files are done."""
 
     name: str
     done: int
@@ -155,10 +157,10 @@ def run(
         for _, file in result.created:
             # What several files need is made once; different texts for one path are a defect of the passes.
             if created.setdefault(file.path, file) != file:
-                raise Conflict(f"two different files are to be made at {file.path}")
+                raise Conflict(f"two different files would be made at {file.path}")
         changed = result.changed
         project = project.replacing(changed)
-    reported += _own_headers(project, created)
+    reported += _own_files(project, created, passes)
     project = byte_order.restored(project, before)
     reported = [_in_file(each, before.by_path[each.path]) for each in reported]
     reported.sort(key=lambda r: (r.outcome is not Outcome.FAILED, r.path.as_posix(), r.span.start, r.span.end, r.rule))
@@ -186,24 +188,33 @@ def _beside_links(project: Project, created: Mapping[PurePath, NewFile]) -> Iter
             if include.angled or known is None or (isinstance(known, Source) and not _is_own(known)):
                 continue
             for link in links:
-                yield from together(NewFile(_resolved(link, include.path), known.text))
+                yield from with_included_headers(NewFile(_resolved(link, include.path), known.text))
 
 
-def _own_headers(project: Project, created: dict[PurePath, NewFile]) -> Iterator[Reported]:
-    """Put back those of hipport's headers that files include and that are not there, and report those left over."""
-    for source, include, place in list(missing(project, created)):
-        span = source.origin(include.target)
+def _own_files(project: Project, created: dict[PurePath, NewFile], passes: Sequence[Pass[Any]]) -> Iterator[Reported]:
+    """Restore files of hipport that others use and that are missing, and report those that nothing uses."""
+
+    def put_back(source: Source, span: Span, name: str, place: PurePath, files: Sequence[NewFile]) -> Reported:
         line, column = source.first.position(span.start)
         at = (source.path, line, column, span, "headers/missing")
         if place.parts[:1] == ("..",):
-            message = f"{include.path} is not there, and lies outside of what was given: give that folder, too"
-            yield Reported(*at, message, Certainty.MANUAL, Outcome.REPORTED)
-            continue
-        for file in together(NewFile(place, text(place.name))):
+            message = f"{name} is not there, and lies outside of the given files: give its folder, too"
+            return Reported(*at, message, Certainty.MANUAL, Outcome.REPORTED)
+        for file in files:
             created.setdefault(file.path, file)
-        yield Reported(*at, f"{include.path} is not there: {place} is put back", Certainty.SAFE, Outcome.APPLIED)
+        return Reported(*at, f"{name} is not there: {place} is put back", Certainty.SAFE, Outcome.APPLIED)
+
+    for source, include, place in list(missing(project, created)):
+        files = with_included_headers(NewFile(place, text(place.name)))
+        yield put_back(source, source.origin(include.target), include.path, place, files)
+    for script, span, place in list(missing_modules(project, created)):
+        texts = (each.module(place.name, project) for each in passes if each.module is not None)
+        said = next((each for each in texts if each is not None), None)
+        if said is not None:
+            name = script[span].decode(errors="replace")
+            yield put_back(script, script.origin(span), name, place, (NewFile(place, said),))
     for left_over in orphans(project, created):
-        message = "no file includes this file of hipport's any more: remove it"
+        message = "no file includes this file of hipport any more: remove it"
         yield Reported(left_over.path, 1, 1, Span(0, 0), "headers/orphan", message, Certainty.MANUAL, Outcome.REPORTED)
 
 
@@ -271,7 +282,7 @@ def _sequence(part: Part, passes: Sequence[Pass[Any]], accept: Certainty, tell: 
     Where the parser is lost it guesses, and what it makes of one place depends on all others: an edit lets it see a
     function, say, where it saw none before, and a pass that has been there by then would find it in a second run. So
     such files go through the passes until nothing changes, and so do all that are not C++. A rule by which a file never
-    comes to that says nothing of its code: the file is ported anew without its edits, and what it has found is for a
+    comes to that says nothing of its code: the file is ported again without its edits, and what it has found is for a
     person.
     """
     unsettled: dict[PurePath, set[str]] = {}
@@ -325,7 +336,7 @@ def _may_settle_later(before: Source, after: Source) -> bool:
 
 
 def _in_own_language(project: Project, changed: AbstractSet[PurePath]) -> tuple[Project, set[PurePath]]:
-    """Read files in the language that they have come to be in, and return what they have to do with, too.
+    """Read files again in the language that they now have, and return their dependents, too.
 
     A header that says nothing of CUDA, but of a function that hipport has a header for, is CUDA's from then on.
     """
@@ -346,7 +357,7 @@ def _once(
     tell: Callable[[str, int], None],
     unsettled: Mapping[PurePath, AbstractSet[str]] = MappingProxyType({}),
 ) -> tuple[Result, Project]:
-    """Run passes over some files of a project, and return what was done and what it is then.
+    """Run passes over some files of a project, and return the findings and the new project.
 
     Of rules that are `unsettled` in a file, no edits are made.
     """
@@ -514,7 +525,7 @@ def _step(
 
 
 def _group(each: Pass[Any], source: Source) -> Group:
-    """What a person works on next: what the pass is about, or else such files. Texts come last, whoever reads them."""
+    """Return the group of a finding: that of its pass, or that of its file. Documents come last."""
     if source.group is Group.DOCUMENTS or in_documents(source.path):
         return Group.DOCUMENTS
     if each.group is None and source.path.name == "setup.py":

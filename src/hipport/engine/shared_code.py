@@ -31,9 +31,9 @@ def settled(project: Project, code: Shared, together: Result, alone: Sequence[Re
         source = project.by_path[path]
         names = code.names[one], code.names[other]
         message = (
-            f"{_listed(code.names)} share this, and do not agree: with {names[0]} alone it comes out otherwise than "
-            f"with {names[1]} alone. It is ported as if all were one program: look whether that is right for each, or "
-            "give each its own copy"
+            f"{_listed(code.names)} share this, and do not agree: with {names[0]} alone it comes out differently "
+            f"than with {names[1]} alone. hipport ported it as one program with all of them: check whether that is "
+            "right for each, or give each its own copy"
         )
         line, column = source.first.position(at.start)
         told = Reported(

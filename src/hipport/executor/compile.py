@@ -85,7 +85,7 @@ _SANITIZERS = frozenset(("address", "bounds", "undefined", "thread"))
 
 @dataclass(frozen=True)
 class CompileOptions:
-    """How to compile. `env` is the environment, with PATH and HOME.
+    """Options of a compilation. `env` is the environment, with PATH and HOME.
 
     `optimize` is the level for kernels; `sanitize` has any of `address`, `undefined`, `bounds`, and
     `thread`, for races; `indices` has those named that are outside of an array's type, and goes on. `flags` are further
@@ -111,7 +111,7 @@ class CompileOptions:
     def __post_init__(self) -> None:
         unknown = set(self.sanitize) - _SANITIZERS
         if unknown:
-            raise ValueError(f"there is no sanitizer {', '.join(sorted(unknown))}")
+            raise ValueError(f"unknown sanitizer {', '.join(sorted(unknown))}")
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ class CompiledUnit:
 
 @dataclass(frozen=True)
 class Executable:
-    """A program that can be run, and how it came to be. `reported` is what the rewriter did not understand."""
+    """An executable program, and how it was built. `reported` are the places that the rewriter did not understand."""
 
     path: Path
     prepared: Prepared
@@ -139,7 +139,7 @@ class Executable:
 
     @property
     def reported(self) -> tuple[Reported, ...]:
-        """What the rewriter did not understand."""
+        """The places that the rewriter did not understand."""
         return self.prepared.reported
 
 
@@ -466,7 +466,7 @@ def program(
         raise ValueError("this was ported from memory: there is no tree to prepare")
     units, libraries = units_of(given or what, project, options.env, dialect)
     if not units:
-        raise NotCompiled((), "there is nothing here that could be compiled")
+        raise NotCompiled((), "there is nothing to compile here")
     folders = header_folders(units)
     out = out or builder.kept / "trees" / digest_of(str(project.root), dialect, sorted(map(str, folders)))[:16]
     with locked(out):

@@ -83,7 +83,7 @@ MEANING = (
 )
 # Processors that give 0 for a division by it, where others stop: the runtime has what this calls.
 DIVISION = ("-fsanitize=integer-divide-by-zero", "-fno-sanitize-recover=integer-divide-by-zero")
-# Where an index is outside of an array's type, the compiler calls the runtime (runtime/faults.cpp), and goes on.
+# Where an index is outside of an array's type, the compiler calls the runtime (runtime/faults.cpp), and continues.
 INDICES = {
     "g++": ("-fsanitize=bounds", "-fsanitize-recover=bounds"),
     "clang": ("-fsanitize=array-bounds", "-fsanitize-recover=array-bounds"),
@@ -171,7 +171,7 @@ def of_toolchains(env: Mapping[str, str]) -> Iterator[Path]:
 
 
 def probe(path: Path, env: Mapping[str, str]) -> Compiler | None:
-    """Ask a compiler what it is; None where it does not answer as g++ or clang does."""
+    """Ask a compiler for its family and version; None if it does not answer like g++ or clang."""
     said = _said([str(path), "--version"], env)
     clang = re.search(r"clang version (\d+(?:\.\d+)*)", said)
     version = clang[1] if clang else _said([str(path), "-dumpfullversion"], env).strip()

@@ -67,7 +67,7 @@ def _find(source: Cpp, *, barriers: bool) -> Iterator[Finding]:
             yield Finding(span, "barrier", "", (Edit(span, barrier + lines),))
             continue
         new = b'::simt::fault("unsupported", {__FILE__, __LINE__}, "%s", "assembly: ' + shown + b'")' + lines
-        message = f"{shown.decode(errors='replace')}: ends the program that comes here"
+        message = f"{shown.decode(errors='replace')}: a program that reaches this stops"
         yield Finding(span, "left", message, (Edit(span, new),))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the executor keeps between runs, in a folder of the user's cache, and how it is kept from growing.
+"""Files that the executor keeps between runs in the user's cache, and the limit of their size.
 
 An entry is a folder that is made once and used by whoever comes later: an object, a program, a prepared tree, a
 precompiled header, a library. Its `.lock` or `states.json` is touched whenever it is used.
@@ -41,7 +41,7 @@ def limit(env: Mapping[str, str]) -> int:
     if said is None:
         return LIMIT
     if not said.isdigit():
-        raise ValueError(f"{VARIABLE} is {said!r}, and should be a number of megabytes")
+        raise ValueError(f"{VARIABLE} is {said!r}; it has to be a number of megabytes")
     return int(said) << 20
 
 
@@ -97,7 +97,7 @@ def _take(entry: Path, last: float) -> bool:
         return False
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        # Away in one step: who comes now finds nothing, and makes it anew.
+        # Away in one step: who comes now finds nothing, and makes it again.
         going = entry.with_name(f".{entry.name}.{os.getpid()}")
         entry.rename(going)
     except OSError:

@@ -59,7 +59,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             yield Finding(
                 Span(opening.start, closing.end),
                 "kernel",
-                "which kernel this launches is not seen: write it in front of the brackets",
+                "the kernel of this launch was not found: write its name in front of the brackets",
                 certainty=Certainty.MANUAL,
             )
             continue

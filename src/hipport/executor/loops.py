@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Have lanes wait for each other where a turn of a loop ends, as they do on a GPU.
+"""Have lanes wait for each other where an iteration of a loop ends, as they do on a GPU.
 
 An operation without a mask acts on the lanes that come to it together. In a loop where some lanes pass it by, those
 would come to it in their next turn while others wait there in this one, and be taken for one group; on a GPU, lanes

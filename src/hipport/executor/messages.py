@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What compilers and linkers say, at the lines that the user wrote."""
+"""Messages of compilers and linkers, at the lines that the user wrote."""
 
 from __future__ import annotations
 
@@ -76,5 +76,5 @@ def link_errors(said: str) -> tuple[Message, ...]:
         return (Message(PurePath(), 0, 0, "error", "there are several programs here: give the sources of one"),)
     names = dict.fromkeys(re.findall(r"undefined reference to `([^']+)'", said))
     return tuple(Message(PurePath(), 0, 0, "error", f"nothing here defines {name}") for name in names) or (
-        Message(PurePath(), 0, 0, "error", said.strip()[-2000:] or "the linker failed without a word"),
+        Message(PurePath(), 0, 0, "error", said.strip()[-2000:] or "the linker failed without a message"),
     )

@@ -58,8 +58,8 @@ def absent(texts: Iterable[str]) -> str:
     shown = ", ".join([*names][:_MOST]) + (f" and {len(names) - _MOST} more" if len(names) > _MOST else "")
     what = f" ({', '.join(areas)})" if areas else ""
     return (
-        f"the CPU executor does not have {shown}{what}: what does without can be verified in a program of its own, "
-        "the rest by running the port on an AMD GPU"
+        f"the CPU executor does not have {shown}{what}: code that does not use it can be verified as a program of "
+        "its own, the rest by running the port on an AMD GPU"
     )
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which files a precompiled header was made of, noted beside it, so that it is made anew when one of them changes.
+"""Record the inputs of a precompiled header beside it, so that a change of one rebuilds it.
 
 An installation into the same place is enough for that: clang refuses what it precompiled from files with other times,
 and g++ uses it without a look.

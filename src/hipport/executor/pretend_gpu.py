@@ -157,7 +157,7 @@ class _Device:
 
 
 def _cuda(dialect: str, lanes: int) -> dict[str, Any]:
-    """What stands in for the functions of `torch.cuda`."""
+    """Return replacements for the functions of `torch.cuda`."""
     name = "AMD Instinct" if dialect == "hip" else "NVIDIA A100"
     capability = (9, 4) if dialect == "hip" else (8, 0)
     properties = SimpleNamespace(

@@ -36,7 +36,7 @@ class NotRecordable(Exception):
 
 
 class Recording:
-    """What was called so far."""
+    """The calls so far."""
 
     def __init__(self, file: Path, calls: int, most: int) -> None:
         self.file, self.calls, self.most = file, calls, most
@@ -129,7 +129,7 @@ class Recording:
             return ["dtype", str(value).removeprefix("torch.")]
         if torch is not None and isinstance(value, torch.device):
             return ["device", str(value)]
-        raise NotRecordable(f"it is given a {type(value).__name__}")
+        raise NotRecordable(f"one of its arguments is a {type(value).__name__}")
 
     def save(self) -> None:
         """Write what was recorded."""

@@ -36,7 +36,7 @@ FAULT = 97
 def _load(path: str, name: str) -> ModuleType:
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
-        raise ImportError(f"{path} is no Python file")
+        raise ImportError(f"{path} is not a Python file")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -66,12 +66,12 @@ def _check(cases: Any, asked: Iterable[str] = ()) -> None:
         isinstance(each, tuple | list) and len(each) == 3 for each in gradients.values()
     ):
         raise TypeError(
-            "GRADIENTS has to be a dict: the output that is a gradient -> (the output that it is of, the input that "
-            "weights that or None, the input that it is by)"
+            "GRADIENTS has to be a dict: the output that is a gradient -> (the output that it is the gradient of, "
+            "the input that weights that output or None, the input that it is the derivative by)"
         )
     unknown = sorted(set(getattr(cases, "GRADIENT_CASES", ())) - set(cases.CASES))
     if unknown:
-        raise ValueError(f"GRADIENT_CASES names what CASES does not have: {', '.join(map(str, unknown))}")
+        raise ValueError(f"GRADIENT_CASES has names that CASES does not have: {', '.join(map(str, unknown))}")
     if not cases.CASES:
         raise ValueError("CASES is empty: nothing would be run")
     if missing := [name for name in asked if name not in cases.CASES]:
@@ -244,7 +244,7 @@ def _one(cases: Any, package: Any, name: str, device: str) -> dict[str, Any]:
     for key, array in arrays.items():
         # None, where no gradient came to a tensor; or a list of tensors.
         if array.dtype == object:
-            raise TypeError(f"call() has to give tensors and numbers, and {key} is {outputs[key]!r:.60}")
+            raise TypeError(f"call() has to return tensors and numbers, but {key} is {outputs[key]!r:.60}")
     return arrays
 
 
@@ -433,9 +433,9 @@ def _references(request: Mapping[str, Any], cases: Any, names: Iterable[str]) ->
             if about.get("inputs", {}).get(name) == checksum(inputs_of(cases, name)):
                 found[name]["recorded"] = recorded[name]
             else:
-                unchecked.append(f"{name}: its inputs are not those that were recorded")
+                unchecked.append(f"{name}: its inputs differ from the recorded ones")
         elif request.get("recorded"):
-            unchecked.append(f"{name}: nothing was recorded of it")
+            unchecked.append(f"{name}: nothing of it was recorded")
         if request.get("originals"):
             with contextlib.suppress(OSError), numpy.load(Path(request["originals"], f"{_file(name)}.npz")) as arrays:
                 found[name]["original"] = {key: arrays[key] for key in arrays.files}

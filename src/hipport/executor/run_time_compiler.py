@@ -69,7 +69,7 @@ def folder_for(root: Path) -> Path:
 
 @dataclass(frozen=True)
 class Request:
-    """What a program asks for. `runtime` is the executor's library that it is linked to."""
+    """A program's request. `runtime` is the executor's library that the program is linked to."""
 
     dialect: Dialect
     sanitize: tuple[str, ...]
@@ -82,7 +82,7 @@ class Request:
 
 
 class RefusedRequest(Exception):
-    """What is asked for is not done. `kind` is `option`, `input` or `source`; the text is the log."""
+    """The request is refused. `kind` is `option`, `input` or `source`; the text is the log."""
 
     def __init__(self, kind: str, log: str) -> None:
         super().__init__(log)

@@ -76,7 +76,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         try:
             declaration = parse(source, span, known)
         except NotUnderstood as problem:
-            message = f"this declaration in shared memory is not understood: {problem}"
+            message = f"hipport does not understand this declaration in shared memory: {problem}"
             yield Finding(span, "unknown", message, certainty=Certainty.MANUAL)
             continue
         done = declaration.span.end
@@ -144,7 +144,7 @@ def _outside(source: Cpp, span: Span, declaration: Declaration) -> Finding:
                 return Finding(
                     span,
                     "extern",
-                    "an extern __shared__ variable outside of functions that is no array without a size",
+                    "an extern __shared__ variable outside of functions that is not an array without a size",
                     certainty=Certainty.MANUAL,
                 )
             opening = source.code.index(b"[", each.name.end)
@@ -173,7 +173,7 @@ def _addresses(source: Cpp, name: bytes) -> Iterator[Edit]:
 
 
 def _kept_lines(source: Cpp, span: Span) -> bytes:
-    """What is left of deleted text: its line ends."""
+    """Return the line ends of deleted text."""
     return b"".join(re.findall(rb"\\?\r?\n", source[span]))
 
 

@@ -44,7 +44,7 @@ _DECLARES = re.compile(rb"[;{]|^[ \t]*#[ \t]*define\b", re.MULTILINE)
 
 
 class _Side(NamedTuple):
-    """What one pass of a compiler knows: the device's, for GPUs of the architecture `arch`, or the host's."""
+    """The macros of one compilation: the device's, for GPUs of the architecture `arch`, or the host's."""
 
     arch: Mapping[bytes, int]
 
@@ -107,7 +107,7 @@ def _find(source: Cpp, sides: Sequence[_Side]) -> Iterator[Finding]:
 
 def _left(whole: Span, source: Cpp, group: tuple[Conditional, ...]) -> Finding:
     shown = b" ".join(source[group[0].span].split()).decode(errors="replace")
-    return Finding(whole, "left", f"{shown}: the device's side stands for the host, too", certainty=Certainty.MANUAL)
+    return Finding(whole, "left", f"{shown}: the host also uses the device's side", certainty=Certainty.MANUAL)
 
 
 def _taken(group: tuple[Conditional, ...], side: _Side) -> int | None:

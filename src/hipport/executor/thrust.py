@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where Thrust is on this machine, and how the executor's compiler is told.
+"""Find Thrust on this machine, and return the executor's compiler flags for it.
 
 Thrust is not part of the executor: its own code for processors runs where a GPU's would (include/simt/thrust.h chooses
 it). Debian's libthrust-dev, CUDA toolkits and rocThrust all have that code.

@@ -25,7 +25,7 @@ _OPENMP = re.compile(rb"^[ \t]*#[ \t]*(?:pragma[ \t]+omp\b|include[ \t]*<omp\.h>
 def units_of(
     what: Sequence[Path] | Project | Ported, project: Project, env: Mapping[str, str], dialect: Dialect
 ) -> tuple[list[Unit], list[str]]:
-    """Return the units of a program, and what it is linked to beyond the runtime."""
+    """Return the units of a program, and the libraries that it is linked to beyond the runtime."""
     assert project.root is not None
     root = project.root
     members = [root / each.path for each in project.sources]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Divide a tree into what passes work on by itself: each program with what it is made of, and files among processes.
+"""Divide a tree into units of work for passes: programs with their files, and files among processes.
 
 A pass over C++ sees the C++ that includes connect, and of build scripts, Python and documents those of the same
 program: what they say of a program beside it is nothing to it.
@@ -30,7 +30,7 @@ _IMPORTED = re.compile(rb"^[ \t]*(?:from|import)[ \t]+(\w+)", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Part:
-    """What a process works on: a project, and those of its files that are to be ported; None for all.
+    """The work of a process: a project, and those of its files that are to be ported; None for all.
 
     A part that is a `view` is of one program out of several that share code for devices.
     """
@@ -146,7 +146,7 @@ def shared(groups: Iterable[Sequence[T]], size: Callable[[T], int], count: int) 
 
 
 class _Scopes:
-    """Which files that are no C++ have to do with which programs."""
+    """The files that are not C++, by the programs to which they belong."""
 
     def __init__(self, project: Project) -> None:
         self._project = project

@@ -41,7 +41,7 @@ class _Unknown(Exception):
 
 @dataclass(frozen=True)
 class _Strings:
-    """What an expression may be: one of `values`, or (`many`) a list of them."""
+    """The possible values of an expression: one of `values`, or (`many`) a list of them."""
 
     values: tuple[str, ...]
     many: bool = False

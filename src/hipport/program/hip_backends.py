@@ -70,7 +70,7 @@ _HIP_WORD, _CUDA_WORD = (
 
 @dataclass
 class _Sides:
-    """What is found out of files, by their paths."""
+    """Facts about files, by their paths."""
 
     project: Project
     files: Mapping[PurePath, Cpp]
@@ -204,7 +204,7 @@ def _with_chosen(project: Project) -> Project:
 
 
 def _unset(sides: _Sides) -> Mapping[PurePath, frozenset[bytes]]:
-    """Of files in which something selects: the macros that are defined for CUDA alone, and nowhere else."""
+    """Return the macros that are defined for CUDA only, for files in which something selects by them."""
     scripts: set[bytes] | None = None
     found: dict[PurePath, frozenset[bytes]] = dict(sides.unset)
     for files in sides.groups:
@@ -240,7 +240,7 @@ def _words_of_scripts(project: Project) -> set[bytes]:
 
 
 def _content(source: Cpp) -> str:
-    """Whose code stands in what both compilers see of the file: `hip`, `cuda`, or nothing that tells."""
+    """Return whose code both compilers read in the file: `hip`, `cuda`, or nothing."""
     if not _SAYS_EITHER.search(source.text):
         return ""
     spans = sorted((*source.hip_only, *source.cuda_only))
@@ -499,7 +499,7 @@ def _reached(start: Iterable[PurePath], following: Mapping[PurePath, AbstractSet
 
 
 def _by_build(sides: _Sides) -> None:
-    """Give files to CUDA's side that CMake compiles for CUDA alone, where it builds the others for HIP by itself."""
+    """Give files to CUDA's side that CMake compiles for CUDA only, where it builds the others for HIP by itself."""
     if "both" not in sides.side.values() and "hip" not in sides.side.values():
         return
     scripts = [each for each in sides.project.sources if isinstance(each, CMake)]
@@ -526,7 +526,7 @@ def _by_build(sides: _Sides) -> None:
 
 
 def _is_for_cuda(script: CMake, block: Sequence[CMakeCommand]) -> bool:
-    """Say whether a branch of CMake is for CUDA alone."""
+    """Say whether a branch of CMake is for CUDA only."""
     conditions = [script[each.inner] for each in block if each.name in ("if", "elseif")]
     last = conditions[-1] if block[-1].name != "else" and conditions else b""
     if last:
@@ -562,5 +562,5 @@ def left(project: Project) -> Iterator[Skipped]:
 _WHY = {
     "hip": "HIP's side of a program that has one",
     "cuda": "CUDA's side of a program that has one for HIP",
-    "both": "HIP is reached through the program's own names",
+    "both": "the program reaches HIP through its own names",
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which Python files, though they name no GPU, are needed to follow what other modules of the tree ask of it."""
+"""Find Python files that name no GPU, but are needed to follow the questions of other modules."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which files of a tree are one program, and which one translation unit, by what includes what."""
+"""Group the files of a tree into programs and translation units by their includes."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Linked:
                 self.seen_by[other].update(dict.fromkeys((number, *others)))
 
     def _for_hosts(self, for_devices: Callable[[PurePath], bool]) -> set[PurePath]:
-        """Return the files that several programs may share: neither they nor what they include is for devices."""
+        """Return the files that several programs may share: neither they nor their includes are for devices."""
         including: dict[PurePath, list[PurePath]] = {}
         for path, others in self._included.items():
             for other in others:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which file of a tree an `#include` means: the one answer for all that follow includes.
+"""Resolve an `#include` to a file of the tree, the same way for all that follow includes.
 
 As the build finds it: beside the file, then in the folders that the build scripts name for it. What scripts do not say
 is guessed within one program: a file of that name below the nearest script that builds a whole program, or in a folder

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What files on disk include."""
+"""Includes of files on disk."""
 
 from __future__ import annotations
 

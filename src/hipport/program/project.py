@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a pass may read: the sources of a tree, what they are ported to, and facts that need more than one file."""
+"""The input of a pass: the sources of a tree, the target, and facts that need more than one file."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ _PROCESSORS = frozenset(
 #: The last release of each major version of ROCm that is complete (release history and consolidated changelog, seen in
 #: November 2026). There is no 8 and no 9.
 _LAST = {5: 7, 6: 4, 7: 14}
-#: Of the newest major version there may be more by now: 10.0 is of August 2026, 10.2 of November.
+#: Of the newest major version there may be more now: 10.0 is of August 2026, 10.2 of November.
 _NEWEST = 10
 
 
 @dataclass(frozen=True)
 class Target:
-    """What the port is for. Raises ValueError for what hipport cannot port to.
+    """The target of the port. Raises ValueError for a target that hipport cannot port to.
 
     `archs` are offload architectures, `rocm` the oldest release the result must build with (major, minor). `warp` says
     what a warp is to be: 32 lanes on every GPU (`logical32`), or the wavefront (`native`); `native` has patterns of
@@ -80,8 +80,8 @@ class Target:
             if arch.partition(":")[0] not in _PROCESSORS:
                 alike = [*get_close_matches(arch.partition(":")[0], sorted(_PROCESSORS), 5, 0.7), *DEFAULT_ARCHS]
                 raise ValueError(
-                    f"{arch!r} is no GPU that compilers know; there are, for example: "
-                    f"{', '.join(dict.fromkeys(alike))}; rocminfo says what is in a machine"
+                    f"{arch!r} is not a GPU that compilers know; known are, for example: "
+                    f"{', '.join(dict.fromkeys(alike))}; rocminfo prints the machine's"
                 )
         if self.rocm < (5, 2):
             raise ValueError(f"ROCm {self.rocm[0]}.{self.rocm[1]} is too old; hipport ports to ROCm 5.2 and later")
@@ -125,7 +125,7 @@ class Component(tuple[Source, ...], Facts):
 
 @dataclass(frozen=True)
 class Project(Facts):
-    """Sources with paths relative to one root, and what they are ported to."""
+    """Sources with paths relative to one root, and the target."""
 
     sources: tuple[Source, ...]
     target: Target = field(default_factory=Target)
@@ -205,7 +205,7 @@ class Project(Facts):
 
     @cached_property
     def includes(self) -> Includes:
-        """What includes mean in the tree."""
+        """The resolution of includes in the tree."""
         return Includes(
             (source.path for source in (*self.sources, *self.context) if isinstance(source, Cpp)),
             (source for source in self.sources if not isinstance(source, Cpp)),
@@ -221,7 +221,7 @@ class Project(Facts):
         # A part of a tree has all that its files include.
         return [self._readable[path] for path in found if path in self._readable]
 
-    def own(self, source: Source, include: Include) -> bool:
+    def finds_in_project(self, source: Source, include: Include) -> bool:
         """Say whether the build finds a file of the project for that `#include`, and nothing of a library's."""
         return self.includes.certain(source.path, include.path, include.angled)
 
@@ -288,7 +288,7 @@ class Project(Facts):
 
     @cached_property
     def _linked(self) -> Linked:
-        """How the C++ files belong together by their includes.
+        """The components: C++ files that are connected by includes.
 
         hipport's own headers connect nothing: what belongs together is the same before a port and after it.
         """
@@ -329,7 +329,7 @@ class Project(Facts):
     def component(self, source: Source) -> Component:
         """Return the C++ files that `source` is connected to by includes, itself and context among them.
 
-        What one of them declares, another may mean. Programs that share headers for the host alone, by what says so
+        What one of them declares, another may mean. Programs that share headers for the host only, by what says so
         (`Linked`), are not connected by them.
         """
         group = self._linked.group_of.get(source.path)
@@ -414,7 +414,7 @@ class Project(Facts):
 
     @cached_property
     def _declared(self) -> dict[object, frozenset[Any]]:
-        """What each translation unit declares, by the fact that tells it."""
+        """The declarations of each translation unit, by the fact that computes them."""
         return {}
 
     def home(self, source: Source) -> PurePath:

@@ -29,7 +29,7 @@ _MUTATES = {"append": "appends", "extend": "adds", "insert": "inserts"}
 
 @dataclass(frozen=True)
 class Binding:
-    """How a name gets a value: it `is` it, `adds`, `appends` or `inserts` it, or is a `parameter`."""
+    """The way a name gets a value: it `is` it, `adds`, `appends` or `inserts` it, or is a `parameter`."""
 
     how: str
     value: cst.BaseExpression | None

@@ -220,7 +220,7 @@ def _placed(home: str, places: Iterable[str]) -> Iterator[str]:
 
 
 def _expanded(text: str, pattern: re.Pattern[str], variables: Mapping[str, Sequence[str]], depth: int = 0) -> list[str]:
-    """Return what a text with variables in it may come to; nothing where one of them is not known."""
+    """Return the possible values of a text with variables; nothing where one of them is not known."""
     match = pattern.search(text)
     if match is None:
         return [text]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was assumed when a tree was rewritten, at the lines that it has now.
+"""The assumptions of a rewrite, at their present lines.
 
 A rewritten file has nothing more to change, so that no later run says what an earlier one assumed. The journal has the
 files as they were: they are ported again, and each place is followed to where it is now.
@@ -62,7 +62,7 @@ def review(
 
 
 class _Places:
-    """Where the places of a file as it was read are now: by hipport's edits, and then by what was changed since."""
+    """A mapping from the places of a file before the rewrite to now, through hipport's edits and later changes."""
 
     def __init__(self, ported: Source, now: Source) -> None:
         self._ported = ported

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is known of a port, and what is not: the manifest without which nobody says that it runs.
+"""What is known of a port and what is not: a manifest, so that nobody claims that a port runs without it.
 
 Values, and pure functions of them. `shown` has only what was seen to happen, `not_checked` all else.
 """
@@ -23,7 +23,7 @@ from hipport.verifying.results import Verified
 
 @dataclass(frozen=True)
 class Verification:
-    """What came of running one extension or program and its port, `what` by name.
+    """The result of running one extension or program, `what`, and its port.
 
     `path` is relative to the tree. `inputs` says what it was run with, and `digest` is the SHA-256 of the file that
     says it, if there is one. `why_not` is why it was not run.
@@ -68,12 +68,12 @@ class Evidence:
 
     @property
     def shown(self) -> tuple[str, ...]:
-        """What was seen to be so, each with what it was seen with."""
+        """The statements that were checked, each with the means."""
         return tuple(_shown(self))
 
     @property
     def not_checked(self) -> tuple[str, ...]:
-        """What nothing here says anything about."""
+        """The statements that nothing here supports."""
         return tuple(_not_checked(self))
 
 
@@ -111,16 +111,16 @@ def _shown(evidence: Evidence) -> Iterator[str]:
 
 
 #: What each verification says of itself, and is said once here.
-_EVERYWHERE = ("what hipcc makes of the port", "the port on an AMD GPU: there is none")
+_EVERYWHERE = ("the machine code that hipcc generates", "the port on an AMD GPU: there is none")
 
 
 def _not_checked(evidence: Evidence) -> Iterator[str]:
     results = [each.verified.ran for each in evidence.verifications if each.verified is not None]
     if not any(ran.configuration.side == "gpu" for each in results for ran in each):
         here = f"; this machine has {', '.join(evidence.gpus)}" if evidence.gpus else "; this machine has none"
-        yield f"run on an AMD GPU: nothing was{here}. What hipcc makes of the port was not executed"
+        yield f"run on an AMD GPU: nothing{here}. hipcc's machine code was not executed"
     if evidence.built is None:
-        yield f"compiled: nothing was: {evidence.why_not_built}"
+        yield f"compiled: nothing: {evidence.why_not_built}"
     else:
         bad = [row[0].path.as_posix() for row in evidence.built.units if not all(each.ok for each in row)]
         if bad:
@@ -141,7 +141,7 @@ def _not_checked(evidence: Evidence) -> Iterator[str]:
     review = sum(1 for r in evidence.ported.reported if r.needs_person and r.outcome is Outcome.APPLIED)
     left_over = sum(1 for r in evidence.ported.reported if r.needs_person and r.outcome is not Outcome.APPLIED)
     if review:
-        yield f"right for what is assumed: {_count(review, 'change')} to review"
+        yield f"right under its assumptions: {_count(review, 'change')} to review"
     if left_over:
         yield f"ported: not {_count(left_over, 'place')}, which need a person"
     for skipped in evidence.ported.before.skipped:

@@ -90,7 +90,7 @@ class Example:
 
 @dataclass(frozen=True)
 class TableRow:
-    """What a table says: `table` is its file, `section` where in it, `values` what stands there.
+    """A row of a table: `table` is its file, `section` its place in it, `values` its fields.
 
     `checked` is when that was last seen to hold, and on which ROCm; empty for tables that are generated.
     """
@@ -114,7 +114,7 @@ class Pitfall:
 
 @dataclass(frozen=True)
 class Explanation:
-    """What there is to say of `name`, which is a `pass`, a `rule`, a `pitfall`, a `fault` of the executor or a
+    """The explanation of `name`, which is a `pass`, a `rule`, a `pitfall`, a `fault` of the executor or a
     `name` of a program.
 
     `text` is the docstring of a pass, or of the pass of a rule. `rules` are those of the pass; `passes` are others that
@@ -132,7 +132,7 @@ class Explanation:
 
 
 class Unknown(Exception):
-    """Nothing is known of a name. `near` are names that are spelled like it."""
+    """A name about which nothing is known. `near` are names that are spelled like it."""
 
     def __init__(self, name: str, near: Sequence[str]) -> None:
         super().__init__(name, near)
@@ -141,7 +141,9 @@ class Unknown(Exception):
 
     def __str__(self) -> str:
         advice = f"Did you mean: {', '.join(self.near)}?" if self.near else "hipport leaves it as it is."
-        return f"{self.name}: no pass, rule, pitfall or fault is called that, and no pass says anything of it. {advice}"
+        return (
+            f"{self.name}: no pass, rule, pitfall or fault has this name, and no pass says anything about it. {advice}"
+        )
 
 
 def explain(
@@ -199,7 +201,7 @@ def explain(
 
 @cache
 def _faults() -> Mapping[str, Mapping[str, str]]:
-    """What the executor finds, by its kind."""
+    """Return the executor's faults by kind."""
     table: Mapping[str, Mapping[str, str]] = load(Path(__file__).parents[1] / "executor/faults.toml")["fault"]
     return table
 
@@ -297,7 +299,7 @@ def _in_ptx(name: str) -> Iterator[str]:
 
 
 def _ported(name: str, port: Callable[[Mapping[str, bytes]], Ported]) -> Iterator[Example]:
-    """What becomes of `name` in programs, and not of any other name that stands in its place; nothing twice."""
+    """Yield the results of `name` in programs, without those of other names in its place, each once."""
     texts = _programs(name)
     if not texts:
         return

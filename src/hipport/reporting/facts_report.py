@@ -22,9 +22,9 @@ _GROUPS = {
         "why, and `hipport verify` shows whether results differ",
     ),
     Group.BUILD: ("build", "make the manual changes by hand, then compile: `hipport build`"),
-    Group.PYTHON: ("Python", "change what asks for NVIDIA's software by hand, then run the tests on an AMD GPU"),
-    Group.PACKAGES: ("packages and images", "see what is installed instead, and how: `hipport deps`"),
-    Group.DOCUMENTS: ("documents and tutorials", "tell users of ROCm what they install; `--all` lists the places"),
+    Group.PYTHON: ("Python", "change the code that needs NVIDIA's software by hand, then run the tests on an AMD GPU"),
+    Group.PACKAGES: ("packages and images", "look up the replacements and how to install them: `hipport deps`"),
+    Group.DOCUMENTS: ("documents and tutorials", "tell users of ROCm what to install; `--all` lists the places"),
 }
 _PLACES = 4
 _FILES = 4

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is left to a person, as a person takes it: a fact once, with all its places.
+"""Group the findings that are left to a person: a fact once, with all its places.
 
 A message is about one place: `SUBJECT: FACT`, or `WHAT WAS DONE; assumes FACT`. A function of CUDA's that ROCm lacks is
 called at a hundred places, and a library that it lacks has a hundred functions: to know it once is enough. So findings
@@ -57,7 +57,7 @@ class Fact:
 
     @cached_property
     def subjects(self) -> tuple[str, ...]:
-        """What it is about where that is more than one thing, most places first; else it is in `message`."""
+        """The subjects if there are several, those with most places first; otherwise the subject is in `message`."""
         counts: dict[str, int] = {}
         said = _said(self.places[0])
         for each in self.places:
@@ -68,7 +68,7 @@ class Fact:
 
     @property
     def message(self) -> str:
-        """What is said of all its places."""
+        """The statement about all its places."""
         first = self.places[0]
         said = _parted(first.message)[1] if self.subjects else first.message
         # How it is so may differ from place to place.
@@ -85,7 +85,7 @@ class Fact:
 
 
 def facts(reported: Iterable[Reported]) -> tuple[Fact, ...]:
-    """Return what needs a person, by group and the worst first. What failed is a fault of hipport's, and told apart."""
+    """Return the facts that need a person, by group and the worst first, without failures, which are hipport's."""
     same: dict[tuple[object, ...], list[Reported]] = {}
     for each in reported:
         if each.needs_person and each.outcome is not Outcome.FAILED:

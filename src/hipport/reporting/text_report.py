@@ -79,6 +79,8 @@ def summary(ported: Ported, *, would: bool = False) -> str:
     files = len(ported.changed)
     if not files:
         text = "nothing would change" if would else "nothing to change"
+        if ported.created:
+            text = f"{_plural(len(ported.created), 'new file')} {'would be made' if would else 'made'}"
     else:
         verb = "would change" if would else "changed"
         text = f"{_plural(files, 'file')} {verb}: {_plural(sum(applied.values()), 'place')}"
@@ -107,7 +109,7 @@ def reviewed_as_text(
             lines.append(paint("path", str(each.root)))
         found = facts(each.reported)
         lines += facts_report.listed(found, paint, width, whole=whole)
-        lines += [f"{path.as_posix()} was rewritten and is not there any more" for path in each.gone]
+        lines += [f"{path.as_posix()} was rewritten and is no longer there" for path in each.gone]
         lines += facts_report.table(found, paint)
         text = f"{_plural(len(found), 'assumption')} at {_plural(len(each.reported), 'place')}"
         text += f"; {each.ignored} checked, as comments say" if each.ignored else ""
@@ -177,7 +179,7 @@ def diagnosis_as_text(diagnosis: Diagnosis, *, colour: bool = False) -> str:
     counts = Counter(str(check.status) for check in diagnosis.checks)
     named = [_plural(counts[status], status) for status in ("problem", "warning") if counts[status]]
     unknown = f"; {_plural(counts['unknown'], 'check')} could not be made" if counts["unknown"] else ""
-    lines += ["", (", ".join(named) or "nothing was seen that would break a run") + unknown]
+    lines += ["", (", ".join(named) or "nothing found that would break a run") + unknown]
     return joined(lines)
 
 

@@ -79,8 +79,8 @@ def _depends_on_order(verified: Verified, paint: Callable[[str, str], str]) -> I
     for others, of in alike.items():
         yield (
             f"{', '.join(of)}: the {paint('bad', 'original')} differs from itself when its threads run in another "
-            f"order ({', '.join(others)}): a data race, or sums that rounding changes more than the tolerance allows. "
-            "What it gives is no measure of the port there"
+            f"order ({', '.join(others)}): a data race, or sums that rounding changes by more than the tolerance. "
+            "The port cannot be measured by its results there"
         )
 
 
@@ -286,7 +286,7 @@ def mutation_score_as_text(score: MutationScore, colour: bool = False) -> str:
         else:
             lines.append(f"{_place(mutant)}{mutant.what}: {paint('bad', 'not noticed')}")
     if score.weak:
-        lines.append(f"weak, for they notice nothing: {', '.join(score.weak)}")
+        lines.append(f"weak, because they notice nothing: {', '.join(score.weak)}")
     return joined(lines)
 
 

@@ -160,7 +160,7 @@ class CMake(Source):
             if depth:
                 wrong.append(name.span)
                 i += 1
-                # What looks like the next command is taken for one: the parenthesis is what is missing.
+                # What looks like the next command counts as one: the parenthesis is what is missing.
                 while i < len(tokens) and not self._begins(tokens, i):
                     i += 1
                 continue
@@ -276,7 +276,7 @@ class CMake(Source):
 
     @property
     def errors(self) -> int:
-        """How many places CMake would not read: no token, no command, a block with no end."""
+        """The number of places that CMake would not read: invalid tokens and commands, blocks without an end."""
         return len(self._parsed[1]) + self._blocks[1]
 
     @cached_property

@@ -108,7 +108,7 @@ class Cpp(CppText):
         return result
 
     def _lexed_after(self, edits: Sequence[Edit]) -> tuple[bytes, tuple[Span, ...]] | None:
-        """What `_lexed` is with `edits` made; None where that is not plain to see, and it has to be lexed again."""
+        """Return `_lexed` after `edits`; None if that is not obvious, and the text has to be lexed again."""
         code, long = self._lexed
         pieces: list[bytes] = []
         shifted: list[Span] = []
@@ -128,7 +128,7 @@ class Cpp(CppText):
         return b"".join(pieces), tuple(shifted)
 
     def _known_after(self, edits: Sequence[Edit]) -> dict[str, object]:
-        """What is known of the text, with edits made after which nothing has to be lexed again."""
+        """Return the known facts of the text after edits that need no new lexing."""
         known: dict[str, object] = {}
         if self.known("words"):
             known["words"] = self.words.union(*(words_of(edit.new) for edit in edits))
@@ -200,7 +200,7 @@ class Cpp(CppText):
 
     @cached_property
     def include_point(self) -> int:
-        """Where an `#include` that the whole file needs goes: the start of a line.
+        """The place of an `#include` that the whole file needs: the start of a line.
 
         That is before the first include, condition or declaration, and after what a file may open with: comments,
         `#pragma once`, a header guard, macros that steer the headers included later, and defaults of such; what clang
@@ -357,7 +357,7 @@ class Cpp(CppText):
 
     @cached_property
     def errors(self) -> int:
-        """How many ERROR and MISSING nodes the tree has."""
+        """The number of ERROR and MISSING nodes in the tree."""
         root = self.tree.root_node
         if not root.has_error:
             return 0
@@ -407,7 +407,9 @@ class Cpp(CppText):
         an `#if` is no syntax of the program's; where the parser has lost its way before, it finds other errors behind.
         """
         old = self[edit.span]
-        if self._in_condition(edit.span) and (_IN_CONDITION.fullmatch(edit.new) if not old else self.alike([edit])):
+        if self._in_condition(edit.span) and (
+            _IN_CONDITION.fullmatch(edit.new) if not old else self.same_shape([edit])
+        ):
             return True
         if _is_identifier(old) and _is_identifier(edit.new):
             whole = not _part_of_word(self.text, edit.span.start - 1) and not _part_of_word(self.text, edit.span.end)
@@ -430,7 +432,7 @@ class Cpp(CppText):
         directive = self.directive(span.start) or (self.directive(span.start - 1) if span.start else None)
         return directive is not None and span.end <= directive.end and bool(_IF.match(self.code, directive.start))
 
-    def alike(self, edits: Sequence[Edit]) -> bool:
+    def same_shape(self, edits: Sequence[Edit]) -> bool:
         """Brackets are open and closed as before, and of lines for the preprocessor there are only some that are whole.
 
         These are includes, and conditions that begin and end around lines with as many brackets open as closed.

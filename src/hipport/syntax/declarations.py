@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What C++ text declares: which names are the program's own, where, and by what means.
+"""Declarations in C++ text: the program's own names, their places, and the kind of declaration.
 
 Worked out from tokens and brackets, so that it holds in headers that need their includer, under conditions and in code
 of several dialects. It is asked about given names only: to tell, of names that some library has, which ones a program

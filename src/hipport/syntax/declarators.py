@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What stands behind a type in a declaration: each name, what it is made, and the value that it begins with.
+"""Declarators: each name that a declaration introduces, its form, and its initial value.
 
     [each.name for each in declarators(b"int a, *p = f(x, y), b[n] = {0};", 3)]  # [b"a", b"p", b"b"]
 
@@ -36,7 +36,7 @@ _LONGEST = 2_000
 
 
 class Declarator(NamedTuple):
-    """A name that is declared: `*`s and `&`s in front of it, whether it is an array, and what it is given."""
+    """A declared name: its `*`s and `&`s, whether it is an array, and its initializer."""
 
     name: bytes
     span: Span

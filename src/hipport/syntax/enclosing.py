@@ -24,7 +24,7 @@ class Block(Generic[_Part]):
 
     @property
     def parts(self) -> tuple[_Part, ...]:
-        """What begins it: `(if,)`, `(if, elseif)`, `(if, elseif, else)`."""
+        """The commands that begin it: `(if,)`, `(if, elseif)`, `(if, elseif, else)`."""
         found = [self.part]
         block = self.before
         while block is not None:

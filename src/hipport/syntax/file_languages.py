@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which language a file is in, by its name and its text, and whether it has anything to do with GPUs."""
+"""The language of a file, by its name and text, and whether the file concerns GPUs."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path, PurePath, PurePosixPath
 
 from hipport.core.source import Source
@@ -31,7 +32,7 @@ HEADERS = frozenset(".cuh .h .hh .hpp .hxx .h++ .inl .inc .ipp .tpp .tcc .txx".s
 # brackets (some write them apart), and everything else says cuda somewhere, or hip: what CUDA is ported to is the same
 # language still, and what a port puts for a name counts just if the name does (a test holds the tables to that). The
 # mark of a port does not, nor a guard that it stands behind, nor what stands for PTX, which other C++ may have.
-# Generous on purpose: C++ that is taken for CUDA is parsed by a grammar that knows more.
+# Generous on purpose: C++ that counts as CUDA is parsed by a grammar that knows more.
 _GUARD = rb"__\)?(?: && !defined\(__HIP_PLATFORM_AMD__\))? /\* hipport|_PLATFORM_AMD__\) /\* hipport"
 _CUDA_WORDS = tuple(_TABLE["cuda"]["words"].encode().split())
 # One by one, and each with the letters first that it begins with: so they are searched for ten times as fast.
@@ -122,16 +123,20 @@ _INSTALLS = re.compile(
             one_of(_TABLE["installs"]["parts"]),
             rf"\b{one_of(_TABLE['installs']['words'])}\b",
             r"\bcu1\d\d\b|install [^\r\n]*\./",
+            # Options that scripts run with.
+            r"(?<![\w-])--(?:gpus|gres|nv)\b|-lcu[a-z]",
         )
     ).encode(),
     re.IGNORECASE,
 )
-_RUNS = re.compile(rb"cuda|nvidia|\bgpus?\b", re.IGNORECASE)
+_RUNS = re.compile(rb"cuda|nvidia|nvcc|tensorrt|\bgpus?\b", re.IGNORECASE)
 # What files of these names say that are meant; `.def` is also a list of a library's names on Windows.
 _SAYS: dict[type[Source], re.Pattern[bytes]] = {
     CMakePresets: re.compile(rb"CMAKE_CUDA_"),
     Definition: re.compile(rb"^[ \t]*bootstrap[ \t]*:", re.IGNORECASE | re.MULTILINE),
-    Manifest: re.compile(rb"nvidia\.com/|gke-accelerator|runtimeClassName:[ \t]*[\"']?nvidia"),
+    Manifest: re.compile(
+        rb"nvidia\.com/|image:[ \t]*[\"']?(?:[\w.-]+/)?nvidia/cuda|gke-accelerator|runtimeClassName:[ \t]*[\"']?nvidia"
+    ),
     OtherBuild: re.compile(rb"cuda|nvcc|\.cu\b|rocm|hip", re.IGNORECASE),
     ProgramSettings: MEANT,
 }
@@ -186,12 +191,17 @@ def is_read(path: str) -> bool:
     return _LISTS.fullmatch(path) is not None or any(pattern.fullmatch(name) for pattern, _ in _NAMED)
 
 
-def is_of_gpus(typed: Source, text: bytes) -> bool:
-    """Whether a file that nobody has named, in its language, says anything of GPUs, or of what has builds for them."""
+def is_of_gpus(typed: Source, text: bytes, named: Callable[[bytes], bool] | None = None) -> bool:
+    """Whether a file that nobody has named, in its language, says anything of GPUs, or of what has builds for them.
+
+    `named` says whether a file that installs packages names some that passes know.
+    """
     if isinstance(typed, Python):
         return _PYTHON.search(text) is not None
     if isinstance(typed, (Workflow, Compose, Devcontainer)) and not _RUNS.search(text):
         return False
     if type(typed) in _SAYS and not _SAYS[type(typed)].search(text):
         return False
-    return not isinstance(typed, _INSTALLING) or _INSTALLS.search(text) is not None
+    if not isinstance(typed, _INSTALLING) or _INSTALLS.search(text):
+        return True
+    return named is not None and named(text)

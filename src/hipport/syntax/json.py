@@ -50,7 +50,7 @@ class Json(Source):
 
     @cached_property
     def document(self) -> Any:
-        """What the file says, or None when it is not JSON."""
+        """The value of the file, or None when it is not JSON."""
         try:
             return json.loads(self._bare.decode("utf-8-sig"))
         except (ValueError, RecursionError):

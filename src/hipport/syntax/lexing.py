@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which bytes of C++ are code: all but those of comments, literals, include paths and the messages of `#error`."""
+"""Find the code of C++: all bytes but those of comments, literals, include paths and the messages of `#error`."""
 
 from __future__ import annotations
 

@@ -168,5 +168,5 @@ class Makefile(Source):
 
     @property
     def errors(self) -> int:
-        """How many conditionals and definitions have no end, or no beginning."""
+        """The number of conditionals and definitions without an end or a beginning."""
         return self._parsed[2]

@@ -119,7 +119,7 @@ class Notebook(Source):
 
     @cached_property
     def commands(self) -> Embedded:
-        """What cells give to the shell: lines with `!`, `%pip` and the like, and cells of `%%bash`."""
+        """The commands that cells give to the shell: lines with `!`, `%pip` and the like, and cells of `%%bash`."""
         layout = _Layout(self.text.isascii())
         for cell in self._cells or ():
             pieces = _commands(cell.code)
@@ -143,12 +143,12 @@ class Notebook(Source):
 
     @cached_property
     def errors(self) -> int:
-        """How many cells are not Python; more than there can be where the text is no notebook."""
+        """The number of cells that are not Python; more than there can be where the text is not a notebook."""
         return len(self.text) + 1 if self._cells is None else self._laid[1]
 
 
 class _Layout:
-    """How the program of a notebook lies in its file."""
+    """A mapping between the program of a notebook and its file."""
 
     def __init__(self, ascii_only: bool) -> None:
         self.ascii_only = ascii_only

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a condition asked before hipport had AMD answer it too.
+"""The question of a condition before hipport made AMD answer it too.
 
 A condition that hipport has changed is no decision of a person's: new code of the original's, in a branch of it, is to
 be ported like any other. So hipport's forms are told from others by what is written, and read as what they were:
@@ -71,7 +71,7 @@ def is_marked(text: bytes) -> bool:
 
 
 def is_paired(rest: bytes) -> bool:
-    """Say whether a condition goes on, behind a name of nvcc's, with what hipcc says of itself."""
+    """Say whether a condition continues, behind a name of nvcc's, with what hipcc says of itself."""
     return _PAIRED.match(rest) is not None
 
 

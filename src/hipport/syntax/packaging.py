@@ -103,7 +103,7 @@ class SetupCfg(Source):
 
     @cached_property
     def requirements(self) -> tuple[tuple[str, Span], ...]:
-        """What is required, each with the option that says so (`install_requires`, an extra)."""
+        """The requirements, each with its option (`install_requires`, an extra)."""
         return tuple(self._requirements())
 
     def _requirements(self) -> Iterator[tuple[str, Span]]:

@@ -283,7 +283,7 @@ def branches(
 ) -> tuple[tuple[Span, ...], tuple[Span, ...]]:
     """Return the stretches that no HIP compilation for AMD sees, and those that only one sees.
 
-    `chosen` are macros of the program's own that are defined on HIP, `unset` ones that are defined for CUDA alone.
+    `chosen` are macros of the program's own that are defined on HIP, `unset` ones that are defined for CUDA only.
     """
     dead: list[Span] = []
     alive: list[Span] = []
@@ -353,7 +353,7 @@ def condition(
 
     `told`: the program tells AMD from NVIDIA here, so what only nvcc defines is indeed not defined on HIP. Elsewhere
     `__CUDACC__` says that code is for the device, which a port has to keep. `chosen` are macros of the program's own
-    that are defined on HIP, `unset` ones that are defined for CUDA alone. Any other macro may be anything.
+    that are defined on HIP, `unset` ones that are defined for CUDA only. Any other macro may be anything.
     """
     found = value(_folded(tokens(text), chosen, hip=hip), _Macros(hip, told, chosen, unset))
     return None if found is None else found != 0
@@ -388,7 +388,7 @@ def _folded(of: list[bytes], chosen: frozenset[bytes], *, hip: bool) -> list[byt
 
 
 class _Macros(NamedTuple):
-    """What a compilation for HIP, or one for CUDA, knows of macros: see `condition`."""
+    """The macros that a compilation for HIP, or one for CUDA, knows: see `condition`."""
 
     hip: bool
     told: bool
@@ -412,7 +412,7 @@ class _Macros(NamedTuple):
 
 
 class _Waves(NamedTuple):
-    """What a compilation of device code for an AMD GPU with so many lanes in a wavefront knows of macros."""
+    """The macros of a compilation of device code for an AMD GPU with so many lanes in a wavefront."""
 
     lanes: int
     chosen: frozenset[bytes]

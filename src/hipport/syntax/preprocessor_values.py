@@ -55,13 +55,13 @@ _OPERATIONS: dict[bytes, Callable[[int, int], int]] = {
 
 
 class MacroValues(Protocol):
-    """What holds of the macros that a condition asks for; None where that is not known."""
+    """The values of the macros in a condition; None where one is not known."""
 
     def defined(self, name: bytes) -> bool | None:
         """Whether the macro is defined."""
 
     def number(self, name: bytes) -> int | None:
-        """What stands for the macro's name: 0 if it is not defined."""
+        """Return the macro's value: 0 if it is not defined."""
 
 
 def tokens(text: bytes) -> list[bytes]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What programs read at run time, in JSON or YAML: the words in it that name something of the GPU's."""
+"""Settings that programs read at run time, in JSON or YAML: the words in them that concern the GPU."""
 
 from __future__ import annotations
 

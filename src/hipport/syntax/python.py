@@ -87,7 +87,7 @@ class Python(Source):
 
     @cached_property
     def _offsets(self) -> Sequence[int]:
-        """Where in this text each byte of the tree's code, as UTF-8, comes from: libcst counts those.
+        """The place in this text of each byte of the tree's code as UTF-8, which libcst counts.
 
         The code has no byte-order mark, no form feed at the start of a line, not always the last line ending, and is
         in UTF-8 whatever the coding line says. Empty when the code cannot be laid over the text.
@@ -122,7 +122,7 @@ class Python(Source):
         where = self._placed[1].get(node)
         offsets = self._offsets
         if where is None or not offsets:
-            raise Misplaced(f"{self.path}: it is not known where a {type(node).__name__} is")
+            raise Misplaced(f"{self.path}: the place of a {type(node).__name__} is not known")
         start = where.start
         end = start + where.length
         if end >= len(offsets):

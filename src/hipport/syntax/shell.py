@@ -56,12 +56,12 @@ class Word:
 
     @property
     def start(self) -> int:
-        """Where `text` starts."""
+        """The start of `text`."""
         return self.span.start + len(self.quote)
 
 
 class ShellCondition:
-    """What is asked by a command in front of others, and what was asked before: around it, or by earlier branches.
+    """The condition of a command, and those before it: of enclosing blocks, or of earlier branches.
 
     Each has only its own text, and remembers what was looked for: however deep they are, that takes no longer.
     """
@@ -252,7 +252,7 @@ class Definition(Source):
 
     @cached_property
     def headers(self) -> tuple[tuple[str, Word], ...]:
-        """What the headers say: a key in small letters, and its value."""
+        """The headers: a key in lower case, and its value."""
         scripts = [span for _, span in self._sections]
         found = []
         for match in _HEADER.finditer(self.text):

@@ -51,7 +51,7 @@ class Toml(Source):
 
     @cached_property
     def document(self) -> dict[str, Any] | None:
-        """What the file says, or None when it is not TOML."""
+        """The value of the file, or None when it is not TOML."""
         try:
             return parse(self.text.decode("utf-8-sig"))
         except (TOMLDecodeError, UnicodeDecodeError, RecursionError):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scripts of build systems that are told apart from other files, and not taken apart."""
+"""Scripts of build systems that hipport recognizes but does not parse."""
 
 from __future__ import annotations
 

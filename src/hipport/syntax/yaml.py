@@ -115,7 +115,7 @@ class Yaml(Source):
 
 @dataclass(frozen=True)
 class Workflow(Yaml):
-    """What a service for continuous integration does: GitHub's workflows and their like."""
+    """A workflow of continuous integration: GitHub's and others."""
 
     @cached_property
     def commands(self) -> tuple[Command, ...]:
@@ -135,4 +135,4 @@ class Compose(Yaml):
 
 @dataclass(frozen=True)
 class Manifest(Yaml):
-    """What runs on a cluster: manifests of Kubernetes, and values of Helm's charts."""
+    """Settings of a cluster: manifests of Kubernetes, and values of Helm's charts."""

@@ -21,7 +21,7 @@ from hipport.toolchain.toolchains import Toolchain
 
 
 class Status(Enum):
-    """How a check came out."""
+    """The status of a check."""
 
     OK = "ok"  #: as it should be
     NOTE = "note"  #: neither good nor bad; to know
@@ -94,10 +94,11 @@ def _gpus(machine: Machine) -> Iterator[Check]:
         yield Check(
             "gpus",
             Status.PROBLEM,
-            f"AMD GPU at {', '.join(machine.on_bus)} on the PCI bus, and the driver does not offer it for computing",
-            "ROCm finds GPUs by the driver amdgpu with KFD"
+            f"AMD GPU at {', '.join(machine.on_bus)} on the PCI bus, but the driver does not offer it for computing",
+            "ROCm finds GPUs through the driver amdgpu with KFD"
             + ("" if machine.driver is not None else ", which is not loaded"),
-            "load or install the driver (modprobe amdgpu, AMD's amdgpu-dkms); `dmesg | grep -i kfd` says what it skips",
+            "load or install the driver (modprobe amdgpu, AMD's amdgpu-dkms); `dmesg | grep -i kfd` says why it "
+            "skips a GPU",
         )
     else:
         nvidia = f" (NVIDIA's at {', '.join(machine.nvidia)})" if machine.nvidia else ""
@@ -105,8 +106,8 @@ def _gpus(machine: Machine) -> Iterator[Check]:
             "gpus",
             Status.PROBLEM,
             f"no AMD GPU{nvidia}",
-            "nothing can be run on an AMD GPU here; rewriting, compiling and verifying on the CPU need none",
-            "build for a GPU elsewhere: set PYTORCH_ROCM_ARCH or --target; run on a machine that has one",
+            "nothing can run on an AMD GPU here; rewriting, compiling and verifying on the CPU need none",
+            "build for a GPU elsewhere: set PYTORCH_ROCM_ARCH or --target; run on a machine that has that GPU",
         )
 
 
@@ -126,9 +127,9 @@ def _driver(machine: Machine) -> Iterator[Check]:
         yield Check(
             "driver",
             Status.WARNING,
-            f"{seen}; the runtime is of ROCm {release}",
+            f"{seen}; the runtime is ROCm {release}'s",
             f"AMD tests this driver with ROCm {', '.join(row['runs'].split())}",
-            "install a driver and a ROCm that belong together",
+            "install a driver and a ROCm that match",
         )
     else:
         yield Check("driver", Status.OK, seen)
@@ -146,7 +147,7 @@ def _devices(machine: Machine) -> Iterator[Check]:
                 "devices",
                 Status.NOTE,
                 f"a container ({machine.container}) without /dev/kfd",
-                "a host's GPU is seen in a container only where it was given to it",
+                "a container sees a host's GPU only if it was given to it",
                 _container_advice(machine),
             )
         return
@@ -156,7 +157,7 @@ def _devices(machine: Machine) -> Iterator[Check]:
             "devices",
             Status.PROBLEM,
             inside + ", ".join(missing),
-            "the runtime opens them: without, it finds no GPU",
+            "the runtime opens them, and finds no GPU without them",
             _container_advice(machine)
             if machine.container
             else "load the driver (modprobe amdgpu); `dmesg | grep -i kfd` says what went wrong",
@@ -170,7 +171,7 @@ def _devices(machine: Machine) -> Iterator[Check]:
             gids = sorted({device.gid for device in closed})
             action = "start the container with " + " ".join(f"--group-add {gid}" for gid in gids)
         elif enrolled:
-            action = "log out and in again: the user is in the group, and this session is older"
+            action = "log out and in again: the user is in the group, but this session is older"
         else:
             action = f"sudo usermod -aG render,video {machine.user}; then log in again"
         yield Check(
@@ -185,7 +186,9 @@ def _devices(machine: Machine) -> Iterator[Check]:
     if not machine.container and not closed and machine.user != "root":
         absent = [name for name in ("render", "video") if name not in machine.groups]
         if absent and not missing:
-            yield Check("devices", Status.NOTE, f"{machine.user} is not in {' and '.join(absent)}, and needs not to be")
+            yield Check(
+                "devices", Status.NOTE, f"{machine.user} is not in {' and '.join(absent)}, and does not need to be"
+            )
 
 
 def _containers(machine: Machine) -> Iterator[Check]:
@@ -198,7 +201,7 @@ def _containers(machine: Machine) -> Iterator[Check]:
             "container",
             Status.WARNING,
             f"/dev/shm has {machine.shared_memory >> 20} MiB",
-            "PyTorch's data loaders and RCCL exchange data there, and end with a bus error when it is full",
+            "PyTorch's data loaders and RCCL exchange data there, and stop with a bus error when it is full",
             "start the container with --ipc=host, or --shm-size=16g",
         )
     if machine.seccomp:
@@ -206,7 +209,7 @@ def _containers(machine: Machine) -> Iterator[Check]:
             "container",
             Status.NOTE,
             "system calls are filtered (seccomp)",
-            "AMD advises against it: memory cannot be bound to the part of the machine that is next to the GPU",
+            "AMD advises against it: memory cannot be bound to the NUMA node next to the GPU",
             "if that matters: --security-opt seccomp=unconfined --cap-add=SYS_PTRACE",
         )
 
@@ -225,14 +228,14 @@ def _visible(machine: Machine) -> Iterator[Check]:
             "visible",
             Status.PROBLEM,
             shown,
-            "the runtime shows programs no other GPUs; a list ends at the first entry that names none",
-            f"unset {' '.join(each.partition('=')[0] for each in said)}, or name GPUs that there are",
+            "the runtime hides other GPUs from programs; a list ends at the first entry that names none",
+            f"unset {' '.join(each.partition('=')[0] for each in said)}, or name GPUs that exist",
         )
     if "ROCR_VISIBLE_DEVICES" in machine.variables and len(said) > 1:
         yield Check(
             "visible",
             Status.NOTE,
-            "HIP's list counts what ROCR_VISIBLE_DEVICES left over, from 0",
+            "HIP's list counts the GPUs that ROCR_VISIBLE_DEVICES leaves, from 0",
         )
 
 
@@ -274,7 +277,7 @@ def _integrated(machine: Machine) -> Iterator[Check]:
             "integrated",
             Status.PROBLEM,
             f"the integrated GPU {named} is enabled beside another",
-            "the runtime can crash, and programs that take GPU 0 may get the small one",
+            "the runtime can crash, and programs that use GPU 0 may get the small one",
             f"disable it in the firmware's setup, or hide it: export ROCR_VISIBLE_DEVICES={','.join(others)}",
         )
     elif not shown:
@@ -282,7 +285,7 @@ def _integrated(machine: Machine) -> Iterator[Check]:
             "integrated",
             Status.NOTE,
             f"the integrated GPU {named} is hidden by the environment",
-            "ROCm 5.7 could crash all the same",
+            "ROCm 5.7 could crash nevertheless",
             "if programs crash before their first kernel, disable it in the firmware's setup",
         )
 
@@ -304,7 +307,7 @@ def _iommu(machine: Machine) -> Iterator[Check]:
         yield Check(
             "iommu",
             Status.UNKNOWN,
-            f"{len(large)} GPUs, and how the IOMMU treats them is not visible here",
+            f"{len(large)} GPUs, and the IOMMU's mode for them is not visible here",
             "programs on several GPUs hang where it translates addresses",
             "on the host, look for iommu=pt in /proc/cmdline",
         )
@@ -321,9 +324,10 @@ def _atomics(machine: Machine) -> Iterator[Check]:
             "atomics",
             Status.WARNING,
             f"no PCIe atomics between the CPU and {', '.join(f'{gpu.arch} at {gpu.address}' for gpu in without)}",
-            "atomic operations on the host's memory are lost or fail: printf in kernels, memory shared with the CPU, "
-            "and what GPUs tell each other through it",
-            "put the GPU into a slot that is wired to the CPU; risers and the chipset's slots often have none",
+            "atomic operations on the host's memory are lost or fail: printf in kernels, memory shared with the "
+            "CPU, and signals between GPUs through it",
+            "put the GPU into a slot that is wired to the CPU; risers and the chipset's slots often have no PCIe "
+            "atomics",
         )
 
 
@@ -337,7 +341,7 @@ def _override(machine: Machine) -> Iterator[Check]:
                 "override",
                 Status.PROBLEM,
                 f"{name}={value}",
-                "the runtime reads three numbers, as in 11.0.0",
+                "the runtime reads three numbers, for example 11.0.0",
                 f"unset {name}",
             )
             continue
@@ -346,24 +350,24 @@ def _override(machine: Machine) -> Iterator[Check]:
         wrong = [gpu for gpu in meant if gpu.arch != claimed]
         named = ", ".join(dict.fromkeys(gpu.arch for gpu in wrong))
         if not machine.gpus:
-            yield Check("override", Status.NOTE, f"{name}={value}", f"a GPU would be taken for {claimed}")
+            yield Check("override", Status.NOTE, f"{name}={value}", f"a GPU would be treated as {claimed}")
         elif not wrong:
-            yield Check("override", Status.NOTE, f"{name}={value} is what the GPU is anyway", action=f"unset {name}")
+            yield Check("override", Status.NOTE, f"{name}={value} is the GPU's own version", action=f"unset {name}")
         elif all(_family(gpu.arch) == _family(claimed) for gpu in wrong):
             yield Check(
                 "override",
                 Status.WARNING,
-                f"{name}={value}: {named} is taken for {claimed}",
-                f"code for {claimed} runs on it as far as the two have the same instructions and registers",
-                f"better have everything built for {named}, and unset {name}",
+                f"{name}={value}: {named} is treated as {claimed}",
+                f"code for {claimed} runs on it only if the two have the same instructions and registers",
+                f"better build everything for {named}, and unset {name}",
             )
         else:
             yield Check(
                 "override",
                 Status.PROBLEM,
-                f"{name}={value}: {named} is taken for {claimed}",
+                f"{name}={value}: {named} is treated as {claimed}",
                 "their instructions differ: kernels end with an illegal instruction, or give wrong numbers",
-                f"unset {name}, and have everything built for {named}",
+                f"unset {name}, and build everything for {named}",
             )
 
 
@@ -384,9 +388,9 @@ def _rocminfo(machine: Machine) -> Iterator[Check]:
         yield Check(
             "runtime",
             Status.PROBLEM,
-            f"rocminfo shows no GPU that takes kernels: {said[-1] if said else 'it says nothing'}",
+            f"rocminfo shows no GPU that runs kernels: {(said[-1] if said else 'it prints nothing')}",
             "no program finds one either",
-            "first put right what is said of devices and of what is visible",
+            "first solve the problems above with devices and with visible GPUs",
         )
         return
     shown = ", ".join(f"{arch} (wavefront {lanes})" for arch, lanes in agents)
@@ -396,7 +400,7 @@ def _rocminfo(machine: Machine) -> Iterator[Check]:
             "runtime",
             Status.WARNING,
             f"rocminfo shows {shown}; the driver has {_count(rocr, 'GPU')}",
-            "the runtime leaves out GPUs that it does not know, or may not use",
+            "the runtime skips GPUs that it does not know, or may not use",
             "a newer ROCm may know them",
         )
     else:
@@ -405,7 +409,7 @@ def _rocminfo(machine: Machine) -> Iterator[Check]:
 
 def _hipcc(machine: Machine) -> Iterator[Check]:
     if machine.toolchains is None:
-        yield Check("hipcc", Status.UNKNOWN, "not looked for: nothing of another machine is run")
+        yield Check("hipcc", Status.UNKNOWN, "not checked: nothing of another machine is run")
         return
     archs, compiler = _archs(machine), _compiler(machine)
     if compiler is not None and compiler.targets(archs):
@@ -415,7 +419,7 @@ def _hipcc(machine: Machine) -> Iterator[Check]:
             "hipcc",
             Status.PROBLEM,
             f"{machine.toolchains[0]} does not compile for {', '.join(archs)}",
-            "extensions are compiled for the GPU that is here",
+            "extensions are compiled for the GPU of this machine",
             "install a newer ROCm, or set ROCM_PATH to one",
         )
     else:
@@ -424,12 +428,12 @@ def _hipcc(machine: Machine) -> Iterator[Check]:
             Status.PROBLEM,
             "no hipcc",
             "extensions and programs are compiled with it",
-            "install ROCm, or set ROCM_PATH to where it is",
+            "install ROCm, or set ROCM_PATH to its folder",
         )
 
 
 def _archs(machine: Machine) -> tuple[str, ...]:
-    """What is compiled for here: the GPUs that are meant, or what hipport compiles for where nothing is said."""
+    """Return the GPUs to compile for here: those that are named, or hipport's defaults."""
     return tuple(dict.fromkeys(_taken_for(machine, gpu) for gpu in _meant(machine))) or DEFAULT_ARCHS
 
 
@@ -467,15 +471,15 @@ def _platform(machine: Machine) -> Iterator[Check]:
             "platform",
             Status.PROBLEM,
             f"HIP_PLATFORM={chosen}",
-            "hipcc is to compile for NVIDIA's GPUs",
+            "hipcc is set to compile for NVIDIA's GPUs",
             "export HIP_PLATFORM=amd",
         )
     elif not chosen and machine.platform == "nvidia":
         yield Check(
             "platform",
             Status.PROBLEM,
-            "hipconfig --platform says nvidia" + (f", and {machine.nvcc} is there" if machine.nvcc else ""),
-            "hipcc takes a machine with nvcc for one of NVIDIA's",
+            "hipconfig --platform says nvidia" + (f", and {machine.nvcc} exists" if machine.nvcc else ""),
+            "hipcc treats a machine with nvcc as one with an NVIDIA GPU",
             "export HIP_PLATFORM=amd",
         )
     if machine.nvcc and machine.platform != "nvidia" and (machine.toolchains or machine.gpus or machine.rocm):
@@ -487,7 +491,7 @@ def _platform(machine: Machine) -> Iterator[Check]:
             Status.NOTE if chosen == "amd" else Status.WARNING,
             f"{machine.nvcc} beside ROCm" + (f"; {' and '.join(variables)} set" if variables else ""),
             "build scripts that look for nvcc or CUDA_HOME build for NVIDIA"
-            + ("" if chosen else ", and hipcc may take the machine for one of NVIDIA's"),
+            + ("" if chosen else ", and hipcc may treat the machine as one with an NVIDIA GPU"),
             "; ".join(steps),
         )
 
@@ -516,7 +520,7 @@ def _torch(machine: Machine) -> Iterator[Check]:
             "torch",
             Status.PROBLEM,
             seen,
-            "it does not see AMD's GPUs, and torch.version.hip is None; an installer has perhaps replaced another",
+            "it does not see AMD's GPUs, and torch.version.hip is None; perhaps an installer replaced another PyTorch",
             "install PyTorch from the index for ROCm (pytorch.org), and keep installers from replacing it",
         )
         return
@@ -542,8 +546,8 @@ def _torch_for_rocm(machine: Machine, torch: Torch) -> Iterator[Check]:
             "torch",
             Status.PROBLEM,
             f"{seen}: {torch.failed}",
-            "adding numbers on each GPU is all that was tried",
-            "first put right what is said above",
+            "the only test was an addition on each GPU",
+            "first solve the problems above",
         )
     elif torch.ran:
         yield Check("torch", Status.OK, f"{seen}; it added numbers on {', '.join(torch.ran)}")
@@ -557,7 +561,7 @@ def _torch_for_rocm(machine: Machine, torch: Torch) -> Iterator[Check]:
                 Status.WARNING,
                 f"PyTorch for ROCm {_release(torch.hip)} on {arch}",
                 "some operators fail on it",
-                f"take a build for ROCm {release} or later",
+                f"use a build for ROCm {release} or later",
             )
 
 
@@ -567,7 +571,7 @@ def _versions(machine: Machine) -> Iterator[Check]:
     if compiler and torch:
         ours, theirs = compiler.rocm, _numbers(torch)
         if ours == theirs:
-            yield Check("versions", Status.OK, f"hipcc and PyTorch are both of ROCm {_release(torch)}")
+            yield Check("versions", Status.OK, f"hipcc and PyTorch are both ROCm {_release(torch)}'s")
         else:
             apart = ours[0] != theirs[0]
             yield Check(
@@ -575,7 +579,7 @@ def _versions(machine: Machine) -> Iterator[Check]:
                 Status.PROBLEM if apart else Status.WARNING,
                 f"hipcc has the headers of ROCm {ours[0]}.{ours[1]}, PyTorch is built with {_release(torch)}",
                 "an extension includes both, and is linked to PyTorch's runtime"
-                + (", whose interface is another in each major release" if apart else ""),
+                + (", whose interface differs between major releases" if apart else ""),
                 f"install ROCm {_release(torch)}, or a PyTorch for ROCm {ours[0]}.{ours[1]}",
             )
     if compiler and machine.rocm and compiler.found != "pip" and _numbers(machine.rocm) != compiler.rocm:
@@ -584,7 +588,7 @@ def _versions(machine: Machine) -> Iterator[Check]:
             Status.WARNING,
             f"ROCm {machine.rocm} is installed; the headers of {compiler.hipcc} are those of "
             + ".".join(map(str, compiler.rocm)),
-            "what is compiled with the headers of one runs with the libraries of the other",
+            "code that is compiled with the headers of one runs with the libraries of the other",
             "put the bin folder of the one you want first on PATH, or set ROCM_PATH",
         )
 
@@ -599,7 +603,7 @@ def _arch_list(machine: Machine) -> Iterator[Check]:
                 Status.WARNING,
                 "PYTORCH_ROCM_ARCH is not set, and no GPU is visible",
                 "PyTorch builds extensions for the GPUs that it sees: for none here",
-                f'export PYTORCH_ROCM_ARCH="{";".join(DEFAULT_ARCHS)}", or what the result is for',
+                f'export PYTORCH_ROCM_ARCH="{";".join(DEFAULT_ARCHS)}", or the GPUs that you build for',
             )
         return
     archs = [each.split(":")[0] for each in wanted.replace(";", " ").replace(",", " ").split()]
@@ -609,7 +613,7 @@ def _arch_list(machine: Machine) -> Iterator[Check]:
         yield Check(
             "arch list",
             Status.PROBLEM,
-            f"PYTORCH_ROCM_ARCH={wanted} has not {', '.join(missing)}",
+            f"PYTORCH_ROCM_ARCH={wanted} does not have {', '.join(missing)}",
             "extensions that are built here do not run here: `invalid device function`",
             f'export PYTORCH_ROCM_ARCH="{";".join(dict.fromkeys([*archs, *missing]))}"',
         )
@@ -626,7 +630,7 @@ _CHECKS = (
 
 def _container_advice(machine: Machine) -> str:
     if machine.container == "kubernetes":
-        return "ask for the resource amd.com/gpu of AMD's device plugin"
+        return "request the resource amd.com/gpu of AMD's device plugin"
     gids = "--group-add video --group-add render"
     return (
         f"start the container with --device=/dev/kfd --device=/dev/dri --ipc=host {gids} "

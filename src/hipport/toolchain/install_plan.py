@@ -8,6 +8,7 @@ that prove which back end runs. Importing a package proves nothing of the kind.
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -25,7 +26,7 @@ SCHEMA = 1
 
 @dataclass(frozen=True)
 class PackageMention:
-    """Where a repository asks for a package, or imports it: `at_once`, or only where something calls for it."""
+    """A place that asks for a package, or imports it: `at_once`, or only in code that runs later."""
 
     path: PurePath
     line: int
@@ -49,7 +50,7 @@ class Package:
 
 @dataclass(frozen=True)
 class PlannedChange:
-    """What a list or a command says that does not hold on ROCm. `manual` is left to a person."""
+    """A part of a list or command that does not hold on ROCm. `manual` is left to a person."""
 
     path: PurePath
     line: int
@@ -73,14 +74,26 @@ class Step:
     fallback: Mapping[str, str] = field(default_factory=dict)
 
 
+def quoted(text: str) -> str:
+    """Return a text as one word of a bash command, on one line: a log of a script's lines may be read by programs."""
+    if text.isprintable():
+        return shlex.quote(text)
+    plain = {"\\": "\\\\", "'": "\\'"}
+    written = (
+        plain.get(each, each) if each.isprintable() else "".join(f"\\x{byte:02x}" for byte in os.fsencode(each))
+        for each in text
+    )
+    return f"$'{''.join(written)}'"
+
+
 def in_work(name: str) -> str:
     """Return a file of a step's, or a folder that a command makes, as a word of the script."""
-    return f'"$WORK"/{shlex.quote(name)}'
+    return f'"$WORK"/{quoted(name)}'
 
 
 @dataclass(frozen=True)
 class LeftOut:
-    """What a list asks for and no step installs, as a person decides about it, and why."""
+    """A package that a list asks for and no step installs, because a person has to decide, and why."""
 
     text: str
     why: str
@@ -99,7 +112,7 @@ class InstallCheck:
 
 @dataclass(frozen=True)
 class Checked:
-    """What came of a check. `said` is what it printed, or how it failed."""
+    """The result of a check. `said` is its output, or its error."""
 
     package: str
     ok: bool
@@ -109,7 +122,7 @@ class Checked:
 
 @dataclass(frozen=True)
 class Plan:
-    """How a repository is installed on ROCm.
+    """The plan to install a repository on ROCm.
 
     `rocm` is the release that suits it and `reason` why, `image` a container image with it and `index` PyTorch's wheels
     for it. `torch` are the packages that are installed with PyTorch where that is not there.
@@ -197,16 +210,16 @@ def _lines(plan: Plan) -> Iterator[str]:
             yield f"  {each.name:<{width}}  {each.action}: {each.why}"
             where = f"{first.path.as_posix()}:{first.line}{more}"
             yield f"  {'':<{width}}  {first.text}, {where}; recipe of {each.date}, ROCm {each.rocm}"
-    for title, manual in (("what goes, and why (hipport rewrite)", False), ("left to a person", True)):
+    for title, manual in (("the changes, and why (hipport rewrite)", False), ("left to a person", True)):
         changes = [each for each in plan.changes if each.manual is manual]
         if changes:
             yield from ("", title)
             yield from (f"  {each.path.as_posix()}:{each.line}  {each.message}" for each in changes)
-    yield from ("", "in this order (hipport deps --script writes it so that PyTorch stays)")
+    yield from ("", "in this order (hipport deps --script writes a script that keeps PyTorch)")
     for number, step in enumerate(plan.steps, 1):
         yield f"  {number}. {step.why}{' (optional)' if step.optional else ''}"
         for command in step.commands:
-            prefix = "".join(f"{name}={shlex.quote(value)} " for name, value in step.environment.items())
+            prefix = "".join(f"{name}={quoted(value)} " for name, value in step.environment.items())
             yield f"     {prefix}{command}"
         for name, value in step.fallback.items():
             yield f"     without it: {name}={value}"
@@ -300,8 +313,8 @@ failed=0
 def as_script(plan: Plan) -> str:
     """Return the plan as a script for bash, which never lets PyTorch be replaced, and ends with the checks."""
     environment = "".join(_exports(plan.environment))
-    torch = " ".join(map(shlex.quote, plan.torch))
-    parts = [_HEAD.format(rocm=plan.rocm, environment=environment, torch=torch, index=shlex.quote(plan.index))]
+    torch = " ".join(map(quoted, plan.torch))
+    parts = [_HEAD.format(rocm=plan.rocm, environment=environment, torch=torch, index=quoted(plan.index))]
     parts += [_step(step) for step in plan.steps]
     if plan.left_out:
         parts.append("\n" + _echo("== left to a person, and not installed"))
@@ -330,14 +343,14 @@ def _step(step: Step) -> str:
 def _exports(variables: Mapping[str, str]) -> Iterator[str]:
     for name, value in variables.items():
         if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
-            raise ValueError(f"{name!r} is no name of an environment variable: mend the rules that have it")
-        yield f"export {name}={shlex.quote(value)}\n"
+            raise ValueError(f"{name!r} is not a name of an environment variable: correct the rules that have it")
+        yield f"export {name}={quoted(value)}\n"
 
 
 def _echo(text: str) -> str:
     """Return the command that says `text`, on one line and without what a terminal obeys."""
     shown = "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
-    return f"printf '%s\\n' {shlex.quote(shown)}\n"
+    return f"printf '%s\\n' {quoted(shown)}\n"
 
 
 def _file(name: str, text: str) -> str:

@@ -34,7 +34,7 @@ from hipport.toolchain.toolchains import cache
 
 @dataclass(frozen=True)
 class Recipe:
-    """What a toolchain is made of.
+    """The parts of a toolchain.
 
     `suites` are Debian releases, the preferred one first. `packages` are installed with all they depend on; of
     `headers` nothing but the package itself, as the libraries behind them are gigabytes that no compilation reads.
@@ -127,7 +127,9 @@ def debian_mirror(given: str | None) -> Mirror:
     """Return the Debian archive to use: the one given, or the one this Debian machine is set up with."""
     for program in ("apt-get", "dpkg-deb"):
         if shutil.which(program) is None:
-            raise Impossible(f"there is no {program} here: this installs Debian packages, so it needs Debian's tools")
+            raise Impossible(
+                f"there is no {program} here: this command installs Debian packages, so it needs Debian's tools"
+            )
     if given:
         return Mirror(given, "")
     release = OS_RELEASE.read_text() if OS_RELEASE.is_file() else ""
@@ -310,7 +312,9 @@ def folder(env: Mapping[str, str]) -> Path:
     """Return where toolchains are installed. Raises Impossible where none could run."""
     toolchains = cache(env) / "toolchains"
     if re.search(r"[^\w./+@:=,-]", str(toolchains)):
-        raise Impossible(f"hipcc does not run from {toolchains}: it has a character that a shell splits at")
+        raise Impossible(
+            f"hipcc does not run from {toolchains}: the path has a character at which a shell splits words"
+        )
     return toolchains
 
 

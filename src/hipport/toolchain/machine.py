@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can be seen of a machine that is to run HIP: its GPUs, who may use them, its driver and its settings.
+"""Inspect a machine that is to run HIP: its GPUs and their permissions, its driver and its settings.
 
 GPUs are read from the topology of the kernel's driver, `/sys/class/kfd/kfd/topology/nodes/N`, which needs no ROCm.
 What its fields mean: drivers/gpu/drm/amd/amdkfd/kfd_topology.c and kfd_crat.h of Linux 6.12, and the documentation of
@@ -98,7 +98,7 @@ class Torch:
 
 @dataclass(frozen=True)
 class Machine:
-    """What was seen. Empty values stand for what is not there; None for what could not be looked at.
+    """The facts that were found. Empty values mean that a thing is absent; None, that it could not be examined.
 
     `groups` are those of this process, `enrolled` those that /etc/group gives the user, perhaps from the next login on.
     `wsl` says that this is Linux inside Windows, where GPUs are reached by another way than KFD.
@@ -133,14 +133,14 @@ class Machine:
 
 @dataclass(frozen=True)
 class User:
-    """Who wants to use the GPUs. `groups` are the numbers of the groups of the process."""
+    """The user of the GPUs. `groups` are the numbers of the process's groups."""
 
     uid: int
     groups: tuple[int, ...]
 
 
 def me() -> User:
-    """Return who runs this process."""
+    """Return the user of this process."""
     return User(os.geteuid(), tuple(sorted({os.getegid(), *os.getgroups()})))
 
 
@@ -312,7 +312,7 @@ def _container(root: Path, env: Mapping[str, str]) -> str:
 
 
 def _iommu(root: Path, addresses: list[str]) -> str | None:
-    """How the IOMMU treats the GPUs: by their groups where the kernel says so, else by its command line.
+    """Return the IOMMU's mode for the GPUs: by their groups where the kernel shows it, else by its command line.
 
     Documentation/ABI/testing/sysfs-kernel-iommu_groups: `identity` is passthrough; `DMA` and `DMA-FQ` are translated.
     """
@@ -359,7 +359,7 @@ def _nvcc(root: Path, env: Mapping[str, str]) -> str:
 
 
 def _ask(tool: str, arguments: str, env: Mapping[str, str]) -> str | None:
-    """What a tool of ROCm says; None where it is not there, or does not answer."""
+    """Return the output of a ROCm tool; None if it is missing, or does not answer."""
     roots = [env[name] for name in ("ROCM_PATH", "ROCM_HOME") if env.get(name)]
     path = os.pathsep.join([*(f"{root}/bin" for root in roots), env.get("PATH", ""), "/opt/rocm/bin"])
     found = shutil.which(tool, path=path)

@@ -33,7 +33,7 @@ _FILE = 1 << 30
 _SAID = 1 << 25
 #: Address space of one process of a tree's: half of what the machine has, and enough to load any PyTorch.
 MEMORY = max(8 << 30, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2)
-#: What of an environment counts when an interpreter starts, or when it loads PyTorch; the rest scripts get anew.
+#: What of an environment counts when an interpreter starts, or when it loads PyTorch; the rest scripts get again.
 _AT_START = re.compile(
     r"(?:PYTHON|LD_|GLIBC|MALLOC|OMP_|GOMP|MKL_|KMP_|OPENBLAS|NUMEXPR|ATEN_|TORCH|PYTORCH|LANG|LC_|VIRTUAL_ENV)\w*|PATH|HOME"
 )
@@ -45,7 +45,7 @@ _MORE = 60.0
 
 @dataclass(frozen=True)
 class Box:
-    """What a command of a tree may do: write below `write`, and have `memory` bytes (0: all there are) in a process.
+    """The rights of a command of a tree: it may write below `write`, and a process may have `memory` bytes (0: all).
 
     Nothing below `kept` can be written but what of it `write` names itself.
     """
@@ -212,7 +212,7 @@ def _output(said: IO[bytes]) -> str:
 
 
 def ask_python(python: Path, code: str, env: Mapping[str, str], timeout: float) -> tuple[int | None, str, str]:
-    """Have an interpreter run a small program of hipport's; return its status (None: out of time), output and errors.
+    """Have an interpreter run a small program of hipport; return its status (None: out of time), output and errors.
 
     It sees no module that happens to lie in the current folder, and nothing that the environment names relative to it:
     a folder of its own is where it runs. Raises OSError where it cannot be run.
@@ -264,7 +264,7 @@ def _loaded(python: Path, environment: tuple[tuple[str, str], ...]) -> _Loaded:
 
 
 class _Loaded:
-    """A process with PyTorch, begun when a script is to run. It ends by itself, and is begun anew."""
+    """A process with PyTorch, begun when a script is to run. It ends by itself, and is begun again."""
 
     def __init__(self, python: Path, env: Mapping[str, str]) -> None:
         self.command = [str(python), str(Path(__file__).with_name("loaded_python.py"))]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many processors this process may use."""
+"""Count the processors that this process may use."""
 
 from __future__ import annotations
 

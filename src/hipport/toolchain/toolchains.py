@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Find a hipcc, and learn what it is and what it can compile for.
+"""Find a hipcc, its version, and the GPUs that it can compile for.
 
 Looked at, in this order: ROCM_PATH, ROCM_HOME and HIP_PATH, `/opt/rocm`, PATH, the `rocm` packages that pip
 installs, and what `hipport toolchain install` made. Each is asked, not believed: a hipcc that does not answer
@@ -34,8 +34,8 @@ _ARCHS = (
 ).split()
 
 _ADVICE = (
-    "Install ROCm, or set ROCM_PATH to where it is; on Debian, without root and without an AMD GPU: "
-    "hipport toolchain install"
+    "Install ROCm, or set ROCM_PATH to its folder; on Debian, without root and without an AMD GPU: hipport "
+    "toolchain install"
 )
 
 
@@ -68,6 +68,12 @@ class Toolchain:
     def root(self) -> Path:
         """The folder that ROCM_HOME means: its bin has the hipcc."""
         return self.hipcc.parent.parent
+
+    @property
+    def headers(self) -> Path | None:
+        """The folder that has HIP's headers: beside bin, or in the system that `hipport toolchain install` unpacks."""
+        folders = (self.root / "include", self.root / "root/usr/include")
+        return next((folder for folder in folders if (folder / "hip").is_dir()), None)
 
     def targets(self, archs: Iterable[str]) -> bool:
         """Say whether it can compile for all of `archs`; features (`gfx90a:xnack+`) do not matter."""
@@ -109,7 +115,7 @@ def choose(toolchains: Iterable[Toolchain], archs: Iterable[str]) -> Toolchain:
 
 
 def probe(hipcc: Path, env: Mapping[str, str], found: str = "given") -> Toolchain | None:
-    """Ask `hipcc` what it is. Returns None when it does not answer as a hipcc for AMD does."""
+    """Ask `hipcc` for its version. Returns None when it does not answer like a hipcc for AMD."""
     environment = _environment(env, found)
     said = _ask([hipcc, "--version", "--offload-arch=gfx900"], environment)
     hip = re.search(r"HIP version: (\d+)\.(\d+)\.(\d+)", said)
@@ -164,7 +170,7 @@ def cache(env: Mapping[str, str]) -> Path:
     if not base.is_absolute():
         base = Path(env.get("HOME") or "~").expanduser() / ".cache"
     if not base.is_absolute():
-        raise ValueError(f"HOME is {env['HOME']!r}, which is no absolute path: hipport keeps its cache there")
+        raise ValueError(f"HOME is {env['HOME']!r}, which is not an absolute path: hipport keeps its cache there")
     return base / "hipport"
 
 

@@ -62,11 +62,11 @@ _SECONDS = 900.0
 
 
 class NotBuiltForGpu(Exception):
-    """hipcc does not compile the port; the message is what it says."""
+    """hipcc does not compile the port; the message is its output."""
 
 
 class NotLinked(Exception):
-    """hipcc compiles the port and does not link it; the message is what it says.
+    """hipcc compiles the port, but does not link it; the message is its output.
 
     How a program is linked may not be known: which libraries, and where they are.
     """
@@ -121,7 +121,7 @@ def hardware(env: Mapping[str, str], root: Path = Path("/")) -> Hardware | str:
 
 
 def _archs(gpus: Sequence[Gpu], env: Mapping[str, str]) -> Iterator[str]:
-    """What each GPU is to the runtime: HSA_OVERRIDE_GFX_VERSION=11.0.0 has it take all of them for gfx1100."""
+    """Yield each GPU as the runtime sees it: with HSA_OVERRIDE_GFX_VERSION=11.0.0 all of them are gfx1100."""
     override = re.fullmatch(r"(\d+)\.(\d+)\.(\d+)", env.get("HSA_OVERRIDE_GFX_VERSION", ""))
     for gpu in gpus:
         yield f"gfx{override[1]}{int(override[2]):x}{int(override[3]):x}" if override else gpu.arch

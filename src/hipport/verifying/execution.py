@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How an original and its port are compiled and run: what is given, what is allowed, and in which configurations."""
+"""Options for compiling and running an original and its port: inputs, rights and configurations."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WAVES = (32, 64)
 
 @dataclass(frozen=True)
 class Limits:
-    """What one run may take: seconds, and bytes of address space of its process (0: as much as it wants)."""
+    """The limits of one run: seconds, and bytes of address space of its process (0: no limit)."""
 
     seconds: float = 120.0
     memory: int = 24 << 30
@@ -27,7 +27,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Execution:
-    """What both sides are compiled and run with.
+    """The options with which both sides are compiled and run.
 
     `env` is the environment, `python` the interpreter that has PyTorch, `jobs` how many compilers or runs there are at
     once.

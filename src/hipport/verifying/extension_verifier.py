@@ -64,11 +64,11 @@ _RUN_CASES, _RECORD_CALLS, _REPLAY_CASES = (
 
 #: How an extension comes to have cases.
 HOW = (
-    "Cases say what of an extension is run. Write them, in cases.py beside its setup.py: PACKAGE is the name of its "
-    "module, CASES a dict of keyword arguments by name; inputs(rng, **arguments) returns a dict of NumPy arrays and "
-    "numbers, call(module, **inputs), which gets tensors for arrays, a dict of results. Or record them where the "
-    "extension runs, and replay them: hipport record calls.json -- python train.py; hipport verify EXTENSION --replay "
-    "calls.json"
+    "Cases say what to run of an extension. Write them, in cases.py beside its setup.py: PACKAGE is the name of "
+    "its module, CASES a dict of keyword arguments by name; inputs(rng, **arguments) returns a dict of NumPy "
+    "arrays and numbers, call(module, **inputs), which gets tensors for arrays, returns a dict of results. Or "
+    "record them where the extension runs, and replay them: hipport record calls.json -- python train.py; hipport "
+    "verify EXTENSION --replay calls.json"
 )
 
 
@@ -111,7 +111,7 @@ class Driver:
         return cache(self.how.env).resolve() / "simt"
 
     def ported(self, around: Sequence[Path] = ()) -> Ported | None:
-        """What hipport made of the tree, and of files around it, if it is to be verified."""
+        """Return the port of the tree, and of files around it, if it is to be verified."""
         return self.port([self.root, *around]) if callable(self.port) else self.port
 
     def build(self, side: str, ported: Ported | None = None, wave: int | None = None) -> building.BuiltExtension:
@@ -378,7 +378,7 @@ def refuse_extension(paths: Sequence[Path]) -> None:
         texts = [reading.read_or_nothing(each) for each in files if each.suffix in UNITS and each.is_file()]
         builds = path.is_dir() and any(b"torch" in reading.read_or_nothing(each) for each in setup_scripts(files))
         if (builds or any(map(_TORCH.search, texts))) and not any(map(_MAIN.search, texts)):
-            raise BadCases(f"{path} is an extension of PyTorch, no program, and there are no cases of it. {HOW}")
+            raise BadCases(f"{path} is a PyTorch extension, not a program, and has no cases. {HOW}")
 
 
 def record(
@@ -430,13 +430,13 @@ def replay(
         recorded = json.loads(reading.read(recording))
         modules = dict.fromkeys(each["module"] for each in recorded["calls"])
     except (OSError, ValueError, KeyError, TypeError) as problem:
-        raise BadCases(f"{recording} is no recording: {problem}") from None
+        raise BadCases(f"{recording} is not a recording: {problem}") from None
     driver = Driver(path, how, only=only)
     built = {module.name for module in driver.build("original").modules}
     own = [module for module in modules if module in built]
     if not own:
         raise BadCases(f"{recording} has calls of {', '.join(modules)}; {path} builds {', '.join(sorted(built))}")
-    others = tuple(f"calls of {module}: another extension's" for module in modules if module not in built)
+    others = tuple(f"calls of {module}: they belong to another extension" for module in modules if module not in built)
     results = []
     for module in own:
         whole = {**how.env, "HIPPORT_REPLAY": str(recording.resolve()), "HIPPORT_REPLAY_MODULE": module}
@@ -444,7 +444,7 @@ def replay(
         verified = extension(path, told, port=port, cases=_REPLAY_CASES, matrix=matrix, only=only)
         kept = [each for each in verified.not_checked if "recorded.npz" not in each]
         kept += (
-            f"{call}, which was not recorded: {why}"
+            f"{call} was not recorded: {why}"
             for call, why in recorded["left_out"].items()
             if call.startswith(f"{module}.")
         )
@@ -571,11 +571,11 @@ def _left_out(
     if ported is None:
         yield "a port: none was given"
     if "tolerance" not in has:
-        yield "the tolerance: the cases say none; it follows from the types and the sizes of the inputs"
+        yield "the tolerance: the cases give none; it follows from the types and the sizes of the inputs"
     if "GRADIENTS" not in has:
-        yield "gradients by finite differences: the cases do not say which outputs are gradients (GRADIENTS)"
+        yield "gradients by finite differences: the cases do not name the outputs that are gradients (GRADIENTS)"
     if recorded is None:
-        yield "outputs of a real GPU: there is no recorded.npz beside the cases"
+        yield "results of a real GPU: there is no recorded.npz beside the cases"
     if driver.names:
         yield f"other cases than {', '.join(driver.names)}"
 
@@ -589,9 +589,9 @@ def _without_kernels(ran: Sequence[Ran]) -> Iterator[str]:
                 launched[outcome.case] = max(launched.get(outcome.case, 0), outcome.launches)
     idle = [case for case, count in launched.items() if count == 0]
     if idle and len(idle) == len(launched):
-        yield "the kernels: none was launched in any case"
+        yield "the kernels: no case launches one"
     elif idle:
-        yield f"kernels in {', '.join(idle)}: none is launched there"
+        yield f"kernels in {', '.join(idle)}: no case launches them"
 
 
 def forget(env: Mapping[str, str]) -> None:

@@ -23,8 +23,8 @@ _MUTATIONS: tuple[tuple[str, re.Pattern[bytes], bytes], ...] = (
      re.compile(rb"\bhipport::(shfl|shfl_up|shfl_down|shfl_xor|ballot)_sync\s*\("), rb"__\1_sync((unsigned long long)"),
     ("a helper for 32 lanes is HIP's own for all",
      re.compile(rb"\bhipport::(?=(?:shfl|shfl_up|shfl_down|shfl_xor|ballot)\b)"), b"__"),
-    ("a shuffle goes twice as far", re.compile(rb"(?<=, )16(?=\))"), b"32"),
-    ("an index goes one too far", re.compile(rb"\bi < n\b"), b"i <= n"),
+    ("a shuffle reaches twice as far", re.compile(rb"(?<=, )16(?=\))"), b"32"),
+    ("an index is one too large", re.compile(rb"\bi < n\b"), b"i <= n"),
 )  # fmt: skip
 
 

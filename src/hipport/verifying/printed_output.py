@@ -42,7 +42,7 @@ _SAID = 5  # lines of what a program that failed said that are shown
 
 @dataclass(frozen=True)
 class Varying:
-    """What of an output is about the run or the device. `places` are (line, number in it), or (line, -1) for all of it.
+    """Output that depends on the run or the device. `places` are (line, number in it), or (line, -1) for all of it.
 
     `more` are the shapes of lines that another device has printed besides. `spreads` are the places of numbers by which
     the original differs from itself in other orders of its threads, and by how much at the most.
@@ -242,7 +242,8 @@ def left_out(ported: bool, gpu: Hardware | str, first: ProgramRun, varying: Vary
     if lines:
         shown = ", ".join(str(line + 1) for line in lines[:8]) + (" …" if len(lines) > 8 else "")
         yield (
-            f"{len(lines)} of {len(first.lines)} lines that it prints (times, or what differs from run to run): {shown}"
+            f"{len(lines)} of {len(first.lines)} lines that it prints (times, or values that differ between runs): "
+            f"{shown}"
         )
     wider = {
         line: SPREADS * spread
@@ -252,8 +253,8 @@ def left_out(ported: bool, gpu: Hardware | str, first: ProgramRun, varying: Vary
     if wider:
         shown = ", ".join(f"{line + 1} within {within:.2g}" for line, within in list(wider.items())[:8])
         yield (
-            f"numbers to better than {SPREADS:g} times what the original's differ by in other orders of its threads: "
-            f"line {shown}" + (" …" if len(wider) > 8 else "")
+            f"numbers more precisely than {SPREADS:g} times the original's differences in other orders of its "
+            f"threads: line {shown}" + (" …" if len(wider) > 8 else "")
         )
     yield "other arguments than these" if first.status == 0 else "results: the original fails its own check here"
-    yield "files that it writes"
+    yield "files that the program writes"

@@ -25,7 +25,7 @@ _GRACE = 30.0
 
 @dataclass(frozen=True)
 class ProgramRun:
-    """What one run of a program did. `status` is None where it was ended for taking too long."""
+    """The result of one run of a program. `status` is None if the run exceeded its time."""
 
     status: int | None
     lines: tuple[str, ...]

@@ -201,7 +201,7 @@ def _explain_by_races(
     configurations: Sequence[Configuration],
     outcomes: list[CaseOutcome],
 ) -> None:
-    """Where the original differs from itself and nothing says why, look for races, and put them into its outcome."""
+    """Look for races where the original differs from itself without a reason, and put them into its outcome."""
     unexplained = [
         index
         for index, (c, o) in enumerate(zip(configurations, outcomes, strict=True))
@@ -252,7 +252,7 @@ def _on_gpu(sides: _Sides, ported: Ported, gpu: Hardware, first: ProgramRun, var
     try:
         made = amd_gpus.program(ported, sides.places, gpu, env=sides.env, translate=sides.how.knowledge.translate)
     except amd_gpus.NotLinked as problem:
-        return f"how it is linked is not known: {problem}"
+        return f"how to link it is not known: {problem}"
     except amd_gpus.NotBuiltForGpu as problem:
         return Ran(there, (CaseOutcome(sides.name, "error", f"hipcc does not compile the port: {problem}"),))
     # A GPU's memory and more is mapped into a process that uses it.
@@ -285,7 +285,7 @@ def mutation_score(
     mutants = [mutant("the original, with 64 lanes", PurePath(), 0, [ran(original.path, "original", 64)])]
     ported = port(sides.around(original))
     for number, (wrong, changed, where, line) in enumerate(mutations(ported, sides.root, most), 1):
-        how.tell("running ports with one thing wrong", number, most + 1)
+        how.tell("running ports that were broken on purpose", number, most + 1)
         try:
             built = sides.ported(changed).path
         except NotCompiled as problem:

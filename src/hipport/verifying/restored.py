@@ -52,12 +52,12 @@ class Restored:
     def __str__(self) -> str:
         many = "s" * (len(self.files) != 1)
         return (
-            f"what hipport saved when it rewrote {self.root} in place ({len(self.files)} file{many} of {FOLDER}); "
-            "the port is what is there now"
+            f"the one that hipport saved when it rewrote {self.root} in place ({len(self.files)} file{many} "
+            f"of {FOLDER}); the port is the tree as it is now"
         )
 
     def before(self, path: Path) -> Path:
-        """Where a path of the tree is in the copy."""
+        """Return the place in the copy of a path of the tree."""
         return self.copy / path.resolve().relative_to(self.root)
 
     def port(self, made: Ported, again: Callable[[], Ported]) -> Ported:
@@ -77,7 +77,7 @@ class Restored:
         return replace(made, project=replace(made.project, sources=sources), created=created, reported=reported)
 
     def now(self, path: Path) -> Path:
-        """Where a path of the copy is in the tree."""
+        """Return the place in the tree of a path of the copy."""
         place = path.resolve()
         return self.root / place.relative_to(self.copy) if place.is_relative_to(self.copy) else path
 
@@ -181,7 +181,7 @@ def _rewritten(root: Path, of_hip: OfHip) -> dict[PurePath, bytes]:
             entry.path: entry.after for n in journal.done for entry in JournalRun.load(journal, str(n)).entries
         }
     except OSError as error:
-        raise writing.Refused([f"{root}: what hipport saved there is damaged: {error}"]) from error
+        raise writing.Refused([f"{root}: the originals that hipport saved there are damaged: {error}"]) from error
     found: dict[PurePath, bytes] = {}
     for path, text in first.items():
         now = _bytes(root / path)
@@ -210,14 +210,14 @@ def no_original(paths: Sequence[Path], of_hip: OfHip) -> NoOriginal | None:
     more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
     journals = {root for path in paths for root in writing.find_roots(path.resolve())}
     kept = (
-        f"What hipport saved in {', '.join(str(root / FOLDER) for root in sorted(journals))} has no originals of them"
+        f"The records in {', '.join(str(root / FOLDER) for root in sorted(journals))} have no originals of them"
         if journals
-        else f"hipport has no record of a rewrite here ({FOLDER}, which git does not take along)"
+        else f"hipport has no record of a rewrite here ({FOLDER}, which git does not commit)"
     )
     return NoOriginal(
-        f"{sources.root}: the CUDA original is wanted, and this is HIP already, whose headers are included at "
-        f"{shown}{more}. {kept}. Give the source as it was before it was ported, whose port is made on the fly: "
-        "git worktree add ../original COMMIT; hipport verify ../original"
+        f"{sources.root}: this command needs the CUDA original, but this is HIP already: it includes HIP's headers "
+        f"at {shown}{more}. {kept}. Give the source as it was before the port, and hipport ports it on the fly: git "
+        "worktree add ../original COMMIT; hipport verify ../original"
     )
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What comes of running an original and its port: values, and what can be told from them alone."""
+"""Results of running an original and its port: values, and conclusions from them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Configuration:
 
 @dataclass(frozen=True)
 class Fault:
-    """What the executor found wrong, at the line that the user wrote. `level` is `fault` or `warning`.
+    """A fault that the executor found, at the line that the user wrote. `level` is `fault` or `warning`.
 
     `path` is relative to the tree, or absolute for a file outside of it; `line` is 0 where there is no place. `block`
     and `thread` are indices (x, y, z) of the kernel's; empty where it is about none.
@@ -63,13 +63,13 @@ class Fault:
 
     @property
     def rule(self) -> str:
-        """What stands in brackets behind the message, as for the findings of passes."""
+        """The text in brackets behind the message, as for the findings of passes."""
         return f"simt/{self.kind}"
 
 
 @dataclass(frozen=True)
 class Difference:
-    """How an output differs from what it is compared with.
+    """The difference of an output from its expected value.
 
     `against` is `original`, `reference`, `recorded` or `differences` (finite ones, for gradients). `why` is empty where
     it is within the tolerance. `absolute` and `relative` are the largest errors; `where` is the element that is
@@ -106,7 +106,7 @@ class Output:
 
 @dataclass(frozen=True)
 class CaseOutcome:
-    """What came of one case in one configuration.
+    """The result of one case in one configuration.
 
     `status` is `ok` (it ran to the end), `error` (Python raised), `fault` (the executor ended it), `crash`, or
     `timeout`; `message` says more, of a program that ended with another status than 0 what it said last. `launches` is
@@ -171,7 +171,7 @@ class FirstDifference:
 
 @dataclass(frozen=True)
 class Verified:
-    """What came of a verification. `not_checked` says what was left out, and why."""
+    """The result of a verification. `not_checked` names what was left out, and why."""
 
     root: Path
     package: str
@@ -187,12 +187,12 @@ class Verified:
 
     @property
     def left(self) -> tuple[Reported, ...]:
-        """What of the port is left to a person. The executor may run it all the same: it may know what HIP lacks."""
+        """The findings of the port that are left to a person. The executor may have what HIP lacks, and run them."""
         return tuple(each for each in self.for_a_person if not _changed(each))
 
     @property
     def assumed(self) -> tuple[Reported, ...]:
-        """What of the port is right if something holds that passes could not see."""
+        """The findings of the port that are right only under an assumption."""
         return tuple(each for each in self.for_a_person if _changed(each))
 
     @property
@@ -273,7 +273,7 @@ class Mutant:
 
 @dataclass(frozen=True)
 class MutationScore:
-    """Which mutants the cases notice."""
+    """The mutants that the cases notice."""
 
     mutants: tuple[Mutant, ...]
     #: Where the original is from, if it is not what is there.
@@ -307,7 +307,7 @@ def _changed(reported: Reported) -> bool:
 def not_on_gpu(gpu: Hardware | str) -> Iterator[str]:
     """Say what is not known where the port did not run on `gpu`, and why it did not."""
     if isinstance(gpu, str):
-        yield "what hipcc makes of the port: the executor runs its sources, not AMD's machine code"
+        yield "the machine code that hipcc generates: the executor runs the port's sources instead"
         yield f"the port on an AMD GPU: {gpu}"
     else:
         yield f"the port on other GPUs than {gpu}"
@@ -323,7 +323,7 @@ def sides_of_host(reported: Iterable[Reported]) -> Iterator[str]:
     if places:
         shown = ", ".join(f"{path}:{line}" for path, line in places[:_SHOWN])
         more = f" and {len(places) - _SHOWN} more" if len(places) > _SHOWN else ""
-        yield f"the host's side of conditions on __CUDA_ARCH__, for which the device's stands: {shown}{more}"
+        yield f"the host's side of conditions on __CUDA_ARCH__, where the device's side is used: {shown}{more}"
 
 
 def edited_original(edited: Iterable[Reported]) -> Iterator[str]:
@@ -344,6 +344,9 @@ def edited_original(edited: Iterable[Reported]) -> Iterator[str]:
     )
     assumed = [each for each in edits if each.certainty is Certainty.REVIEW]
     for each in assumed[:_SHOWN]:
-        yield f"the assumption of one of these, in the original as in the port: {each.path}:{each.line}: {each.message}"
+        yield (
+            f"the assumption of one of these, which holds for original and port alike: {each.path}:{each.line}: "
+            f"{each.message}"
+        )
     if len(assumed) > _SHOWN:
         yield f"the assumptions of {len(assumed) - _SHOWN} more of these; `hipport rewrite --check` lists them"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What memory of the device held after each launch, as the executor writes it: where two runs part."""
+"""Device memory after each launch, as the executor writes it: find where two runs differ first."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _changed(a: Mapping[str, Any], b: Mapping[str, Any]) -> str:
         return f"the original launches {a['kernel']} here"
     ours, theirs = {m[0]: m[1:] for m in a["memory"]}, {m[0]: m[1:] for m in b["memory"]}
     if {number: m[0] for number, m in ours.items()} != {number: m[0] for number, m in theirs.items()}:
-        return "not the same memory is allocated"
+        return "they allocate different memory"
     differ = [number for number in ours if ours[number] != theirs[number]]
     if not differ:
         return ""

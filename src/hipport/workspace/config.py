@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a repository says about how it is ported: `hipport.toml`, or `[tool.hipport]` in pyproject.toml."""
+"""A repository's settings for its port: `hipport.toml`, or `[tool.hipport]` in pyproject.toml."""
 
 from __future__ import annotations
 
@@ -130,10 +130,10 @@ def _config(table: Any, path: Path) -> Config:
             elif key == "rules":
                 names = _strings(value)
                 if impossible := next((name for name in names if "\0" in name), None):
-                    raise ValueError(f"{impossible!r}: no such path can be")
+                    raise ValueError(f"{impossible!r}: such a path cannot exist")
                 config = replace(config, rules=tuple(path.parent / name for name in names))
             else:
-                raise ValueError(f"there is no such setting; there are: {', '.join(_SETTINGS)}")
+                raise ValueError(f"unknown setting; known are: {', '.join(_SETTINGS)}")
         except (TypeError, ValueError) as error:
             raise BadConfig(f"{path}: {key}: {error}") from error
     return replace(config, target=target)

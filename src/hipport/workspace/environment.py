@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which variables of the environment code of a tree gets to see: an allow-list, as a shell has keys and tokens in it.
+"""The environment variables that code of a tree may see: an allow-list, because a shell has keys and tokens in it.
 
 What is not named here is not passed on: `--env NAME` passes on one more.
 """

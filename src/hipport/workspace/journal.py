@@ -137,7 +137,12 @@ def refuse_half_done(start: Path, patience: float = 10.0) -> None:
                     break  # it has just ended
                 undo = shlex.join(["hipport", "undo", str(journal.root)])
                 raise Refused(
-                    [f"{journal.root}: a run of hipport was killed here and has left files half-done; first: {undo}"]
+                    [
+                        (
+                            f"{journal.root}: a run of hipport was killed here and has left files half-written; first: "
+                            f"{undo}"
+                        )
+                    ]
                 )
             if time.monotonic() > give_up:
                 raise Refused([f"{journal.root}: another hipport is writing here; wait for it to end"])
@@ -168,7 +173,7 @@ def locked(root: Path, patience: float) -> Iterator[Journal]:
 
     journal = Journal(root)
     below = journal.below
-    cannot = f"{root}: hipport keeps here what it overwrites, and cannot"
+    cannot = f"{root}: hipport cannot write here, where it keeps the originals of files"
     give_up = time.monotonic() + patience
     while True:
         for folder in (_HOME, _RUNS):
@@ -232,7 +237,7 @@ def recover(journal: Journal, at: Step) -> TakenBack:
         try:
             back = run.roll_back(run.entries, at)
         except OSError as error:
-            raise Refused([f"{run.problem(error)}; so a run that was killed cannot be taken back"]) from error
+            raise Refused([f"{run.problem(error)}; so hipport cannot undo a run that was killed"]) from error
         paths += back.paths
         lost += back.lost
     return TakenBack(tuple(paths), tuple(lost))
@@ -278,7 +283,7 @@ class JournalRun:
             except (OSError, ValueError, KeyError, TypeError, RecursionError):
                 if state == "staging":
                     return cls(journal, name, (), ())
-        raise Refused([f"{journal.runs / name}: not made by hipport; remove it if you do not need what is in it"])
+        raise Refused([f"{journal.runs / name}: not made by hipport; remove it if you do not need its contents"])
 
     def temporary(self, entry: JournalEntry) -> PurePath:
         # Not made from the file's name, which may be as long as names can be.
@@ -288,11 +293,11 @@ class JournalRun:
         return self.folder / str(entry.number)
 
     def copied(self, entry: JournalEntry) -> PurePath:
-        """Where the original is once more, if the file had other names."""
+        """Return the other place of the original, if the file had other names."""
         return self.folder / f"{entry.number}.copy"
 
     def ported(self, entry: JournalEntry) -> PurePath:
-        """Where the new text is kept while it is undone."""
+        """Return the place of the new text during an undo."""
         return self.folder / f"{entry.number}.after"
 
     def original_text(self, entry: JournalEntry) -> bytes:
@@ -353,7 +358,7 @@ class JournalRun:
         at("ready")
         for entry in self.entries:
             if self.state(entry) != "before":
-                raise Refused([f"{entry.path}: changed while hipport was at work; run it again"])
+                raise Refused([f"{entry.path}: changed during the run; run hipport again"])
             self.replaced.append(entry)
             self.below.replace(self.temporary(entry), entry.path)
             at(f"replaced {entry.path}")
@@ -366,7 +371,7 @@ class JournalRun:
         try:
             self.roll_back(self.replaced, lambda step: None)
         except OSError as error:
-            raise Refused([f"{self.problem(error)}; run hipport again to take back what was done so far"]) from error
+            raise Refused([f"{self.problem(error)}; run hipport again to undo what was done so far"]) from error
 
     def roll_back(self, entries: Sequence[JournalEntry], at: Step) -> TakenBack:
         """Put back those of `entries` that are replaced, and remove everything else that the run has left.
@@ -423,7 +428,7 @@ class JournalRun:
         return TakenBack(tuple(entry.path for entry in back), tuple(lost))
 
     def _sound(self, entry: JournalEntry) -> PurePath:
-        """Where the saved original is that is still what it was. Raises OSError."""
+        """Return the place of the saved original if it is undamaged. Raises OSError."""
         for place in (self.original(entry), self.copied(entry)):
             with suppress(FileNotFoundError):
                 if hash_of(self.below.read(place)) == entry.before:
@@ -446,7 +451,7 @@ class JournalRun:
         return sound, damaged
 
     def _set_aside(self, entries: Sequence[JournalEntry]) -> list[str]:
-        """Keep damaged originals for a person, and say what they are."""
+        """Keep damaged originals for a person, and name them."""
         said_of = []
         for entry in entries:
             kept = ""
@@ -455,7 +460,7 @@ class JournalRun:
                     self.below.make_folders(_DAMAGED)
                     to = _DAMAGED / f"{self.number}-{place.name}"
                     self.below.replace(place, to)
-                    kept = f"; what it is now is kept as {self.root / to}"
+                    kept = f"; its present contents are kept as {self.root / to}"
             said_of.append(f"{entry.path}: its saved original is damaged; the file stays as hipport wrote it{kept}")
         return said_of
 

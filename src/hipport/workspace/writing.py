@@ -125,7 +125,7 @@ def undo(root: Path, *, patience: float = 10.0, at: Step = lambda step: None) ->
     cannot be written, or when another hipport is writing there.
     """
     root = root.resolve()
-    nothing = f"{root}: hipport has changed nothing here that could be taken back"
+    nothing = f"{root}: hipport has changed nothing here that it could undo"
     if not (root / FOLDER).is_dir():
         raise Refused([nothing])
     with locked(root, patience) as journal:
@@ -281,8 +281,8 @@ def _needed(root: Path, changes: Iterable[Change]) -> list[Change]:
 
 def _changed(change: Change) -> str:
     if change.before is None:
-        return f"{change.path}: is to be made, and there is another file of this name"
-    return f"{change.path}: changed while hipport was at work; run it again"
+        return f"{change.path}: this file would be made, and there is another file of this name"
+    return f"{change.path}: changed during the run; run hipport again"
 
 
 # --- Copies -----------------------------------------------------------------------------------------------------------
@@ -302,10 +302,10 @@ def write_tree(root: Path, out: Path, only: Sequence[PurePath], changes: Sequenc
     out = out.absolute().parent.resolve() / out.absolute().name
     try:
         if out.is_symlink() or (out.exists() and (not out.is_dir() or any(out.iterdir()))):
-            raise Refused([f"{out}: exists already; give a folder that does not, or an empty one"])
+            raise Refused([f"{out}: exists already; give a new folder, or an empty one"])
         for source in ((root / path).resolve() for path in only):
             if source.is_dir() and out.is_relative_to(source):
-                raise Refused([f"{out}: lies in {source}, which is to be copied; give a folder outside of it"])
+                raise Refused([f"{out}: lies in {source}, which would be copied; give a folder outside of it"])
         changes = _needed(root, changes)
         problems = [_changed(change) for change in changes if now(root / change.path) != change.before]
         problems += [

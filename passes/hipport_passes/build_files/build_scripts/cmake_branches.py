@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is said of commands in a CMake script, and the branches that a command gets: one for HIP, one for CUDA.
+"""Findings on commands in a CMake script, and the branches that a command gets: one for HIP, one for CUDA.
 
 Several things may be said of one command. Those that edit words in it stand by themselves; those that write lines
 around it (`if(USE_HIP)`, a copy for HIP, `else()`, the command, `endif()`) are joined into one finding, as their edits

@@ -28,7 +28,7 @@ LANGUAGE = re.compile(rb"\$<COMPILE_LANG(?:UAGE:(?P<languages>[A-Z,]+)|_AND_ID:(
 
 @dataclass
 class Copy:
-    """What is put for words of a text, and what is to be said of it."""
+    """The replacements for words of a text, and the messages about them."""
 
     #: The text put for a span, inside of the copied text.
     puts: dict[Span, bytes] = field(default_factory=dict)
@@ -46,7 +46,7 @@ class Copy:
 
     @property
     def manual(self) -> list[FlagChange]:
-        """What a person must do."""
+        """The advice for a person."""
         return [change for change in self.changes if change.certainty is Certainty.MANUAL]
 
     def text(self, source: CMake, span: Span, more: Iterable[tuple[Span, bytes]] = ()) -> bytes:

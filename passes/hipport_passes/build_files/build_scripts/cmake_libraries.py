@@ -39,7 +39,7 @@ def row_of(name: str) -> dict[str, str] | None:
 
 
 class Libraries:
-    """What is to be said of the libraries in a script's commands."""
+    """Findings on the libraries in a script's commands."""
 
     def __init__(self, source: CMake, tree: Tree) -> None:
         self.source = source
@@ -76,7 +76,10 @@ class Libraries:
             # An item that is not in the list need not be known by its other name.
             if text(source, command, 0) == "TRANSFORM" and (match := _PREFIX.search(source[command.inner])):
                 start = command.inner.start
-                message = "which libraries of CUDA's these are, is only known when the script runs"
+                message = (
+                    "only the running script knows which CUDA libraries these are: name ROCm's libraries where "
+                    "USE_HIP is ON"
+                )
                 span = Span(start + match.start(1), start + match.end(1))
                 yield BranchSaid(span, "target", message, Certainty.MANUAL)
             return
@@ -88,17 +91,22 @@ class Libraries:
             if name in self.tree.defines or self._chosen(command, span):
                 continue
             if name.endswith("::"):
-                message = "which library of CUDA's this is, is only known when the script runs"
+                message = (
+                    "only the running script knows which CUDA library this is: name ROCm's library where USE_HIP is ON"
+                )
                 yield BranchSaid(span, "target", message, Certainty.MANUAL)
                 continue
             row = row_of(name)
             if row is None or "why" in row:
-                why = row["why"] if row else "ROCm's name for it is not known to hipport"
+                why = row["why"] if row else "hipport does not know ROCm's name for it"
                 yield BranchSaid(span, "target", f"{name}: {why}", Certainty.MANUAL)
             elif flags is not None and flags[1] == "HIP":
                 continue  # the copy of CUDA's flags, where it is said
             elif flags is not None or command.name in _NO_EXPRESSIONS:
-                message = f"{name}: {row.get('target', 'nothing')} with HIP; no generator expression can stand here"
+                message = (
+                    f"{name}: {row.get('target', 'nothing')} with HIP, but no generator expression can stand here: "
+                    "put if(USE_HIP) around it"
+                )
                 yield BranchSaid(span, "target", message, Certainty.MANUAL)
             else:
                 yield self._linked(span, name, row)
@@ -117,7 +125,7 @@ class Libraries:
             if why:
                 yield BranchSaid(span, "library", f"-l{name}: {why}", Certainty.MANUAL)
                 continue
-            said = f"-l{hip} with HIP" if hip else "there is no need of it with HIP"
+            said = f"-l{hip} with HIP" if hip else "not needed with HIP"
             if as_options:
                 new = f"$<IF:$<BOOL:${{USE_HIP}}>,{f'-l{hip}' if hip else ''},-l{name}>"
                 message = f"{said}; assumes that the linker finds it"
@@ -137,7 +145,7 @@ class Libraries:
             message = f"{row['link']} with HIP; assumes that the linker finds it, as it has no package"
             return BranchSaid(span, "target", message, Certainty.REVIEW, (Edit(span, new.encode()),))
         new = f"$<$<NOT:$<BOOL:${{USE_HIP}}>>:{name}>"
-        return BranchSaid(span, "target", "there is no need of it with HIP", edits=(Edit(span, new.encode()),))
+        return BranchSaid(span, "target", "not needed with HIP", edits=(Edit(span, new.encode()),))
 
     def _chosen(self, command: CMakeCommand, span: Span) -> bool:
         """Say whether a place is in a generator expression that asks for HIP."""
@@ -165,7 +173,10 @@ class Libraries:
                 continue
             if re.search(r"cuda.*/lib(?:cudart|cublas|cufft|curand|cusparse|cusolver|nvrtc|cuda|cudnn)\b", said):
                 yield BranchSaid(
-                    argument.span, "library", f"{said}: link ROCm's by its target, hip::host say", Certainty.MANUAL
+                    argument.span,
+                    "library",
+                    f"{said}: link ROCm's library by its target, for example hip::host",
+                    Certainty.MANUAL,
                 )
                 continue
             name = said.removeprefix("-l")
@@ -205,7 +216,7 @@ class Libraries:
         found = [each for each in command.arguments if source[each.content] in (b"torch_cuda", b"c10_cuda")]
         if not found:
             return
-        message = "PyTorch's own target has another name in one for ROCm"
+        message = "PyTorch's own target, which has another name in a PyTorch for ROCm"
         puts = {each.content: source[each.content].replace(b"cuda", b"hip") for each in found}
         if links(source, command):
             for span, hip in puts.items():

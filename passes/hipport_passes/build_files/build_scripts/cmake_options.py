@@ -39,7 +39,7 @@ _SCOPES = frozenset((b"PUBLIC", b"PRIVATE", b"INTERFACE", b"BEFORE", b"SYSTEM"))
 
 @dataclass
 class _Place:
-    """Where the flags of a command stand: from its argument `first` on, or behind each of its `properties`."""
+    """The flags of a command: from its argument `first` on, or behind each of its `properties`."""
 
     first: int
     #: The variable that gets them, and where that stands if it gets its value by the command.
@@ -51,7 +51,7 @@ class _Place:
 
 
 class CMakeOptions:
-    """What is to be said of the options in a script's commands; `rocm` is the oldest release that is to take them."""
+    """Findings on the options in a script's commands; `rocm` is the oldest release that has to accept them."""
 
     def __init__(self, source: CMake, tree: Tree, rocm: tuple[int, int]) -> None:
         self.source = source
@@ -82,7 +82,9 @@ class CMakeOptions:
             if self._plain_loop(command):
                 yield self._by_list(command, copy)
                 return
-            message = f"flags of nvcc, one by one: let the loop go through what they are for HIP. {_changed(copy)}"
+            message = (
+                f"a loop over flags of nvcc: let it go through the flags for HIP where USE_HIP is ON. {_changed(copy)}"
+            )
             yield BranchSaid(command.written, "loop", message, Certainty.MANUAL)
 
     def _plain_loop(self, command: CMakeCommand) -> bool:
@@ -132,7 +134,7 @@ class CMakeOptions:
             Edit(Span(start, start), source.newline.join(lines)),
             Edit(Span(first.span.start, region.end), b"IN LISTS " + name),
         )
-        message = f"flags of nvcc, one by one: for HIP what they are there. {_changed(copy)}"
+        message = f"a loop over flags of nvcc: with HIP it goes through HIP's flags. {_changed(copy)}"
         return BranchSaid(command.written, "loop", message, copy.certainty, edits)
 
     def _looped(self, command: CMakeCommand, references: set[str]) -> bool:
@@ -258,12 +260,12 @@ class CMakeOptions:
             yield from self._expression(command, expression)
 
     def _alone(self, command: CMakeCommand, expression: Expression) -> Iterator[BranchSaid]:
-        """What an earlier run had let both languages have, and a merge has brought back for CUDA alone."""
+        """Yield options that an earlier run gave both languages, and that a merge restored for CUDA only."""
         for said in self._expression(command, expression):
             if said.edits and all(edit.new == b"${HIP_OR_CUDA}" for edit in said.edits):
                 message = (
-                    "for CUDA alone, beside what is for HIP, perhaps since a merge: ${HIP_OR_CUDA} instead, if HIP is "
-                    "to have it, too"
+                    "this is for CUDA only, beside code for HIP, perhaps since a merge: write ${HIP_OR_CUDA} "
+                    "instead if HIP needs it too"
                 )
                 yield BranchSaid(said.span, "expression", message, Certainty.MANUAL)
 
@@ -299,13 +301,13 @@ class CMakeOptions:
             )
             message, certainty = "HIP's files where USE_HIP is ON", Certainty.SAFE
             if unknown and command.name.endswith("compile_options"):
-                message += f"; assumes that hipcc takes what is in {', '.join(unknown)}"
+                message += f"; assumes that hipcc accepts the flags in {', '.join(unknown)}"
                 certainty = Certainty.REVIEW
             yield BranchSaid(first, "expression", message, certainty, edits)
             return
         if copy.manual or not head or b"NOT:" in source[expression.head] or not stands_alone(source, expression):
             changes = copy.manual or copy.changes
-            why = _changed(Copy(changes=changes)) if changes else "say what the same is for HIP"
+            why = _changed(Copy(changes=changes)) if changes else "give the same to HIP by hand"
             yield BranchSaid(first, changes[0].kind if changes else "expression", why, Certainty.MANUAL)
             return
         if not copy.kept:

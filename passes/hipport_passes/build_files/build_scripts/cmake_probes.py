@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a CMake script asks the machine for that ROCm does not have: programs, files, folders, compilations."""
+"""Questions of a CMake script to the machine that ROCm does not answer: programs, files, folders, compilations."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _PROBED = re.compile(rf"\b(?:{one_of(_WORDS['probed_headers'])}\.h|{one_of(_WORD
 
 
 class CMakeProbes(CMakeProperties):
-    """What is to be said of questions to the machine."""
+    """Findings on questions to the machine."""
 
     def _run(self, command: CMakeCommand) -> Iterator[BranchSaid]:
         """A tool of NVIDIA's behind COMMAND: of a target, of a test, when CMake runs."""
@@ -41,7 +41,8 @@ class CMakeProbes(CMakeProperties):
             probed = command.name == "execute_process" and "${" not in rest[0][0]
             if word == "COMMAND" and _RUNS_NVCC.fullmatch(rest[0][0]) and not probed:
                 message = (
-                    "runs nvcc, which ROCm does not have: put if(NOT USE_HIP) around it, and what hipcc does beside"
+                    "runs nvcc, which ROCm does not have: put if(NOT USE_HIP) around it, and run hipcc for the "
+                    "same otherwise"
                 )
                 yield BranchSaid(rest[0][1], "nvcc", message, Certainty.MANUAL)
             if found is not None:
@@ -55,18 +56,18 @@ class CMakeProbes(CMakeProperties):
         for argument in command.arguments[1:]:
             if self.source[argument.content].endswith(b".cu"):
                 message = (
-                    f"{command.name} takes a .cu file for CUDA, which is not enabled where USE_HIP is ON: give it a "
-                    "copy named .hip there"
+                    f"{command.name} compiles a .cu file as CUDA, which is not enabled where USE_HIP is ON: give it "
+                    "a copy named .hip there"
                 )
                 if command.name == "try_run":
-                    message += ", or ask ROCm's tools; it runs only where there is a GPU"
+                    message += ", or ask ROCm's tools; try_run works only where there is a GPU"
                 yield BranchSaid(argument.span, "try", message, Certainty.MANUAL)
 
     def _checked(self, command: CMakeCommand, following: CMakeCommand | None) -> Iterator[BranchSaid]:
         """check_source_compiles(CUDA …) and the like."""
         first = command.arguments[0] if command.arguments else None
         if first is not None and self.source[first.content] == b"CUDA":
-            message = "asked of HIP where USE_HIP is ON; assumes that what is tried is not about CUDA's compiler alone"
+            message = "asks HIP where USE_HIP is ON; assumes that the test is not about CUDA's compiler only"
             edit = Edit(first.content, b"${HIP_OR_CUDA}")
             yield BranchSaid(first.span, "check", message, Certainty.REVIEW, (edit,))
 
@@ -74,12 +75,14 @@ class CMakeProbes(CMakeProperties):
         source = self.source
         variable = text(source, command, 0)
         if command.name == "find_program" and searched(source, command) == ["nvcc"] and self._only_asked(variable):
-            message = f"hipcc with HIP: {variable} only tells whether there is a compiler"
+            message = f"hipcc with HIP: {variable} is only asked for whether there is a compiler"
             line = f'find_program({variable} hipcc HINTS "$ENV{{ROCM_PATH}}/bin" /opt/rocm/bin)'
             yield BranchSaid(command.written, "probe", message, instead=(line.encode(),))
             return
         if command.name.startswith("exec") and b"version.cuda" in source[command.inner]:
-            message = "torch.version.cuda is None on ROCm, where torch.version.hip is the release: ask for either"
+            message = (
+                "torch.version.cuda is None on ROCm, where torch.version.hip is the release: ask for either of them"
+            )
             yield BranchSaid(command.written, "probe", message, Certainty.MANUAL)
             return
         pattern = _PROBE if command.name.startswith("exec") else _PROBED
@@ -87,7 +90,7 @@ class CMakeProbes(CMakeProperties):
             said = source[argument.content]
             if argument.kind in ("unquoted", "quoted") and pattern.search(said) and b"${" not in said:
                 what = said.decode("utf-8", "replace")
-                message = f"{what} is not there on ROCm: put if(NOT USE_HIP) around it, or ask for ROCm's"
+                message = f"{what} does not exist on ROCm: put if(NOT USE_HIP) around it, or ask for ROCm's"
                 yield BranchSaid(command.written, "probe", message, Certainty.MANUAL)
                 return
 
@@ -115,7 +118,7 @@ class CMakeProbes(CMakeProperties):
         if not value:
             yield from self._probe(command, following)
             return
-        message = f"{value} with HIP; assumes that {variable} is used for nothing else than building"
+        message = f"{value} with HIP; assumes that {variable} is used only to build"
         lines: tuple[bytes, ...] = (f'set({variable} "{value}")'.encode(),)
         if command.name == "find_path":
             looked = any(
@@ -130,6 +133,7 @@ class CMakeProbes(CMakeProperties):
         for argument in command.arguments:
             if _CUDA_FOLDER.match(self.source[argument.content]):
                 message = (
-                    "CUDA's folder is not there on ROCm: targets whose C++ files include HIP's headers link hip::host"
+                    "CUDA's folder does not exist on ROCm: link hip::host to targets whose C++ files include HIP's "
+                    "headers"
                 )
                 yield BranchSaid(argument.span, "cuda_path", message, Certainty.MANUAL)

@@ -27,12 +27,13 @@ _FALSE = frozenset("OFF NO FALSE N 0 IGNORE".split())
 
 _OLD = "rocPRIM, and with it hipCUB and rocThrust, need C++17 since ROCm 7"
 _RDC = (
-    "-fgpu-rdc for HIP, in compiling and in linking; assumes that CMake links with HIP's compiler what has device code"
+    "-fgpu-rdc for HIP, when compiling and when linking; assumes that CMake links files with device code by HIP's "
+    "compiler"
 )
 
 
 class CMakeProperties:
-    """What is to be said of variables and properties."""
+    """Findings on variables and properties."""
 
     def __init__(self, source: CMake, tree: Tree, project: Project) -> None:
         self.source = source
@@ -112,7 +113,7 @@ class CMakeProperties:
         return name if of_cuda else ""
 
     def _old(self, standard: str) -> tuple[str, Certainty]:
-        """What is said of a standard before C++17."""
+        """Return the message on a standard before C++17, and its certainty."""
         said = assumed(self.tree.sources, standard)
         return _OLD + said, Certainty.REVIEW if said else Certainty.SAFE
 
@@ -126,7 +127,9 @@ class CMakeProperties:
             # What is put beside it has some of its arguments, which would not be whole.
             for name in (each.decode("utf-8", "replace") for each in said):
                 if _PROPERTY.fullmatch(name):
-                    message = f"{name} is not copied for HIP, as there are brackets among the arguments: set it for HIP"
+                    message = (
+                        f"{name} is not copied for HIP, because its arguments contain brackets: set it for HIP by hand"
+                    )
                     yield BranchSaid(command.written, "brackets", message, Certainty.MANUAL)
             return
         first = said.index(marker) + 1
@@ -162,7 +165,9 @@ class CMakeProperties:
             elif name == "CUDA_SOURCE_PROPERTY_FORMAT" and command.name == "set_source_files_properties":
                 files = b" ".join(source[each.span] for each in arguments[: first - 1])
                 line = b"set_source_files_properties(" + files + b" PROPERTIES LANGUAGE HIP)"
-                yield BranchSaid(arguments[i].span, "language", "FindCUDA takes these files for CUDA", instead=(line,))
+                yield BranchSaid(
+                    arguments[i].span, "language", "FindCUDA compiles these files as CUDA", instead=(line,)
+                )
             elif re.fullmatch(r"CUDA_(?:PTX|CUBIN|FATBIN|OPTIX)_COMPILATION", name):
                 message = (
                     f"{name}: hipcc --genco makes a code object that hipModuleLoad loads; CMake has no property for it"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the CMake scripts of a tree have in common: where its top is, whether it knows HIP, which libraries it uses."""
+"""Facts about the CMake scripts of a tree: its top, whether it knows HIP, and the libraries that it uses."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def _elsewhere(source: CMake, block: Block[CMakeCommand]) -> bool | None:
 
 
 class _Answers(NamedTuple):
-    """What has been found of blocks of a script."""
+    """Facts about blocks of a script."""
 
     decided: dict[Block[CMakeCommand], bool | None]
     elsewhere: dict[Block[CMakeCommand], bool | None]
@@ -137,7 +137,7 @@ def _answers(source: CMake) -> _Answers:
 
 @dataclass(frozen=True)
 class Facts:
-    """What one script says."""
+    """Facts about one script."""
 
     projects: bool = False
     mentions: bool = False
@@ -198,7 +198,7 @@ def facts(source: CMake) -> Facts:
 
 
 class _Said:
-    """What the commands of a script have said so far."""
+    """Facts from the commands of a script so far."""
 
     def __init__(self, source: CMake) -> None:
         self.source = source
@@ -303,7 +303,7 @@ class Tree:
 
     @cached_property
     def _of_projects(self) -> list[Facts]:
-        """What the scripts say of this project, or of one that it is in: one below decides for itself."""
+        """The facts from the scripts of this project, or of one around it: a project below decides for itself."""
         roots = {path.parent for path, said in self._all if said.projects}
         return [
             said
@@ -321,12 +321,12 @@ class Tree:
 
     @cached_property
     def below(self) -> list[Facts]:
-        """What the scripts in and below this one's folder say."""
+        """The facts from the scripts in and below this one's folder."""
         return [said for path, said in self._all if path.is_relative_to(self.source.path.parent)]
 
     @cached_property
     def said(self) -> list[Facts]:
-        """What the scripts say that this one is configured with.
+        """The facts from the scripts that this one is configured with.
 
         What a folder's script finds and links is no matter of a folder beside it; a module may be included anywhere.
         """

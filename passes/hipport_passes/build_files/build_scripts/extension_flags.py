@@ -29,8 +29,7 @@ _BRACED = re.compile(r"\{[^{}\"']*\}")
 _WORD = re.compile(rb"(?:\{[^{}\"']*\}|\S)+")
 _ABI = re.compile(r"-D_GLIBCXX_USE_CXX11_ABI=(.+)")
 _OF_TORCH = (
-    "it is PyTorch that says which ABI of the C++ library: its build passes the one it is built with, or that is the "
-    "compiler's own"
+    "PyTorch decides which ABI of the C++ library is used: its build passes its own, or the compiler's default is right"
 )
 _RENAMED = re.compile(r"-D((?:(?!CUDA)[A-Za-z0-9_])*CUDA[A-Za-z0-9_]*)(=.*)?")
 
@@ -58,8 +57,8 @@ def flags(script: Script, project: Project, torch: bool) -> Iterator[Said]:
     for first in found:
         becomes = worded((first.message, *(said.message for said in found)))
         message = (
-            f"this builds without PyTorch's BuildExtension, which would call hipcc: give the extension to that, or let "
-            f"the script call hipcc where it calls nvcc now. For hipcc: {becomes}"
+            "builds without PyTorch's BuildExtension, which would call hipcc: give the extension to "
+            f"BuildExtension, or let the script call hipcc where it calls nvcc now. For hipcc: {becomes}"
         )
         yield Said(first.span, "own_build", message, Certainty.MANUAL)
 
@@ -181,16 +180,16 @@ def _libraries(names: Sequence[str]) -> list[FlagChange]:
         if why:
             changes.append(FlagChange(i, i + 1, "library", (name,), (name,), why, Certainty.MANUAL))
             continue
-        kept, why = (hip,), "the library of ROCm"
+        kept, why = (hip,), "ROCm's library"
         if not hip or hip in given:
-            kept, why = (), f"{hip} is there" if hip else "there is no need of it"
+            kept, why = (), f"{hip} is there" if hip else "not needed"
         given.add(hip)
         changes.append(FlagChange(i, i + 1, "library", (name,), kept, why, Certainty.SAFE))
     return changes
 
 
 def _folders(paths: Sequence[str]) -> list[FlagChange]:
-    why = "ROCm's compiler knows its own folders; with CUDA's before them it might read those"
+    why = "ROCm's compiler knows its own folders; with CUDA's before them the build may read CUDA's files"
     return [
         FlagChange(i, i + 1, "cuda_path", (path,), (), why, Certainty.SAFE)
         for i, path in enumerate(paths)
@@ -205,8 +204,8 @@ def _folders_by_variable(script: Script, group: Group) -> Iterator[FlagChange]:
         if start is not None:
             given = (script.code(item),)
             why = (
-                f"where {start[0]} is not set, this is {start[1]}, and with CUDA's headers or libraries before ROCm's "
-                "the build might read those; assumes that on ROCm it is not set, or not needed"
+                f"where {start[0]} is not set, this is {start[1]}, and with CUDA's headers or libraries before "
+                "ROCm's the build may read CUDA's files; assumes that it is not set on ROCm, or not needed"
             )
             yield FlagChange(i, i + 1, "cuda_path", given, (), why, Certainty.REVIEW)
 
@@ -237,7 +236,7 @@ def _flags_by_variable(script: Script, tokens: Sequence[_Token], group: Group) -
             given = (script.code(item),)
             why = (
                 f"where {start[0]} is not set, this is in {start[1]}, and with CUDA's headers or libraries before "
-                "ROCm's the build might read those; assumes that on ROCm it is not set, or not needed"
+                "ROCm's the build may read CUDA's files; assumes that it is not set on ROCm, or not needed"
             )
             yield FlagChange(i, i + 1, "cuda_path", given, (), why, Certainty.REVIEW)
 
@@ -285,7 +284,10 @@ def _options(script: Script) -> Iterator[Said]:
                 for each in options.changed(key, script.text(item))
             ]
             if said and script.runs(node).both:
-                message = f"what it is on ROCm is for torch.version.hip to decide: {'; '.join(said)}"
+                message = (
+                    "CUDA and ROCm need different values here: let torch.version.hip choose. On ROCm: "
+                    f"{'; '.join(said)}"
+                )
                 yield Said(script.source.span(node.value), "option", message, Certainty.MANUAL)
 
 
@@ -322,7 +324,7 @@ def _abi(script: Script, group: Group, tokens: Sequence[_Token]) -> Iterator[Fla
         if HOLE not in match[1]:
             yield FlagChange(i, i + 1, "abi", (token.text,), (), _OF_TORCH, Certainty.SAFE)
         elif not script.mentions(group.items[token.item], OF_TORCH):
-            why = f"{_OF_TORCH}; assumes that this is not worked out to be the same"
+            why = f"{_OF_TORCH}; assumes that this is not computed from PyTorch's own ABI"
             yield FlagChange(i, i + 1, "abi", (token.text,), (), why, Certainty.REVIEW)
 
 
@@ -341,7 +343,7 @@ def _macros(flags: Sequence[str], project: Project) -> Iterator[FlagChange]:
         renamed = re.compile(rb"\b" + name.replace(b"CUDA", b"HIP", 1) + rb"\b")
         code = [other.text for other in project.sources if isinstance(other, Cpp)]
         if any(map(asked.search, code)) and not any(map(renamed.search, code)):
-            why = "PyTorch's build would rename the macro to HIP, which the code does not ask for"
+            why = "PyTorch's build would rename the macro for HIP, and the code does not ask for that name"
             yield FlagChange(i, i + 1, "renamed_macro", (flag,), ("-D", flag[2:]), why, Certainty.SAFE)
 
 
@@ -382,7 +384,7 @@ def _said(
     worst = max(changes, key=lambda change: change.certainty)
     message = worded(changes)
     if group.uses == {"maybe"}:
-        message += "; assumes that hipcc gets it"
+        message += "; assumes that it is given to hipcc"
     return Said(span, worst.kind, message, max(worst.certainty, least))
 
 

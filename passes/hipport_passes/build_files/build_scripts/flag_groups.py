@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a Python build script hands to compilers and linkers, read off its text: nothing is run.
+"""Flags that a Python build script passes to compilers and linkers, read from its text: nothing is run.
 
 Strings are followed by name within a file: from `extra_compile_args={"nvcc": flags}` back to every list that `flags`
 was put together from, through `+`, `+=`, `append`, `extend`, `split`, conditional expressions, parameters and the
@@ -97,7 +97,7 @@ class _Following:
         return {node for group in self.groups for item in group.items for node in self._read(item)}
 
     def _read(self, item: cst.BaseExpression) -> Iterator[cst.CSTNode]:
-        """Yield what the text of an item is read from: what it is made of, and what its names stand for."""
+        """Yield the expressions that give an item its text: its parts, and the values of its names."""
         stack: list[cst.CSTNode] = [item]
         while stack:
             for node in self.script.nodes_below(stack.pop()):

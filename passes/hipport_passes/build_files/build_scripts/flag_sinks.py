@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a Python build script hands compilers and linkers their flags: arguments, tables, variables of the environment.
+"""Where a Python build script passes flags to compilers and linkers: arguments, tables, environment variables.
 
 The flags are followed from there in `flag_groups`.
 """
@@ -36,7 +36,7 @@ _VARIABLES = {"CFLAGS": "host", "CXXFLAGS": "host", "CPPFLAGS": "host", "LDFLAGS
 
 
 class Sink(NamedTuple):
-    """What somebody gets, and who: `nvcc`, `jit` and so on, as for `Group.uses`.
+    """A value and its receiver: `nvcc`, `jit` and so on, as for `Group.uses`.
 
     `split`: whether a string there is split into words. `appended`: whether `node` is a call that appends.
     """
@@ -169,7 +169,7 @@ def variables(script: Script) -> Iterator[Sink]:
 
 
 def _use_of(script: Script, variable: str) -> str:
-    """Return who gets what is in a variable of the environment, as far as its name says, or ""."""
+    """Return the receiver of an environment variable, if its name shows it, or ""."""
     if _NAMED_FLAGS.fullmatch(variable):
         # One that the script itself reads, as nvcc does not.
         name = rf"[\"']{re.escape(variable)}[\"']"

@@ -46,14 +46,14 @@ def _not_hipified(script: Script) -> Iterator[Said]:
         if not script.runs(call).both or _for_host(script, call):
             continue
         span = script.source.span(call.func)
-        message = "CppExtension has PyTorch's hipify convert no source, CUDAExtension does: that is it on ROCm"
+        message = "PyTorch's hipify converts no sources of a CppExtension: on ROCm it becomes a CUDAExtension"
         said = Said(span, "cpp_extension", message, Certainty.SAFE)
         if isinstance(call.func, cst.Attribute):
             module = script.code(call.func.value)
             new = f"({module}.CUDAExtension if {module}.IS_HIP_EXTENSION else {module}.CppExtension)"
             said.edits = [Edit(span, new.encode())]
         else:
-            said.message = "CppExtension has PyTorch's hipify convert no source: build with CUDAExtension"
+            said.message = "PyTorch's hipify converts no sources of a CppExtension: build with CUDAExtension"
             said.certainty = Certainty.MANUAL
         yield said
 
@@ -155,9 +155,9 @@ def _by_other_name(
             each for each in for_nvcc if not any(named.search(script.code(t)) for t, _ in script.conditions(each))
         ]
         if unasked or any(_stops(script, test) for test in tests):
-            yield Said(span, "cuda_home", f"{message}, if not for what looks for nvcc there", Certainty.MANUAL)
+            yield Said(span, "cuda_home", f"{message}, except where nvcc is looked for there", Certainty.MANUAL)
         return
-    message += "; assumes that what is made of it is there for ROCm, too"
+    message += "; assumes that ROCm has the files that are looked for below it"
     edits = [*imported, Edit(span, f"{script.code(home)} or {rocm}".encode())]
     yield Said(span, "cuda_home", message, Certainty.REVIEW, edits)
 
@@ -261,7 +261,9 @@ def _rebound(script: Script, home: cst.Name) -> Iterator[Said]:
         return
     decided = next((above for above, _ in script.ancestors(test) if isinstance(above, (cst.If, cst.IfExp))), None)
     if decided is not None and not _answered(script, test) and _building(script, decided):
-        message = "CUDA_HOME is None on ROCm, so what is built behind this is not: ask for ROCM_HOME, too"
+        message = (
+            "CUDA_HOME is None on ROCm, so the code behind this condition builds nothing there: ask for ROCM_HOME, too"
+        )
         yield Said(script.source.span(test), "cuda_home", message, Certainty.MANUAL)
 
 
@@ -311,7 +313,8 @@ def _gate(
         # Better shut on ROCm, unless the extension is behind it too.
         if any(_building(script, each) for each in guarded):
             message = (
-                "CUDA_HOME is None on ROCm, so what is built behind this is not; nor would what asks nvcc there work"
+                "CUDA_HOME is None on ROCm, so the code behind this condition builds nothing there, and it asks "
+                "nvcc, which ROCm does not have: let ROCM_HOME be enough, and ask nvcc only for CUDA"
             )
             yield Said(span, "cuda_home", message, Certainty.MANUAL)
         return
@@ -374,7 +377,7 @@ def _stays_shut(script: Script, test: cst.BaseExpression) -> bool:
 
 
 def left_out(script: Script, node: cst.CSTNode) -> bool:
-    """Say whether ROCm does not come to `node` for a gate on CUDA_HOME that stays shut, and nothing is built there."""
+    """Say whether a gate on CUDA_HOME stays shut on ROCm and keeps it from `node`, and nothing is built there."""
     for test, wanted in script.conditions(node):
         for home in _homes_of(script, test) if wanted else ():
             guarded, about_cuda = _guarded_by(script, home)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a build script gets lines that change what PyTorch's hipify is told, when an extension is built for ROCm."""
+"""Put lines into a build script that change the options of PyTorch's hipify, for extensions built for ROCm."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ _FOR_NVCC = re.compile(r"NVCC|GENCODE|CUFLAGS|CU_FLAGS|CUDA_?C?(?:XX)?FLAGS", re
 
 
 class MakefileCommands:
-    """What a makefile calls, and what a person must do."""
+    """The commands of a makefile, and the advice for a person."""
 
     def __init__(self, source: Makefile, project: Project) -> None:
         self.source = source

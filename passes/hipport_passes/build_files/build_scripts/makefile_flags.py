@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What hipcc gets for the words of a makefile's commands and variables."""
+"""Translate the words of a makefile's commands and variables for hipcc."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _FLAG = re.compile(r"(?<![\w-])-{1,2}[A-Za-z][\w-]*")
 
 
 class MakefileFlags(MakefileCommands):
-    """What is put for the flags of compilers and linkers."""
+    """Replacements for the flags of compilers and linkers."""
 
     def _ported(
         self, line: MakeLine, words: Sequence[tuple[str, Span]]
@@ -50,7 +50,7 @@ class MakefileFlags(MakefileCommands):
         calls, nvcc = self._called(line, words), self._nvcc(line, words)
         if calls and not nvcc and COMPILER.fullmatch(words[0][0]) and self._text(words[0][1]) != words[0][0]:
             puts[words[0][1]] = words[0][0].encode()
-            messages.append("the compiler has no quotes around it, as it has options with it")
+            messages.append("the compiler loses its quotes, because options follow it")
         if nvcc:
             puts[words[0][1]] = f"hipcc {ARCHS}".encode()
             messages.append("nvcc → hipcc" if NVCC.fullmatch(words[0][0]) else "nvc++ → hipcc")
@@ -78,18 +78,20 @@ class MakefileFlags(MakefileCommands):
         if kinds != {"c"}:
             if standards:
                 self._report(
-                    line.value, "c", "hipcc takes -std=c++… for C as well: compile what is C by a command of its own"
+                    line.value,
+                    "c",
+                    "hipcc applies -std=c++… to C as well: compile the C files by a command of their own",
                 )
             return []
         first, place = words[0]
         platform = "-D__HIP_PLATFORM_AMD__=1"
         puts[place] = puts.get(place, first.encode()) + f" {platform}".encode()
-        why = "hipcc says for C++ alone for which platform HIP's headers are"
+        why = "hipcc sets the platform of HIP's headers for C++ only"
         found = [FlagChange(0, 0, "c", ("*.c",), ("*.c", platform), why, Certainty.SAFE)]
         for word, span in standards:
             hip = () if _STANDARD.match(word) else (f"$(filter-out -std=c++% -std=gnu++%,{word})",)
             puts[span] = " ".join(hip).encode()
-            why = "nvcc does not pass the standard of C++ on for C, for clang it is an error"
+            why = "nvcc does not pass a C++ standard on to C, and clang refuses it"
             found.append(FlagChange(0, 0, "c", (word,), hip, why, Certainty.SAFE))
         return found
 
@@ -105,7 +107,7 @@ class MakefileFlags(MakefileCommands):
         first, place = words[0]
         hip = ("--hip-link",) if RELOCATABLE.search(given) else ("-fgpu-rdc", "--hip-link")
         puts[place] = puts.get(place, first.encode()) + f" {' '.join(hip)}".encode()
-        return [FlagChange(0, 0, "rdc", ("linking",), ("linking", *hip), "nvcc does so unasked", Certainty.SAFE)]
+        return [FlagChange(0, 0, "rdc", ("linking",), ("linking", *hip), "nvcc does this by default", Certainty.SAFE)]
 
     def _changes(self, flags: Sequence[tuple[str, Span]], of: str, puts: dict[Span, bytes]) -> list[FlagChange]:
         """Put what hipcc gets for flags, and return what changed."""
@@ -120,20 +122,24 @@ class MakefileFlags(MakefileCommands):
             elif word.startswith("$") and set(_FLAG.findall(word)) in ({"-gencode"}, {"--generate-code"}):
                 # `$(foreach sm,70 80,-gencode arch=compute_$(sm),code=sm_$(sm))`
                 puts[span] = b""
-                why = "hipcc compiles for what --offload-arch says"
+                why = "hipcc compiles for the GPUs of --offload-arch"
                 found.append(FlagChange(0, 0, "arch", ("-gencode",), (), why, Certainty.SAFE))
                 continue
             elif of == "nvcc" and (added := _ADDED.fullmatch(word)):
                 puts[span] = added[1].encode()
-                why = "hipcc is the host's compiler as well"
+                why = "hipcc is also the host compiler"
                 found.append(FlagChange(0, 0, "compiler_options", (word,), (added[1],), why, Certainty.SAFE))
                 continue
             elif (ours := prefixed(word)) is not None:
                 puts[span] = ours.encode()
-                found.append(FlagChange(0, 0, "library", (word,), (ours,), "the libraries of ROCm", Certainty.SAFE))
+                found.append(FlagChange(0, 0, "library", (word,), (ours,), "ROCm's libraries", Certainty.SAFE))
                 continue
             elif of == "nvcc" and (inside := _inside(word, self.rocm)):
-                self._report(span, inside[0].kind, f"chosen by make, change them there: {'; '.join(map(str, inside))}")
+                self._report(
+                    span,
+                    inside[0].kind,
+                    f"make chooses these flags, so change them in the makefile: {'; '.join(map(str, inside))}",
+                )
                 continue
             else:
                 rest.append((word, span))

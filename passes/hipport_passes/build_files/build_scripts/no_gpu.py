@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a build script leaves out where it sees no GPU, or nothing of CUDA's: on most machines that build for ROCm.
+"""Code that a build script skips where it sees no GPU, or no CUDA: on most machines that build for ROCm.
 
 A question (`torch.cuda.is_available()`, `shutil.which("nvcc")`) is followed through conditions, variables, loops,
 parameters and functions of the script to see whether it decides that kernels are built. What it decides otherwise, a
@@ -93,7 +93,7 @@ def unseen(script: Script, answered: Callable[[cst.BaseExpression], bool]) -> It
             yield from (_by_nvcc(script, call) for call in asking if not answered(call))
             if not asking:
                 message = (
-                    f"decides whether kernels are built by {what}, which ROCm does not have: ask torch.version.hip too"
+                    f"{what}, which ROCm does not have, decides whether kernels are built: ask torch.version.hip too"
                 )
                 yield Said(script.source.span(question), "cuda_only", message, Certainty.MANUAL)
 
@@ -129,8 +129,8 @@ def openings(script: Script) -> Iterator[Said]:
             continue
         script.opened[question] = there
         said.message = (
-            "decides whether kernels are built by the release of CUDA that PyTorch is for: one for ROCm is reason "
-            "enough; assumes that PYTORCH_ROCM_ARCH is set where there is no GPU"
+            "the CUDA release that PyTorch is for decides whether kernels are built: a PyTorch for ROCm is "
+            "enough as well; assumes that PYTORCH_ROCM_ARCH is set where there is no GPU"
         )
         yield said
 
@@ -180,7 +180,7 @@ def _asks_unguarded(script: Script, function: cst.FunctionDef) -> bool:
 def _asked_gpu(script: Script, call: cst.Call, needs_gpu: bool, forced: bool) -> Said:
     whole, there = _question(script, call)
     message = (
-        "there may be no GPU where the extension is built: a PyTorch for ROCm is reason enough; assumes that "
+        "there may be no GPU where the extension is built: a PyTorch for ROCm is enough; assumes that "
         "PYTORCH_ROCM_ARCH is set there"
     )
     if forced:
@@ -188,10 +188,10 @@ def _asked_gpu(script: Script, call: cst.Call, needs_gpu: bool, forced: bool) ->
     said = Said(script.source.span(whole), "is_available", message, Certainty.REVIEW)
     if needs_gpu or there is None or not _or_rocm(script, said, whole, there):
         said.message = (
-            "builds no kernels where there is no GPU, and more behind it asks the GPU: let torch.version.hip be "
-            "reason enough to build, and PYTORCH_ROCM_ARCH say what for"
+            "builds no kernels where there is no GPU, and later code asks the GPU: let torch.version.hip be enough "
+            "to build, and take the architectures from PYTORCH_ROCM_ARCH"
             if needs_gpu
-            else "builds no kernels where there is no GPU: let torch.version.hip be reason enough to build"
+            else "builds no kernels where there is no GPU: let torch.version.hip be enough to build"
         )
         said.certainty = Certainty.MANUAL
     return said
@@ -208,8 +208,8 @@ def _opened_before(script: Script, call: cst.Call) -> Iterator[Said]:
     trail = _Trail(script)
     if trail.decides(call) and trail.needs_gpu:
         message = (
-            "builds kernels for ROCm where there is no GPU, too, and what is behind it asks the GPU: ask only where "
-            "there is one, and let PYTORCH_ROCM_ARCH say what to build for"
+            "builds kernels for ROCm without a GPU too, and the code behind it asks the GPU: ask only where there "
+            "is one, and take the architectures from PYTORCH_ROCM_ARCH"
         )
         yield Said(script.source.span(whole), "is_available", message, Certainty.MANUAL)
 
@@ -271,21 +271,23 @@ def _by_variable(script: Script, question: cst.BaseExpression, trail: _Trail) ->
     if uses or trail.needs_gpu or there is None or not _or_rocm(script, said, question, there):
         return None
     said.message = (
-        f"decides whether kernels are built by the variable {name}, which ROCm does not have: a PyTorch for ROCm is "
-        "reason enough; assumes that PYTORCH_ROCM_ARCH is set where there is no GPU"
+        f"the variable {name}, which ROCm does not have, decides whether kernels are built: a PyTorch for ROCm is "
+        "enough as well; assumes that PYTORCH_ROCM_ARCH is set where there is no GPU"
     )
     return [said]
 
 
 def _by_nvcc(script: Script, call: cst.Call) -> Said:
-    message = "decides by running nvcc whether kernels are built: a PyTorch for ROCm, which has none, is reason enough"
+    message = (
+        "a run of nvcc decides whether kernels are built: a PyTorch for ROCm, which has no nvcc, is enough as well"
+    )
     said = Said(script.source.span(call), "cuda_only", message, Certainty.REVIEW)
     _or_rocm(script, said, call, True)
     return said
 
 
 def _question(script: Script, call: cst.Call) -> tuple[cst.BaseExpression, bool | None]:
-    """Return the whole of a question, and what it is where there is a GPU: None if that is not clear."""
+    """Return the whole question, and its answer where there is a GPU: None if that is not clear."""
     above = script.parent[call]
     if isinstance(above, cst.Comparison):
         if above.left is not call or len(above.comparisons) != 1:
@@ -313,12 +315,12 @@ def _of_cuda(script: Script) -> Iterator[tuple[cst.BaseExpression, str]]:
             case cst.Attribute(attr=cst.Name("cuda")) if full_name(script, node) == "torch.version.cuda":
                 # Others are opened for ROCm; here it is None, and that is coped with.
                 if _tried(script, node):
-                    yield node, "the release of CUDA that PyTorch is for"
+                    yield node, "PyTorch's CUDA release"
             case cst.Comparison(
                 left=word, comparisons=[cst.ComparisonTarget(operator=cst.In() | cst.NotIn(), comparator=release)]
             ) if full_name(script, release) == "torch.__version__":
                 if re.fullmatch(r"\+?cu(?:da)?\d*", script.text(word)):
-                    yield node, "the name of PyTorch's release for CUDA"
+                    yield node, "the name of PyTorch's CUDA release"
             case cst.Comparison(comparisons=[cst.ComparisonTarget(operator=cst.In() | cst.NotIn())]):
                 if script.text(node.left) in _CUDA_VARIABLES and "environ" in script.code(node):
                     yield node, f"the variable {script.text(node.left)}"
@@ -339,14 +341,14 @@ def _called_of_cuda(script: Script, call: cst.Call) -> str:
         return "running nvcc"
     if function in _LOOKS:
         code = _path(script, call.args[0].value) if call.args else _receiver(script, call)
-        return f"a folder or file of CUDA ({code})" if _CUDA_PATH.search(code) else ""
+        return f"a CUDA folder or file ({code})" if _CUDA_PATH.search(code) else ""
     if re.search(r"\bgetenv$|\benviron\.get$", script.code(call.func)) and first in _CUDA_VARIABLES:
         return f"the variable {first}"
     return ""
 
 
 def _tried(script: Script, call: cst.BaseExpression) -> cst.Try | None:
-    """Return the `try` whose handlers, which go on, say that what is called is not there."""
+    """Return the `try` whose handlers, which continue, say that what is called is not there."""
     for above, child in script.ancestors(call):
         if isinstance(above, cst.Try):
             goes_on = child is above.body and not any(script.stops(each.body) for each in above.handlers)
@@ -413,7 +415,7 @@ def full_name(script: Script, node: cst.BaseExpression) -> str:
 
 
 class _Trail:
-    """Where the answer to a question leads in a script."""
+    """The paths that the answer to a question takes in a script."""
 
     def __init__(self, script: Script) -> None:
         self.script = script
@@ -424,11 +426,11 @@ class _Trail:
         self._found = False
 
     def decides(self, question: cst.BaseExpression) -> bool:
-        """Say whether it decides that kernels are built, or that the build goes on."""
+        """Say whether it decides that kernels are built, or that the build continues."""
         self._left.append(question)
         runs = isinstance(question, cst.Call) and called(question) in RUNS
         if (runs or isinstance(question, cst.Attribute)) and (tried := _tried(self.script, question)):
-            # The answer is where the program goes on.
+            # The answer is where the program continues.
             after = [tried.orelse] if tried.orelse is not None else []
             self._branches([tried.body, *(handler.body for handler in tried.handlers), *after])
         while self._left:

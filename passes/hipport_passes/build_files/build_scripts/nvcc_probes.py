@@ -67,8 +67,8 @@ def _runs_of_nvcc(script: Script) -> Iterator[Said]:
                     yield answer
                     continue
                 message = (
-                    "runs nvcc, which ROCm does not have; torch.version.hip is the version PyTorch is built for, "
-                    "hipcc --version that of the compiler"
+                    "runs nvcc, which ROCm does not have: ask torch.version.hip for the release that PyTorch is "
+                    "built for, or hipcc --version for the compiler"
                 )
                 yield Said(script.source.span(call), "nvcc_probe", message, Certainty.MANUAL)
 
@@ -79,7 +79,7 @@ def _searches_for_nvcc(script: Script) -> Iterator[Said]:
         for call in script.calls(name):
             argument = script.text(call.args[0].value) if call.args else ""
             if NVCC.fullmatch(argument) and script.runs(call).both and insisted(script, call):
-                message = "stops where there is no nvcc, as on ROCm; hipcc is the compiler there"
+                message = "stops without nvcc, which ROCm does not have: hipcc is the compiler there"
                 yield Said(script.source.span(call), "nvcc_probe", message, Certainty.MANUAL)
 
 
@@ -98,7 +98,10 @@ def _arch_lists(script: Script) -> Iterator[Said]:
             case _:
                 continue
         if HOLE not in (script.text(value) or HOLE) and not _guarded(script, node):
-            message = "has no effect on ROCm: PYTORCH_ROCM_ARCH says what to build for, or the GPUs that are there"
+            message = (
+                "has no effect on ROCm: PYTORCH_ROCM_ARCH names the GPUs to build for; without it PyTorch takes "
+                "the GPUs of the machine"
+            )
             yield Said(script.source.span(target), "arch_list", message, Certainty.MANUAL)
             return
 
@@ -138,8 +141,8 @@ def _answer(script: Script, call: cst.Call) -> Said | None:
         return None  # where no backslash may stand
     version = f'{"" if text else "b"}"{NVCC_SAID}\\n"'
     message = (
-        f"asks nvcc for its release, which ROCm does not have: HIP is taken for CUDA {ASSUMED} here; assumes that what "
-        "is chosen by it is right for HIP"
+        f"asks nvcc for its release, which ROCm does not have: HIP counts as CUDA {ASSUMED} here; assumes that the "
+        "choice made by it is right for HIP"
     )
     edits = [*hip[1], *either(script, node, hip[0].encode(), version.encode())]
     said = Said(script.source.span(call), "nvcc_probe", message, Certainty.REVIEW, edits)
@@ -148,7 +151,7 @@ def _answer(script: Script, call: cst.Call) -> Said | None:
 
 
 def _device_links(script: Script) -> Iterator[Said]:
-    """Yield the extensions whose device code nvcc links in a step of its own, which there is for CUDA alone."""
+    """Yield the extensions whose device code nvcc links in a step of its own, which there is for CUDA only."""
     for node in script.nodes:
         match node:
             case cst.Arg(keyword=cst.Name("dlink"), value=cst.Name("True")):
@@ -159,7 +162,7 @@ def _device_links(script: Script) -> Iterator[Said]:
                 continue
         if script.runs(place).both:
             message = (
-                "the step that links device code runs nvcc: put what kernels of several files share into headers, or "
+                "the step that links device code runs nvcc: put kernels that several files share into headers, or "
                 "into one file"
             )
             yield Said(script.source.span(place), "device_link", message, Certainty.MANUAL)

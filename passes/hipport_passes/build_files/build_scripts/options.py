@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a build's own options have that is CUDA's: `[build_ext]` in setup.cfg, `options={"build_ext": …}` in setup()."""
+"""CUDA's parts of a build's own options: `[build_ext]` in setup.cfg, `options={"build_ext": …}` in setup()."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def changed(option: str, value: str) -> list[str]:
         part = part.strip()
         if option == "define":
             if _OLD_ABI.fullmatch(part):
-                said.append(f"{part}: the old ABI of the C++ library, and PyTorch for ROCm has the new one")
+                said.append(f"{part}: the old ABI of the C++ library; PyTorch for ROCm uses the new one")
         elif option == "libraries":
             found = library(part)
             if found is not None:

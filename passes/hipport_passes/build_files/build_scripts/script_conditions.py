@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the conditions in a Python script are, in a build for ROCm and in one for CUDA.
+"""Values of the conditions in a Python script, in a build for ROCm and in one for CUDA.
 
 A branch that only NVIDIA or only AMD gets is somebody's own port already.
 """
@@ -69,7 +69,7 @@ class Conditions(ScriptNames):
     def __init__(self, source: Python) -> None:
         super().__init__(source)
         self._runs: dict[cst.FunctionDef, Runs] = {}
-        #: Conditions that are for CUDA alone and are opened to ROCm, and what they are then for both.
+        #: Conditions that are for CUDA only and are opened to ROCm, and what they are then for both.
         self.opened: dict[cst.CSTNode, bool] = {}
 
     def truth(self, test: cst.CSTNode | None, rocm: bool, depth: int = 0) -> bool | None:
@@ -312,7 +312,7 @@ class Conditions(ScriptNames):
         brought = self.brought(node)
         if brought is None:
             return None
-        return "torch.version.hip", [brought[0]], "" if brought[1] else "PyTorch is there whenever this runs"
+        return "torch.version.hip", [brought[0]], "" if brought[1] else "PyTorch is installed wherever this runs"
 
     def brought(self, node: cst.CSTNode) -> tuple[Edit, bool] | None:
         """Return the edit that imports torch for `node`, and whether it is imported by then in any case.

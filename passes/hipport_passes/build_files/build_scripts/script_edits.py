@@ -24,7 +24,7 @@ from hipport_passes.build_files.build_scripts.script import Script
 from hipport_passes.build_files.nvcc_flags import worded
 
 #: Why a person has to choose.
-NOBODY_SAYS = "nothing here says whether PyTorch is for ROCm, so let this depend on torch.version.hip"
+NOBODY_SAYS = "nothing here tells whether PyTorch is for ROCm: let this depend on torch.version.hip"
 # What follows an item on its line, if it is nothing but a comment.
 _REST = re.compile(rb"[ \t]*(?:#[^\r\n]*)?(?=\r?\n)")
 _OPENING = {cst.List: (b"[", b"]"), cst.Tuple: (b"(", b")"), cst.Set: (b"{", b"}")}
@@ -32,7 +32,7 @@ _OPENING = {cst.List: (b"[", b"]"), cst.Tuple: (b"(", b")"), cst.Set: (b"{", b"}
 
 @dataclass(frozen=True)
 class Becomes:
-    """What items of a group, from `first` to `last`, are on ROCm: these literals."""
+    """The literals that items of a group, from `first` to `last`, become on ROCm."""
 
     group: Group
     first: int
@@ -57,7 +57,7 @@ class Said:
             self.certainty = max(self.certainty, Certainty.REVIEW)
             self.message += f"; assumes that {what}"
 
-    def manual(self, why: str = "as it is written here, change it by hand") -> None:
+    def manual(self, why: str = "hipport cannot edit it in this form; change it by hand") -> None:
         """Leave it to a person."""
         self.certainty = Certainty.MANUAL
         self.message += f"; {why}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What C++17 makes of code by an older standard: where it has nothing else to say, both mean the same.
+"""Find code that C++17 treats differently than an older standard: without any, both mean the same.
 
 Sources: annex C.4 of C++17 (N4659) for what went and what means something else, read 2026-11; clang's page "C++ Support
 in Clang" for what compilers do by every standard. A page in `docs/decisions` ("An older standard becomes C++17 for
@@ -18,7 +18,7 @@ from hipport.syntax.cpp import Cpp
 from hipport_passes.build_files.nvcc_flags import FlagChange
 
 #: What is assumed where this cannot be told.
-ASSUMED = "; assumes nothing that C++17 took away or gave another meaning"
+ASSUMED = "; assumes that the code uses nothing that C++17 removed or changed"
 
 _OLDER = re.compile(r"(?:gnu\+\+|c\+\+)?(0x|11|1y|14)")
 # What a pattern shows by itself, and what is said of it.
@@ -27,20 +27,20 @@ _SHOWN = tuple(
     for pattern, said in (
         (rb"\bregister\b", "register"),
         (rb"\busing\s+(?:\w+\s*::\s*)*(\w+)(?:\s*<[^<>;]*>)?\s*::\s*\1\s*;", "inherited constructors"),
-        (rb"\)\s*(?:const\s*)?throw\s*\(", "throw() behind a function"),
+        (rb"\)\s*(?:const\s*)?throw\s*\(", "throw() after a function"),
         # A program's own `byte`, `size` or `data` may be std's, too.
         (rb"\busing\s+namespace\s+std\s*;", "using namespace std"),
         (
             rb"\bstd\s*::\s*(?:auto_ptr|random_shuffle|bind[12](?:st|nd)|(?:ptr|mem)_fun\w*|(?:unary|binary)_function"
             rb"|(?:unary|binary)_negate|not[12]\b|unexpected\b|(?:set|get)_unexpected|unexpected_handler"
             rb"|uncaught_exception\b|binder[12](?:st|nd)|pointer_to_\w+_function)",
-            "names that left std",
+            "names removed from std",
         ),
         # It is a reference since.
         (rb"\breturn\s+[\w.>\[\]-]+\.emplace(?:_back|_front)?\s*\(", "what emplace() returns"),
         # The right side comes first since (P0145).
         (rb"\b(\w+)\s*\[[^\[\];=]{0,200}\]\s*=[^=;][^;]{0,200}?(?<![\w.>])\1\s*\.\s*(?:size|count|empty|find)\s*\(",
-         "a container's size, assigned to what is put into it"),
+         "a container's size assigned to one of its own elements"),
     )
 )  # fmt: skip
 # std has templates of these names since, that an argument of std's brings along.
@@ -48,7 +48,7 @@ _NEW_NAME = re.compile(
     rb"(?<![\w:~.])(?:size|data|empty|apply|invoke|as_const|clamp|sample|reduce|(?:ex|in)clusive_scan|for_each_n|destroy)"
     rb"\s*\("
 )
-# A template for the device alone has no such arguments.
+# A template for the device only has no such arguments.
 _HOST_TEMPLATE = re.compile(rb"\btemplate\s*<[^;{}()]*>\s*(?![^;{}()]*\b__(?:global|device)__)[^;{}()=.]*\Z")
 _TRIGRAPH = re.compile(rb"\?\?[=/'()!<>-]")
 _COUNTED = re.compile(rb"\bbool\s*&?\s*(\w+)")
@@ -103,7 +103,7 @@ _ALIGNED = re.compile(rb"\b(?:alignas|__align__)\b")
 
 @dataclass(frozen=True)
 class _Seen:
-    """What a file says: what shows by itself, and what another file has to say as well."""
+    """Evidence in a file: some counts by itself, some only together with another file's."""
 
     shown: tuple[str, ...] = ()
     shown_by_eleven: tuple[str, ...] = ()
@@ -141,11 +141,11 @@ def found(sources: Iterable[object], older: str) -> tuple[str, ...] | None:
     if match[1] in ("0x", "11"):
         shown += [said for each in seen for said in each.shown_by_eleven]
     if together("derived") & together("braced"):
-        shown.append("a class with a base that is initialized with braces, an aggregate since")
+        shown.append("a class with a base class, initialized with braces: it is an aggregate since C++17")
     if together("without_exceptions") & together("values") and (
         any(each.asks_types for each in seen) or together("templates") & together("takes_functions")
     ):
-        shown.append("types of functions that are noexcept")
+        shown.append("noexcept as part of function types")
     if together("for_text") and any(each.data_of_strings for each in seen):
         shown.append("data() of a string, and functions for both kinds of char *")
     return tuple(dict.fromkeys(shown))
@@ -190,9 +190,9 @@ def _seen(source: Cpp) -> _Seen:
     if _SIZED_DELETE.search(code):
         by_eleven.append("operator delete with a size")
     if _constant_by_eleven(source):
-        by_eleven.append("constexpr members, which are const in C++11 alone")
+        by_eleven.append("constexpr members, which are const in C++11 only")
     if any(_HOST_TEMPLATE.search(_statement(code, match.start())) for match in _NEW_NAME.finditer(code)):
-        shown.append("templates that are called as std's new ones")
+        shown.append("templates with names that std has since C++17")
     # C++17 asks functions for aligned memory, if there are any.
     if _NEW.search(code) and _ALIGNED.search(code):
         shown.append("operator new, and types with an alignment")

@@ -53,10 +53,10 @@ def unset(script: Script) -> Iterator[Unset]:
             condition = _condition(script, use)
             if condition in asked:
                 continue
-            message = f"{name} has a value only if {gate}, which is not so on ROCm"
+            message = f"{name} has a value only if {gate}, which does not hold on ROCm"
             if condition is None:
                 said = Said(script.source.span(use), "unset", message, Certainty.MANUAL)
-                said.manual("set it for ROCm as well, or ask first")
+                said.manual("set it for ROCm as well, or test it first")
                 yield Unset(said, ())
                 break
             asked.add(condition)
@@ -75,13 +75,13 @@ def _ask_first(script: Script, condition: cst.If, gate: str, message: str) -> Un
         edits.append(Edit(Span(span.end, span.end), b")"))
     plain = condition.orelse is None and all(_adds(line) for line in condition.body.body)
     if not plain:
-        message += "; assumes that ROCm needs nothing of what is behind it"
+        message += "; assumes that ROCm needs nothing of the code behind it"
     said = Said(span, "unset", message, Certainty.SAFE if plain else Certainty.REVIEW, edits)
     return Unset(said, (script.source.span(condition.body),))
 
 
 def _reached(script: Script, use: cst.Name) -> bool:
-    """Say whether ROCm comes to a use, and nothing there expects that the name may be unknown."""
+    """Say whether ROCm reaches a use, and nothing there expects that the name may be unset."""
     if not script.runs(use).rocm:
         return False
     if any(isinstance(above, (cst.Try, cst.TryStar)) and child is above.body for above, child in script.ancestors(use)):

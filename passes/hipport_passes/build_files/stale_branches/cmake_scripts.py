@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a CMake script says for HIP, and lacks of what its commands for CUDA are ported to by now.
+"""Find parts that a CMake script lacks for HIP, compared with the current port of its commands for CUDA.
 
 The script without what a port has put is ported again. What it says for HIP then has to be there: branches for
 `USE_HIP`, commands that set HIP's variables, flags in expressions for the language.
@@ -32,7 +32,7 @@ _LOOKS = frozenset(("find_package", "find_dependency"))
 
 
 class _Key(NamedTuple):
-    """Where something is said for HIP: conditions around it, the command, and what it is about."""
+    """A place of code for HIP: the conditions around it, the command, and its subject."""
 
     around: tuple[bytes, ...]
     name: str
@@ -58,7 +58,7 @@ def behind(source: CMake, project: Project) -> Iterator[tuple[Span, Sequence[byt
         return  # A person has ported it on, or it needs no port any more.
     again = before.apply(edit for each in found for edit in each.edits)
     there, wanted = _said(plain), _said(again)
-    # What is for both once it is ported, and stands for CUDA alone.
+    # What is for both once it is ported, and stands for CUDA only.
     alike = {(again.origin(each.span).start, each.name) for each in again.commands if not _within(again, each)}
     for hip, cuda in _branches(plain):
         known = {word for each in hip for word in _words(plain, each)}
@@ -73,7 +73,7 @@ def behind(source: CMake, project: Project) -> Iterator[tuple[Span, Sequence[byt
 
 
 def _taken_back(source: CMake) -> Iterator[Edit]:
-    """Yield what makes of a script what it is for CUDA alone."""
+    """Yield the edits that reduce a script to its code for CUDA."""
     taken: list[Span] = []
     for command in source.commands:
         asked = source[command.inner].split()
@@ -135,7 +135,7 @@ def _line(source: CMake, span: Span) -> Span:
 
 
 def _for_cuda(source: CMake, expression: Expression) -> Iterator[Edit]:
-    """Yield what makes of a generator expression what it is for CUDA."""
+    """Yield the edits that reduce a generator expression to its value for CUDA."""
     head, content = source[expression.head], expression.content
     if content is not None and _OF_HIP.fullmatch(head):
         start = expression.span.start
@@ -180,12 +180,12 @@ def _branches(source: CMake) -> Iterator[tuple[list[CMakeCommand], list[CMakeCom
 
 
 def _chosen(source: CMake) -> dict[Block[CMakeCommand], bool | None]:
-    """Which blocks the option chooses, as far as that was asked."""
+    """Return a cache of the blocks that the option chooses."""
     return {}
 
 
 def _of_hip(source: CMake) -> dict[Block[CMakeCommand], bool | None]:
-    """Which blocks are HIP's, as far as that was asked."""
+    """Return a cache of the blocks for HIP."""
     return {}
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What lines of a makefile for HIP lack that those for CUDA, beside them, have."""
+"""Find parts that lines of a makefile for HIP lack, compared with those for CUDA beside them."""
 
 from __future__ import annotations
 

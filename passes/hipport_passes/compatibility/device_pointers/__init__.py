@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calculate with addresses of the driver's API as with bytes: CUdeviceptr is a number in CUDA, and a `void*` in HIP.
+"""Calculate with addresses of the driver API in bytes: CUdeviceptr is a number in CUDA, and a `void*` in HIP.
 
-`base + offset` of a CUdeviceptr does not compile in HIP, as nothing can be added to a `void*`; of a `char*` it is the
-same address. A difference of two, what is left of a division, bits and comparisons with numbers are numbers in CUDA,
-and of the same addresses as numbers in HIP as well. A number that becomes such an address,
-`CUdeviceptr p = (size_t)base + n`, is cast to the type, as no `void*` comes of it, and one that an address becomes is
-cast as well. Which variables are of that type is read from the function that uses them, members and functions from
-their declarations. Objects of textures and surfaces are numbers in CUDA and pointers in HIP, too: their bits, as some
-programs pack them into a `uint2`, are those of a number.
+`base + offset` of a CUdeviceptr does not compile in HIP, because nothing can be added to a `void*`; with a `char*` the
+result is the same address. Differences, remainders, bits and comparisons with numbers are numbers in CUDA, and the
+same in HIP if the addresses are converted to numbers. A number that is converted to such an address, `CUdeviceptr p =
+(size_t)base + n`, is cast to the type, and an address that is converted to a number is cast as well. The types of
+variables are read from the function that uses them, those of members and functions from their declarations. Texture
+and surface objects are also numbers in CUDA and pointers in HIP: their bits, which some programs pack into a `uint2`,
+are those of a number.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 _KINDS = (
-    Kind(frozenset((b"CUdeviceptr", b"CUdeviceptr_v2")), b"hipDeviceptr_t", "an address of the driver's API", "void*"),
-    Kind(frozenset((b"cudaTextureObject_t", b"CUtexObject")), b"hipTextureObject_t", "an object of a texture"),
-    Kind(frozenset((b"cudaSurfaceObject_t", b"CUsurfObject")), b"hipSurfaceObject_t", "an object of a surface"),
+    Kind(frozenset((b"CUdeviceptr", b"CUdeviceptr_v2")), b"hipDeviceptr_t", "an address of the driver API", "void*"),
+    Kind(frozenset((b"cudaTextureObject_t", b"CUtexObject")), b"hipTextureObject_t", "a texture object"),
+    Kind(frozenset((b"cudaSurfaceObject_t", b"CUsurfObject")), b"hipSurfaceObject_t", "a surface object"),
 )
 _STATIC = re.compile(rb"static_cast\s*<(?P<type>[^<>]*)>\s*\(")
 # Numbers that a pointer does not fit into, to which it cannot be cast.
@@ -84,7 +84,7 @@ def _of_kind(source: Cpp, project: Project, kind: Kind) -> Iterator[Finding]:
         found.append((node, edits))
     for node, edits in found:
         if edits[0].new.startswith(kind.cast):
-            message = f"a number becomes {kind.called}, which is a {kind.pointer} in HIP: cast to it"
+            message = f"a number is converted to {kind.called}, which is a {kind.pointer} in HIP: cast it"
             yield Finding(Span(edits[0].span.start, node.end_byte), "number", message, edits)
         else:
             message = f"{kind.called} is a number in CUDA and a {kind.pointer} in HIP"

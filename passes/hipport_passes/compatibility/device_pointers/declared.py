@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a program declares with types that are numbers in CUDA and pointers in HIP."""
+"""Declarations of a program with types that are numbers in CUDA and pointers in HIP."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Kind(NamedTuple):
 
     @property
     def cast(self) -> bytes:
-        """What casts a number to it."""
+        """The cast of a number to it."""
         return b"(" + next(word for word in sorted(self.words, reverse=True) if not word.endswith(b"_v2")) + b")"
 
     def declared(self, source: Cpp) -> frozenset[bytes]:
@@ -58,7 +58,7 @@ class Kind(NamedTuple):
 
 
 def local(source: Cpp, start: int, end: int, kind: Kind) -> dict[bytes, bytes]:
-    """What a function's parameters and variables are; b"" for those that are more than one thing, or another."""
+    """Return the types of a function's parameters and variables; b"" for several types, or another one."""
     found: dict[bytes, set[bytes]] = {}
     code = source.code
     opening = code.find(b"(", start, end)

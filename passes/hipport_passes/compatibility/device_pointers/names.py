@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What expressions of a file are: such addresses, or numbers, as far as their names and casts say it."""
+"""Expressions of a file that are such addresses, or numbers, as their names and casts show."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ OF_NUMBERS = (b"%", b"/", b"*", b"&", b"|", b"^", b"<<", b">>")
 
 
 class Names:
-    """What names mean at a place: what their function declares, else what is declared outside of functions."""
+    """The meaning of names at a place: their function's declaration, else one outside of functions."""
 
     def __init__(self, source: Cpp, everywhere: frozenset[bytes], kind: Kind) -> None:
         self.source = source

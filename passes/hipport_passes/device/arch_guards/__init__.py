@@ -1,20 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rewrite conditions that ask for nvcc or for device code so that hipcc answers them.
 
-Beside `__CUDACC__` comes `__HIPCC__`, which hipcc defines where nvcc defines the other; beside `defined(__CUDA_ARCH__)`
-comes `defined(__HIP_DEVICE_COMPILE__)`. Comparisons with CUDA's versions and architectures are reported where AMD, on
-which those macros are not defined and count as 0, takes another branch than the newest CUDA and NVIDIA GPU do. Where
-the branches mean the same once they are ported, there is nothing to report. Where CUDA 11.0 and all later ones, or GPUs
-of compute capability 5.0 and all later ones, take one branch of a chain and nothing in it is CUDA's alone, or AMD would
-come to an `#error`, AMD takes that branch too, for review; so it does with code that GPUs up to compute capability 8.0
-have, and others none in its place: it would silently be lost. A
-condition that tells AMD from NVIDIA already is left alone, with all its branches, except that `USE_ROCM` and its like,
-which PyTorch's build defines and hipcc does not, are helped by a macro that hipcc defines, in programs without PyTorch.
-Inner conditions are decided before outer ones, and a branch that uses what only a closed branch under the same
-condition declares stays closed, too. Code that AMD compiles in any case, and that uses what only closed branches
-declare, is reported as well.
-What hipport has written is not taken for somebody's decision by a later run, which ports what has come into a branch
-since (`hipport.syntax.own_guards`).
+`__HIPCC__`, which hipcc defines where nvcc defines `__CUDACC__`, is added beside it, and
+`defined(__HIP_DEVICE_COMPILE__)` beside `defined(__CUDA_ARCH__)`. Comparisons with CUDA's versions and architectures
+are reported where AMD takes another branch than the newest CUDA and NVIDIA GPU; AMD does not define those macros, and
+they count as 0. Nothing is reported where the branches mean the same after the port.
+
+AMD takes a branch of a chain for review if CUDA 11.0 and all later releases, or GPUs of compute capability 5.0 and all
+later ones, take that branch, and either nothing in it is CUDA's only or AMD would reach an `#error`. The same holds
+for code that GPUs up to compute capability 8.0 have and the others replace by nothing: it would be lost silently. A
+condition that already tells AMD from NVIDIA is left alone, with all its branches, except that `USE_ROCM` and its like,
+which PyTorch's build defines and hipcc does not, get a macro that hipcc defines, in programs without PyTorch.
+
+Inner conditions are decided before outer ones. A branch stays closed, too, if it uses names that only a closed branch
+under the same condition declares. Code that AMD compiles in any case, and that uses names which only closed branches
+declare, is reported as well. Conditions that hipport wrote do not count as somebody's decision in a later run, which
+ports code that was added to a branch since (`hipport.syntax.own_guards`).
 """
 
 from __future__ import annotations
@@ -96,8 +97,8 @@ def _in_code(source: Cpp, span: Span) -> Iterator[Finding]:
         yield Finding(
             compared[0],
             "value",
-            f"{written} → {compared[1].decode()}, as for every NVIDIA GPU since compute capability 5.0; "
-            "assumes that what is right for all of them is right for AMD",
+            f"{written} → {compared[1].decode()}, as for every NVIDIA GPU since compute capability 5.0; assumes "
+            "that code which is right for all of them is right for AMD",
             (Edit(*compared),),
             Certainty.REVIEW,
         )
@@ -108,7 +109,7 @@ def _in_code(source: Cpp, span: Span) -> Iterator[Finding]:
             condition,
             "assertion",
             "holds on AMD, which has other architectures; assumes that code which needs that architecture is "
-            "ported, or reported by itself",
+            "ported or reported",
             (Edit(condition, b"true"),),
             Certainty.REVIEW,
         )
@@ -151,7 +152,7 @@ class _Conditions:
             yield from self._untold(span, name, part, group)
 
     def _by_amd(self, span: Span, name: bytes, part: Conditional) -> Iterator[Finding]:
-        """A condition of a chain that tells AMD from NVIDIA: of what stands in front of that AMD comes to all."""
+        """Yield the finding on a condition that tells AMD from NVIDIA: AMD reaches all conditions before it."""
         directive, text = part.span, asked_text(self.source, part)
         asked = name not in COMPILER and self._told[directive] and is_undecided(text)
         of_host = name in VERSIONS - {b"__CUDA_ARCH__"} and not as_on_the_newest(text)
@@ -172,7 +173,7 @@ class _Conditions:
             if not done and b"__CUDACC__" not in text and b"_VER_" not in text:
                 # What nvcc makes of a program is the program, but for what is said to nvcc itself.
                 inside = source.text[group[0].span.end : group[-1].span.start]
-                about = "right if this is about CUDA's syntax, not about pragmas or defects of nvcc"
+                about = "assumes that the condition is about CUDA's syntax, not about pragmas or defects of nvcc"
                 yield _beside(code, directive, span, name, "compiler", about if _TO_NVCC.search(inside) else "")
         elif name == b"__CUDA_ARCH__" and asks and all_ask(code, directive):
             if not done:
@@ -217,7 +218,7 @@ def _build_macros(source: Cpp, project: Project) -> Iterator[Finding]:
             continue
         done = end
         new %= (b"defined(" + name + b")", b"defined(__HIPCC__)")
-        message = f"{name.decode()} is for a build to define; __HIPCC__ is what hipcc defines"
+        message = f"{name.decode()} is defined by a build; hipcc defines __HIPCC__"
         yield Finding(span, "build_macro", message, (Edit(Span(start, end), new),))
 
 
@@ -268,7 +269,7 @@ def _outside(source: Cpp, span: Span, name: bytes, directive: Span) -> Finding:
     return Finding(
         directive,
         "defines_compiler",
-        "a compiler of device code says so itself: drop what is said here of __CUDACC__",
+        "a device compiler defines __CUDACC__ itself: remove this definition",
         (Edit(directive, b""),),
         Certainty.SAFE if isinstance(source, Cuda) else Certainty.REVIEW,
     )

@@ -83,7 +83,7 @@ class _Chain(NamedTuple):
         return len(self.parts)
 
     def _assigned(self) -> Iterator[dict[bytes, int]]:
-        """What the program's own macros may be."""
+        """Yield the possible values of the program's own macros."""
         for values in product((0, 1), repeat=len(self.others)):
             yield {name: value for name, value in zip(self.others, values, strict=True) if value}
 
@@ -135,7 +135,7 @@ def _only_asks(text: bytes) -> bool:
 
 
 def is_half_decided(source: Cpp, group: tuple[Conditional, ...]) -> bool:
-    """Say whether an earlier run has decided on some conditions of a chain, and AMD comes to another since.
+    """Say whether an earlier run decided some conditions of a chain, and AMD now reaches another.
 
     Upstream has changed that one, or put it there.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is decided on the conditions of a program, which goes together."""
+"""Decisions on the conditions of a program, which depend on each other."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def decide(span: Span, name: bytes, more: str = "") -> Finding:
 
 
 def _same_branches(source: Cpp, project: Project, group: tuple[Conditional, ...]) -> bool:
-    """Say whether all branches are the same, as calls of hipport's functions with all lanes and without a mask are."""
+    """Say whether all branches are the same, for example calls of hipport's functions with all lanes and no mask."""
     if group[-2].word != b"else":
         return False
     constants = project.union_over(source, _constants)
@@ -212,7 +212,7 @@ def _chosen(source: Cpp, guards: Guards, group: tuple[Conditional, ...], span: S
         message, certainty = f"AMD takes the branch of {those}{whose}", Certainty.SAFE
         # What every release makes of a program is the program: without the condition nobody would ask for its branch.
         if any(b"__CUDA_ARCH__" in text for text, _, _ in chain.parts):
-            message += "; assumes that what is right for all of them is right for AMD"
+            message += "; assumes that code which is right for all of them is right for AMD"
             certainty = Certainty.REVIEW
         return _Decided(Finding(span, kind, message, edits, certainty), tuple(branches) or (Span(0, 0),))
     return None
@@ -225,7 +225,7 @@ _Opened: TypeAlias = dict[tuple[bytes, ...], list[_Place]]
 
 
 class _Decided(NamedTuple):
-    """What is said of a chain of conditions; nothing where its branches mean the same. `opened` are those AMD takes."""
+    """The finding on a chain of conditions; none where its branches mean the same. `opened` are those AMD takes."""
 
     said: Finding | None
     opened: tuple[Span, ...] = ()
@@ -309,7 +309,7 @@ class Guards:
             all_closed.append((source, group))
             if waiting:
                 continue
-            # Nothing is left under the same conditions: what of other ones uses what is gone by now?
+            # Nothing is left under the same conditions: what of other ones uses what is gone now?
             if users is None:
                 users = self._users(opened)
                 declared = _everywhere(files)
@@ -408,7 +408,7 @@ class Guards:
         return _Decided(replace(finding, message=message))
 
     def has(self, source: Cpp, branch: Span) -> bool:
-        """Say whether anything that AMD gets with a branch is CUDA's alone, or depends on which CUDA it is."""
+        """Say whether anything that AMD gets with a branch is CUDA's only, or depends on which CUDA it is."""
         left = self._left[source.path]
         here = tuple(left[bisect_left(left, branch) : bisect_left(left, Span(branch.end, branch.end))])
 

@@ -1,26 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """Repair barriers that divergent threads of one wavefront reach.
 
-CUDA and AMD count differently at `__syncthreads()`. NVIDIA GPUs from sm_70 on count threads: a barrier opens when every
-thread that has not exited waits at some `__syncthreads()`. AMD counts wavefronts: a wavefront waits once for all of its
-active threads, inactive threads do not hold it, and a wavefront that has ended is no longer waited for (S_BARRIER in
-AMD's ISA manuals). So of barriers that not all threads reach together
+CUDA and AMD count differently at `__syncthreads()`. NVIDIA GPUs from sm_70 on count threads: a barrier opens when
+every thread that has not exited waits at some `__syncthreads()`. AMD counts wavefronts: a wavefront waits once for all
+of its active threads, inactive threads do not hold it, and a wavefront that has ended is no longer waited for
+(S_BARRIER in AMD's ISA manuals). The consequences for barriers that not all threads reach together are:
 
-* one behind an early `return` of some threads, or in a loop that some leave sooner and then reach no other, opens on
-  both, for the same threads: nothing to do;
-* one under a condition that is uniform in a wavefront needs nothing either;
-* one in each branch of an `if` at which the threads of a wavefront diverge is a single barrier on CUDA and two on AMD,
-  where the wavefront goes through both branches, and is one barrier ahead of the others from there on. The branches are
-  divided at their barriers, and all threads meet at one: each does what it did before, between the same barriers. Where
-  that cannot be done it is reported;
-* one in a loop that threads of a wavefront reach in different iterations (`continue` in front of it, an `if` around
-  it), or leave in different iterations for a barrier behind it, is reported: on CUDA the first that arrives meets
-  whoever waits, on AMD the wavefront goes through all iterations that one of its threads has;
-* one in functions that threads of a wavefront call through different pointers, or in both branches, is reported;
-* `__syncthreads_count`, `_and` and `_or` take the vote of a wavefront from its lane 0 on AMD. If threads may have left,
-  they become hipport's, which count the active threads.
+* A barrier after an early `return` of some threads opens on both, for the same threads. So does one in a loop that
+  some threads leave earlier, if they reach no other barrier afterwards. Nothing has to be done.
+* A barrier under a condition that is uniform in a wavefront needs nothing either.
+* One barrier in each branch of an `if` at which the threads of a wavefront diverge is a single barrier on CUDA and two
+  on AMD: the wavefront executes both branches and is one barrier ahead of the others from there on. The branches are
+  split at their barriers, and all threads meet at one: each does what it did before, between the same barriers. Where
+  that is impossible, it is reported.
+* A barrier in a loop is reported if threads of a wavefront reach it in different iterations (`continue` in front of
+  it, an `if` around it), or leave the loop in different iterations for a barrier after it: on CUDA the first thread
+  that arrives meets whichever threads wait, on AMD the wavefront executes all iterations that one of its threads has.
+* Barriers in functions that threads of a wavefront call through different pointers, or in both branches, are reported.
+* `__syncthreads_count`, `_and` and `_or` take the vote of a wavefront from its lane 0 on AMD. If threads may have
+  left, they become hipport's, which count the active threads.
 
-A kernel that reaches a barrier with a number, which `inline_ptx` has made hipport's, begins by setting those to 0.
+A kernel that reaches a numbered barrier, which `inline_ptx` has replaced by hipport's, first sets those barriers to 0.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ _SIDE = b"hipport_side"
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Yield a finding per vote that threads may be missing at, and per `if` with barriers that AMD takes for two."""
+    """Yield a finding per barrier that diverging threads of a wavefront reach apart, and per vote they may miss."""
     if project.union_over(source, _numbered):
         yield from _begun(source, project, Kernels.of(project))
     if not project.union_over(source, _barrier_functions):
@@ -98,14 +98,14 @@ def _numbered(source: Cpp) -> frozenset[bytes]:
 
 
 class _Begun:
-    """The kernels, of files that belong together, that come to barriers with a number; None before it is asked."""
+    """The kernels, of files that belong together, that reach numbered barriers; None before they are computed."""
 
     def __init__(self, component: Component) -> None:
         self.kernels: tuple[Function, ...] | None = None
 
 
 def _begun(source: Cpp, project: Project, kernels: Kernels) -> Iterator[Finding]:
-    """Yield a finding per kernel that comes to a barrier with a number, and one where no kernel is seen to."""
+    """Yield a finding per kernel that reaches a numbered barrier, and one where no kernel is known to."""
     known = project.component(source).fact(_Begun)
     if known.kernels is None:
         # Not by way of hipport's own headers, which are here only when what was ported is read again.
@@ -126,13 +126,13 @@ def _begun(source: Cpp, project: Project, kernels: Kernels) -> Iterator[Finding]
         below = re.compile(rb"\{[^\S\r\n]*([\r\n]+[ \t]*)?").match(source.code, start)
         text = (below[1] if below and below[1] else b" ") + b"hipport::begin_numbered_barriers();"
         edits = (Edit(Span(start + 1, start + 1), text), *((need,) if need else ()))
-        message = f"{function.name.decode()} reaches barriers with a number, so it begins by setting them to 0"
+        message = f"{function.name.decode()} reaches numbered barriers, so it sets them to 0 first"
         yield Finding(Span(start, start + 1), "numbered", message, edits, creates=(header,))
     if every:
         return
     for match in re.finditer(rb"\bhipport::numbered_(?:sync|arrive)\b", source.code):
         message = (
-            f"{match.group().decode()}: no kernel of these files reaches this; one that does has to begin with "
+            f"{match.group().decode()}: no kernel in these files reaches this; a kernel that does has to begin with "
             "hipport::begin_numbered_barriers()"
         )
         yield Finding(Span(*match.span()), "numbered", message, certainty=Certainty.MANUAL)
@@ -164,14 +164,14 @@ def _votes(source: Cpp, project: Project, kernels: Kernels) -> Iterator[Finding]
 
 
 def _missing(kernels: Kernels, function: Function, node: Node, depth: int = 4) -> str | None:
-    """Return why not all threads of the block may come to `node` together; None if they do."""
+    """Return why not all threads of the block may reach `node` together; None if they do."""
     for exit_ in function.exits_before(node):
         for condition in function.conditions(exit_):
             if kernels.agreement(function, condition.expression) < BLOCK:
-                return f"some leave before, in line {exit_.start_point[0] + 1} of {function.source.path.name}"
+                return f"some threads leave earlier, in line {exit_.start_point[0] + 1} of {function.source.path.name}"
     for condition in function.conditions(node):
         if kernels.agreement(function, condition.expression) < BLOCK:
-            return f"some do not reach this, by line {condition.expression.start_point[0] + 1}"
+            return f"some threads do not reach this, because of line {condition.expression.start_point[0] + 1}"
     if depth and not function.kernel:
         for caller, place in kernels.called_at(function):
             why = _missing(kernels, caller, place, depth - 1)
@@ -190,8 +190,8 @@ def _parted(function: Function, kernels: Kernels, waiting: Waiting, widest: int)
                 Span(each.callee.start_byte, each.callee.end_byte),
                 "parted",
                 f"threads of one wavefront may call different functions by `{text}`, and wait at a barrier in each: "
-                "with CUDA they meet there, on AMD the wavefront waits at both, one after the other; let all threads "
-                "come to one barrier, outside of what is called",
+                "with CUDA they meet there, on AMD the wavefront waits at both, one after the other; let all "
+                "threads reach one barrier, outside of the called functions",
                 certainty=Certainty.MANUAL,
             )
     barriers = waiting.sites(function)
@@ -248,7 +248,7 @@ def _parted(function: Function, kernels: Kernels, waiting: Waiting, widest: int)
 
 
 def _parted_apart(function: Function, kernels: Kernels, barriers: Sequence[Call], widest: int) -> Iterator[Finding]:
-    """Yield a finding per two barriers, one behind the other, of which each thread comes to one.
+    """Yield a finding per two barriers, one after the other, of which each thread reaches one.
 
     That is under conditions that exclude each other, `if (x) …; if (!x) …;`, or in `(x && …) || …`.
     """
@@ -303,8 +303,8 @@ def _not_compared(barrier: Call) -> Finding:
     return Finding(
         Span(barrier.node.start_byte, barrier.node.end_byte),
         "parted",
-        "so many barriers under conditions are not all compared with each other: make sure that threads of one "
-        "wavefront do not diverge at a condition and wait at different ones",
+        "there are too many barriers under conditions to compare each pair: make sure that threads of one "
+        "wavefront do not diverge at a condition and wait at different barriers",
         certainty=Certainty.MANUAL,
     )
 
@@ -358,7 +358,7 @@ def _parted_by_labels(function: Function, kernels: Kernels, barriers: Sequence[C
             "parted",
             f"threads of one wavefront diverge at this goto and wait at different barriers, in lines {here} and "
             f"{there}: with CUDA they meet there, on AMD the wavefront waits at both, one after the other; let all "
-            "threads come to one barrier",
+            "threads reach one barrier",
             certainty=Certainty.MANUAL,
         )
 
@@ -398,7 +398,7 @@ def _parted_in_macros(
 
 
 def _replaced(values: dict[bytes, bytes]) -> Callable[[re.Match[bytes]], bytes]:
-    """What stands in place of a word in a macro that is given such arguments."""
+    """Return the replacement of a word in a macro that is called with such arguments."""
     return lambda match: values.get(match.group(), match.group())
 
 
@@ -438,7 +438,7 @@ def _branches(source: Cpp) -> frozenset[tuple[bytes, _Branching]]:
 
 
 def _statement_end(source: Cpp, start: int, limit: int) -> int | None:
-    """Where the statement that begins at `start`, behind white space, ends: behind its brace or semicolon."""
+    """Return the end of the statement that begins at `start`, after white space: after its brace or semicolon."""
     first = _SPLICED.match(source.code, start, limit)
     start = first.end() if first is not None else start
     if source.code[start : start + 1] == b"{":
@@ -520,7 +520,7 @@ def _divided(
 
 
 def _pieces(source: Cpp, branch: Node, barriers: list[Node]) -> list[Span]:
-    """What stands before, between and behind the barriers of a branch, without its braces."""
+    """Return the text before, between and after the barriers of a branch, without its braces."""
     cuts = [branch.start_byte + 1]
     for barrier in barriers:
         cuts += [barrier.start_byte, barrier.end_byte]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Barriers in loops that threads of one wavefront come to in turns of their own, or that some leave before others."""
+"""Barriers in loops that threads of one wavefront reach in different iterations, or that some leave before others."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hipport.analysis.kernels import Kernels
 from hipport.analysis.macros import conditional
 from hipport.analysis.trip_counts import alike_in_turns, equal_trips
 from hipport.analysis.uniformity import BLOCK, WARP, varies
-from hipport.analysis.warp_invariance import alike
+from hipport.analysis.warp_invariance import is_warp_invariant
 from hipport.core.edits import Span
 from hipport.core.finding import Certainty, Finding
 from hipport_passes.device.barriers.instead import instead_of
@@ -34,7 +34,7 @@ _CALLERS = 3
 
 
 class _Parting(NamedTuple):
-    """Where threads part: at what, which is told once, and what is to be true of blocks for them not to, if known."""
+    """A divergence: its cause, which is reported once, and the condition on blocks that excludes it, if known."""
 
     text: bytes
     key: object
@@ -42,7 +42,7 @@ class _Parting(NamedTuple):
 
 
 def in_turns(function: Function, kernels: Kernels, waiting: Waiting, widest: int) -> Iterator[Finding]:
-    """Yield a finding per cause for which threads wait at one barrier in different turns of a loop.
+    """Yield a finding per cause for which threads wait at one barrier in different iterations of a loop.
 
     On CUDA a thread that passes a barrier by in one turn meets the others there in the next, and one that has left the
     loop meets them at the barrier behind it; on AMD the wavefront waits in each turn for those of its lanes that come.
@@ -96,7 +96,7 @@ def in_turns(function: Function, kernels: Kernels, waiting: Waiting, widest: int
 def _skips(
     function: Function, kernels: Kernels, barrier: Call, barriers: Sequence[Call], loop: Node, widest: int
 ) -> Iterator[_Parting]:
-    """Yield what takes some threads past a barrier in a turn of the loop, or to it several times in one."""
+    """Yield what takes some threads past a barrier in an iteration of the loop, or to it several times in one."""
     for condition in function.conditions(barrier.node, loop):
         if condition.statement == loop or not contains(loop, condition.statement):
             continue
@@ -136,7 +136,7 @@ def _leaves(function: Function, kernels: Kernels, barrier: Call, loop: Node, wid
 def _parted(function: Function, kernels: Kernels, condition: Condition, loop: Node, widest: int) -> Iterator[_Parting]:
     unless = ""
     agreed = kernels.agreement(function, condition.expression)
-    if agreed >= WARP and alike(function, condition.expression, kernels):
+    if agreed >= WARP and is_warp_invariant(function, condition.expression, kernels):
         return
     if agreed >= widest:
         if kernels.agreement(function, condition.expression, shown=True) >= widest:
@@ -158,7 +158,7 @@ def _parted(function: Function, kernels: Kernels, condition: Condition, loop: No
 def _inside(
     function: Function, kernels: Kernels, waiting: Waiting, barrier: Call, loop: Node, widest: int
 ) -> Iterator[_Parting]:
-    """Yield what takes some threads past the barrier of a function that they call in each turn."""
+    """Yield what takes some threads past the barrier of a function that they call in each iteration."""
     for of in kernels.definitions(function.source, barrier.name):
         sites = waiting.sites(of) if not of.kernel and of is not function else ()
         for site in sites:
@@ -212,7 +212,7 @@ def _counted_by_macro(function: Function, kernels: Kernels, loop: Node, widest: 
 
 
 def _around(barrier: Call, leaving: Node, loop: Node) -> bool:
-    """Whether a loop within `loop` has both, so that who leaves it may miss the barrier in its next turn."""
+    """Whether a loop within `loop` has both, so a thread that leaves it may miss the barrier of the next iteration."""
     outer = leaving.parent
     while outer is not None and outer != loop:
         if outer.type in LOOPS and contains(outer, barrier.node):
@@ -248,7 +248,7 @@ def _shrinks(function: Function, condition: Condition, loop: Node) -> bool:
 def _behind(
     function: Function, kernels: Kernels, waiting: Waiting, loop: Node, barriers: Sequence[Call], callers: int
 ) -> Iterator[Call]:
-    """Yield the barriers that a thread which has left the loop, or a call, comes to."""
+    """Yield the barriers that a thread reaches after it has left the loop, or a call."""
     for each in barriers:
         if each.node.start_byte >= loop.end_byte and not exclusive(loop, each.node):
             yield each

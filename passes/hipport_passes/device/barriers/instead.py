@@ -37,7 +37,7 @@ def instead_of(barrier: Call, barriers: Sequence[Call], statement: Node) -> list
 
 
 def parts(statement: Node) -> bool:
-    """Say whether threads that part at a statement may come to different barriers, as far as it shows itself."""
+    """Say whether threads that diverge at a statement may reach different barriers, as far as its text shows."""
     if statement.type == "switch_statement":
         return True
     if statement.type not in ("if_statement", "conditional_expression"):
@@ -47,7 +47,7 @@ def parts(statement: Node) -> bool:
 
 
 def _end_of_loop(statement: Node) -> int:
-    """Where the loop or `switch` around a statement ends; 0 if there is none."""
+    """Return the end of the loop or `switch` around a statement; 0 if there is none."""
     outer = statement.parent
     while outer is not None and outer.type not in _LEFT_BY_JUMPS:
         outer = outer.parent

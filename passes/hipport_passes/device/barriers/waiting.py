@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where device code waits at a barrier: by CUDA's names, and by whatever of the program's comes to one."""
+"""Places where device code waits at a barrier: by CUDA's names, and by functions of the program that reach one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hipport.analysis.functions import DEFINE, Call, Function, arguments, call_o
 from hipport.analysis.implicit_calls import makes_object, operator_uses
 from hipport.analysis.indirect_calls import Pointed, indirect_calls, may_call, pointed, targets
 from hipport.analysis.kernels import Kernels
-from hipport.analysis.transitive_callers import Carriers, Text, carriers, extent
+from hipport.analysis.transitive_callers import Text, TransitiveCallers, extent, transitive_callers
 from hipport.analysis.word_index import leading_to
 from hipport.core.edits import Span
 from hipport.program.project import Component, Project
@@ -46,7 +46,7 @@ _MAKE = ("declaration", "compound_literal_expression", "new_expression")
 
 
 class Waiting:
-    """What waits in files that belong together."""
+    """The functions that wait in files that belong together."""
 
     def __init__(self, source: Cpp, project: Project, kernels: Kernels) -> None:
         self._kernels = kernels
@@ -68,7 +68,7 @@ class Waiting:
         self.pointed = Pointed()
         self._handed: frozenset[tuple[Function, bytes]] = frozenset()
         self.names: frozenset[bytes] = frozenset()
-        self._carriers = Carriers()
+        self._transitive_callers = TransitiveCallers()
         wanted = frozenset(chain.from_iterable(file.matched(self.pattern) for file in self._files))
         if any(b"thread_block" in file.words and b"sync" in file.words for file in self._files):
             wanted |= {b"sync"}
@@ -103,12 +103,14 @@ class Waiting:
 
         `known`: what is known to wait besides, by other ways.
         """
-        self._carriers = carriers(self._files, self._kernels, wanted | {each.name for each in known})
+        self._transitive_callers = transitive_callers(
+            self._files, self._kernels, wanted | {each.name for each in known}
+        )
         for each in known:
             self._waiting[each] = _ANY
-            self._carriers.named.setdefault(each.name, []).append(each)
+            self._transitive_callers.named.setdefault(each.name, []).append(each)
         self._places = {}
-        open_ = list(self._carriers.units)
+        open_ = list(self._transitive_callers.units)
         while open_:
             found = [unit for unit in open_ if self._waits(unit)]
             # Those with a barrier come first, and what calls them behind.
@@ -133,7 +135,7 @@ class Waiting:
         return bool(
             self.pointed
             or self._handed
-            or self._carriers.operators
+            or self._transitive_callers.operators
             or not (self.names | {b"sync"}).isdisjoint(source.words)
             or source.matched(self.pattern)
         )
@@ -199,7 +201,7 @@ class Waiting:
                 yield Call(function, b"", each.call, ())
 
     def _waiting_by(self, name: bytes) -> list[Function | Text]:
-        return [each for each in self._carriers.named.get(name, ()) if each in self._waiting]
+        return [each for each in self._transitive_callers.named.get(name, ()) if each in self._waiting]
 
     def _in_text(self, text: Text) -> Iterator[bytes]:
         """Yield what waits in code that stands for a name."""
@@ -209,14 +211,14 @@ class Waiting:
             if self.pattern.fullmatch(name):
                 yield name
             for each in self._waiting_by(name):
-                made = name in self._carriers.classes
+                made = name in self._transitive_callers.classes
                 if makes_object(text.source, end) if made else isinstance(each, Text) or _BEHIND.match(code, end):
                     yield name
 
     def _named_in(self, source: Cpp) -> list[tuple[Span, bytes]]:
-        """Where the names of what may wait stand in a file, in order."""
+        """Return the places of names that may wait in a file, in order."""
         if source.path not in self._places:
-            wanted = self._carriers.named.keys() | source.matched(self.pattern) | {b"sync"}
+            wanted = self._transitive_callers.named.keys() | source.matched(self.pattern) | {b"sync"}
             self._places[source.path] = [*source.names(wanted)]
         return self._places[source.path]
 
@@ -226,7 +228,7 @@ class Waiting:
         lambdas = frozenset(self.lambdas(function))
         code = function.source.code
         places = self._named_in(function.source)
-        if lambdas - self._carriers.named.keys():
+        if lambdas - self._transitive_callers.named.keys():
             places = [*function.source.names({name for _, name in places} | lambdas)]
         first = bisect_left(places, start, key=lambda place: place[0].start)
         for span, name in islice(places, first, None):
@@ -237,7 +239,7 @@ class Waiting:
             node = function.node.descendant_for_byte_range(span.start, span.end)
             if node is None:
                 continue
-            if name in self._carriers.classes and self._waiting_by(name):
+            if name in self._transitive_callers.classes and self._waiting_by(name):
                 made = self._made(node)
                 if made is not None and makes_object(function.source, span.end):
                     yield Call(function, name, made, ())
@@ -254,13 +256,15 @@ class Waiting:
             ):
                 # A macro without parentheses.
                 yield Call(function, name, node, ())
-        for node, of in operator_uses(function, self._carriers.operators) if self._carriers.operators else ():
+        for node, of in (
+            operator_uses(function, self._transitive_callers.operators) if self._transitive_callers.operators else ()
+        ):
             if any(each in self._waiting for each in of):
                 yield Call(function, b"", node, ())
 
     @staticmethod
     def _made(name: Node) -> Node | None:
-        """Where an object of a class is made whose name stands there."""
+        """Return the place where an object of the named class is made."""
         outer = name.parent
         while outer is not None and outer.type in _PARTS_OF_A_TYPE:
             outer = outer.parent
@@ -301,7 +305,7 @@ def waits_as_group(call: Call) -> bool:
 
 
 def _is_block(function: Function, group: Node) -> bool:
-    """Whether a cooperative group is the block: by its type, or by what it is made of."""
+    """Whether a cooperative group is the block: by its type, or by its initializer."""
     text = function.text(group)
     if _THIS_BLOCK.fullmatch(text):
         return True
@@ -318,7 +322,7 @@ def _is_block(function: Function, group: Node) -> bool:
 
 
 def _position(function: Function, node: Node) -> int:
-    """Which parameter `node` is the argument of that need not be given; _ANY if it is elsewhere."""
+    """Return the optional parameter that `node` is the argument of; _ANY if it is elsewhere."""
     outer: Node | None = node if node.start_byte < function.body.start_byte else None
     while outer is not None and outer.parent is not None:
         if outer.type == "optional_parameter_declaration":
@@ -329,7 +333,7 @@ def _position(function: Function, node: Node) -> int:
 
 
 def _known(component: Component) -> list[Waiting]:
-    """What waits in these files, once that was asked."""
+    """Return a cache of the functions of these files that wait."""
     return []
 
 

@@ -73,7 +73,7 @@ def flags(source: Cpp, project: Project) -> frozenset[tuple[PurePath, int]] | No
 def undeclared(source: Cpp, project: Project) -> list[int]:
     """Return the opening braces of functions that use the variable, as an earlier run has written, and have none.
 
-    Upstream has changed them since, or added them, and macros of the program have the variable in their text by now.
+    Upstream has changed them since, or added them, and macros of the program have the variable in their text now.
     """
     names = {VARIABLE, *project.component(source).fact(_macros_with_variable)}
     if source.words.isdisjoint(names):

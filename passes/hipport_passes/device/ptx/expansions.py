@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What macros become where they are used, text for text, as the preprocessor makes it: with strings and pasted names.
+"""Expand macros where they are used, text for text, like the preprocessor: with strings and pasted names.
 
     expand(b"ADD(d, x[0], 1)", definitions(files), {b"ADD", b"TWO"})  # b'asm("add.u32 %0, %1, 1;" : …)'
 
@@ -27,7 +27,7 @@ _MOST, _DEEPEST = 1 << 16, 16
 
 
 class Unexpanded(Exception):
-    """What a text comes to is not known. The message says why."""
+    """The expansion of a text is not known. The message says why."""
 
 
 class AsmMacro(NamedTuple):
@@ -75,7 +75,7 @@ def expand(
 ) -> bytes:
     """Return a text with the macros in it replaced: those of `wanted`, all if that is None. Raises Unexpanded."""
     if len(hidden) > _DEEPEST:
-        raise Unexpanded("macros use each other too deep")
+        raise Unexpanded("its macros are nested too deep")
     out: list[bytes] = []
     at = 0
     while (match := _TOKEN.match(text, at)) is not None:
@@ -95,7 +95,7 @@ def expand(
         out.append(expand(_PASTE.sub(b"", made), macros, wanted, hidden | {word}))
         at = end
         if sum(map(len, out)) > _MOST:
-            raise Unexpanded("it comes to too much text")
+            raise Unexpanded("its expansion is too long")
     return b"".join(out)
 
 
@@ -114,7 +114,7 @@ def _substituted(
         before = words[position - 1] if position else None
         after = words[position + 1] if position + 1 < len(words) else None
         if tokens[i] == b"__VA_OPT__":
-            raise Unexpanded("__VA_OPT__ is not put together here")
+            raise Unexpanded("hipport does not expand __VA_OPT__")
         if tokens[i] not in bound:
             continue
         if before is not None and tokens[before] == b"#":

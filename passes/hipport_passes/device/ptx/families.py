@@ -32,7 +32,7 @@ _CALL = re.compile(rb"\s*\(")
 
 @dataclass(frozen=True)
 class Families:
-    """What becomes of the macros of files that are connected by includes."""
+    """Results for the macros of files that are connected by includes."""
 
     #: The statements in macros, by file and place, with the opcodes that they are used for.
     statements: Mapping[tuple[PurePath, int], tuple[Translation, tuple[bytes, ...]]] = field(default_factory=dict)
@@ -110,23 +110,23 @@ def _family(statement: Statement, macro: Span, uses: list[_Use]) -> tuple[Transl
     given = dict.fromkeys(each.lstrip(b"# \t") for each in holes)
     strings = [each for each in holes if not each.startswith(b"#")]
     if not uses or not set(given) <= statement.parameters or (strings and len(holes) > 1):
-        raise Unreadable("it is not known what the macro is given")
+        raise Unreadable("the macro's argument is not known")
     edits: list[tuple[PurePath, Edit]] = []
     if strings:
         callee = strings[0]
         if len(re.findall(rb"\b" + callee + rb"\b", statement.source.code[macro.start : macro.end])) != 2:
-            raise Unreadable("the macro does more with the string")
+            raise Unreadable("the macro uses the string for more than the name")
         edits = [(use.source.path, Edit(use.arguments[callee], function(use.does))) for use in uses]
     else:
         callee = _pasted(statement, uses)
         if statement.parameters & {b"hipport", b"ptx"}:
-            raise Unreadable("a parameter is a part of the name")
+            raise Unreadable("a parameter is part of the name")
     every = [
         translate(use.program, statement.outputs, statement.inputs, (), Place(statement.parameters), callee=callee)
         for use in uses
     ]
     if any(each.lines != every[0].lines for each in every):
-        raise Unreadable("the operands are others for each use")
+        raise Unreadable("the operands differ between uses")
     assumes = dict.fromkeys(why for each in every for why in each.assumes)
     return Translation(every[0].lines, tuple(assumes), True, False), edits
 
@@ -154,10 +154,10 @@ def _uses(statement: Statement, macro: Span, files: list[Cpp]) -> Iterator[_Use]
             for i, each in enumerate(statement.template.holes):
                 argument = arguments.get(each.lstrip(b"# \t"))
                 if argument is None:
-                    raise Unreadable("it is not known what the macro is given")
+                    raise Unreadable("the macro's argument is not known")
                 string = text_of(source, argument, statement.macros)
                 if not each.startswith(b"#") and string.holes:
-                    raise Unreadable("the macro is given no string")
+                    raise Unreadable("the macro's argument is not a string")
                 given.append(b" ".join(source[argument].split()) if each.startswith(b"#") else string.text)
                 text = text.replace(hole(i), given[-1])
             program = parse(text, symbols)
@@ -196,14 +196,14 @@ def _pasted(statement: Statement, uses: list[_Use]) -> bytes:
         for use in uses:
             register = registers.get(use.given[0].decode(errors="replace"))
             if register is None or not _NAME.fullmatch(use.given[0]) or not register["is"].startswith("hipport::"):
-                raise Unreadable("it is no register that has a function")
+                raise Unreadable("it is a register without a function")
         return NAMESPACE + template.holes[0].lstrip(b"# \t")
     for use in uses:
         expected = name
         for mark, each in zip(marks, use.given, strict=True):
             if not _NAME.fullmatch(each):
-                raise Unreadable("what the macro is given is no part of a name")
+                raise Unreadable("the macro's argument is not part of a name")
             expected = expected.replace(mark, each)
         if function_name(use.does) != NAMESPACE + expected:
-            raise Unreadable("the function has another name than the instruction")
+            raise Unreadable("the function's name differs from the instruction's")
     return NAMESPACE + pasted

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Find texts of PTX that are given to macros which have called what they are given since an earlier run.
+"""Find texts of PTX that are passed to macros which, since an earlier run, call their argument.
 
 `#define UNARY(name, ptx) … d = ptx(a); …` was `asm(ptx " %0, %1;" …)`: upstream goes on to give it texts, in lines that
 are added or changed. No text can be called, so that such a use can mean nothing else.
@@ -46,7 +46,7 @@ def _bounds(span: Span) -> tuple[int, int]:
 
 
 def _calling(component: Component) -> dict[bytes, tuple[tuple[int, int], ...]]:
-    """The macros that call what they are given: which parameters, by their number, and with how many operands."""
+    """Return the macros that call an argument: which parameters, by their number, and with how many operands."""
     found: dict[bytes, tuple[tuple[int, int], ...]] = {}
     for source in component if any(_PORTED in each.text for each in component) else ():
         if not isinstance(source, Cpp) or b"define" not in source.code:

@@ -67,7 +67,7 @@ class Untranslated(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """What an instruction does: `result = call(sources)`, where `call` gets the sources as C++ expressions.
+    """An instruction's operation: `result = call(sources)`, where `call` gets the sources as C++ expressions.
 
     What is written by reference stands in `before` the sources, or after them.
     """
@@ -179,12 +179,12 @@ def operation(instruction: Instruction, type_of: Callable[[Value], bytes]) -> Op
 
 
 def _unknown(instruction: Instruction) -> Untranslated:
-    return Untranslated("unknown", f"hipport knows no equal of the PTX instruction {instruction.opcode.decode()}")
+    return Untranslated("unknown", f"hipport knows no equivalent of the PTX instruction {instruction.opcode.decode()}")
 
 
 def _operands(instruction: Instruction, message: str = "") -> Untranslated:
     return Untranslated(
-        "unknown", f"{instruction.opcode.decode()} is not known with {message or 'operands of this kind'}"
+        "unknown", f"{instruction.opcode.decode()} is unknown with {message or 'operands of this kind'}"
     )
 
 
@@ -308,7 +308,7 @@ def _logic(parts: list[bytes], instruction: Instruction, type_of: Callable[[Valu
 
 @dataclass(slots=True)
 class _Access:
-    """What the parts of the opcode of a load, a store or an atomic operation say."""
+    """The parts of the opcode of a load, a store or an atomic operation."""
 
     root: bytes
     space: bytes = b""
@@ -427,7 +427,7 @@ def _prefetch(parts: list[bytes], instruction: Instruction, type_of: Callable[[V
 
 
 def _hint(parts: list[bytes], instruction: Instruction, type_of: Callable[[Value], bytes]) -> Operation:
-    """A policy of caches is looked at by hints alone, which change no value; nor does leaving out `discard`."""
+    """Only hints use a cache policy, and hints change no value; neither does an omitted `discard`."""
     if not instruction.operands:
         raise _operands(instruction, "no operands")
     first = instruction.operands[0]

@@ -179,7 +179,7 @@ class _Parser:
 
     def expect(self, sign: bytes) -> None:
         if not self.accept(sign):
-            raise Unparsed(f"at {_shown(self.peek()) or 'its end'}, where {sign.decode()} should be")
+            raise Unparsed(f"at {_shown(self.peek()) or 'its end'}, where {sign.decode()} is expected")
 
     def program(self) -> PtxProgram:
         instructions: list[Instruction] = []
@@ -222,7 +222,7 @@ class _Parser:
                 names = [name + b"%d" % i for i in range(int(count))]
             for each in names:
                 if registers.setdefault(each, kind) != kind:
-                    raise Unparsed(f"at {each.decode()}, which two blocks declare with two types")
+                    raise Unparsed(f"at {each.decode()}, which two blocks declare with different types")
             if not self.accept(b","):
                 break
         self.expect(b";")
@@ -235,7 +235,7 @@ class _Parser:
             if negated:
                 guard = Changed(guard, sign=b"!")
         if self.kind() != "word":
-            raise Unparsed(f"at {_shown(self.peek()) or 'its end'}, where an instruction should be")
+            raise Unparsed(f"at {_shown(self.peek()) or 'its end'}, where an instruction is expected")
         opcode = self.peek()
         self.at += 1
         while self.kind() in ("directive", "part"):
@@ -331,7 +331,7 @@ class _Parser:
             value = Placeholder(int(token))
         elif kind == "symbol":
             if token not in self.symbols:
-                raise Unparsed(f"at %[{token.decode()}], which no operand is named")
+                raise Unparsed(f"at %[{token.decode()}], which is no operand's name")
             value = Placeholder(self.symbols.index(token))
         elif kind == "hole":
             value = Hole(int(token))
@@ -349,7 +349,7 @@ class _Parser:
                 return Changed(Register(selected["of"]), part=selected["part"])
             value = Register(name)
         else:
-            raise Unparsed(f"at {_shown(token) or 'its end'}, where an operand should be")
+            raise Unparsed(f"at {_shown(token) or 'its end'}, where an operand is expected")
         if self.kind() == "part":
             part = self.peek()
             self.at += 1

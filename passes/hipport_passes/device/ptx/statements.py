@@ -65,7 +65,7 @@ class Unreadable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class AsmMacros:
-    """What the program's macros put into the text of a statement: strings, and strings made of what they are given."""
+    """The text that the program's macros put into a statement: strings, and strings made of arguments."""
 
     strings: Mapping[bytes, bytes]
     #: Macros that make a string of their argument, and whether that is expanded first.
@@ -137,7 +137,7 @@ class Statement:
 
     @property
     def matters(self) -> bool:
-        """Whether HIP may come to see it, and nobody has ported it yet."""
+        """Whether a HIP compiler may read it, and nobody has ported it yet."""
         source, start = self.source, self.span.start
         branches = (source.hip_only, source.cuda_only, source.fact(_not_taken))
         return not any(within(start, each) for each in branches)
@@ -357,7 +357,7 @@ def text_of(source: Cpp, span: Span, macros: AsmMacros) -> Template:
 
 
 def _made(source: Cpp, match: re.Match[bytes], limit: int, macros: AsmMacros) -> tuple[bytes, int] | None:
-    """Return the string that a macro makes of what it is given, and where that ends; None if it is not known."""
+    """Return the string that a macro makes of its argument, and its end; None if it is not known."""
     opening = _CALLED.match(source.code, match.end(), limit)
     closing = source.closing(opening.end() - 1) if opening is not None else None
     if closing is None or closing >= limit:
@@ -408,7 +408,7 @@ def _operand(source: Cpp, span: Span, macros: AsmMacros) -> Operand:
         # A macro that is "r" or "l", by the size of a pointer.
         if constraint.holes[1:] or not re.fullmatch(rb"\w+", constraint.holes[0]) or text != hole(0):
             names = ", ".join(name.decode("utf-8", "replace") for name in constraint.holes)
-            raise Unreadable(f"its constraint {names} is a macro that is not known to be one string")
+            raise Unreadable(f"its constraint {names} is a macro that may be more than one string")
         text = UNKNOWN
     inside = _trimmed(source, Span(match.end(), span.end - 1))
     if source.code[inside.start : inside.end].count(b'"') or b"'" in source.code[inside.start : inside.end]:

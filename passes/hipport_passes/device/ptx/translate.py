@@ -63,7 +63,7 @@ class Translation:
 
 @dataclass(frozen=True)
 class Place:
-    """Where an asm statement stands, and what may stand for the carry flag there."""
+    """The place of an asm statement, and the variable for the carry flag there."""
 
     #: Those of the macro that it stands in, if it does.
     parameters: frozenset[bytes] = frozenset()
@@ -100,13 +100,13 @@ def translate(
     clash = place.parameters & {word for name in _QUALIFIED.findall(names) for word in name.split(b"::")}
     if clash:
         word = min(clash).decode()
-        raise Untranslated("unreadable", f"{word}, a parameter of the macro, is a part of a name in hipport/ptx.h too")
+        raise Untranslated("unreadable", f"{word}, a parameter of the macro, is also part of a name in hipport/ptx.h")
     return result
 
 
 @dataclass
 class _Uses:
-    """Where an operand, or a register, is read and written, by the numbers of the instructions."""
+    """The reads and writes of an operand, or a register, by the numbers of the instructions."""
 
     reads: list[int] = field(default_factory=list)
     writes: list[int] = field(default_factory=list)
@@ -145,7 +145,9 @@ class _Translator:
         if letters.isdigit() and index >= len(self.outputs) and int(letters) < len(self.outputs):
             raise Untranslated("unreadable", 'one of its inputs shares a register with an output: write "+" instead')
         if letters not in _CONSTRAINTS or (letters == UNKNOWN and index < len(self.outputs)):
-            raise Untranslated("unreadable", f'its constraint "{letters.decode(errors="replace")}" is not known')
+            raise Untranslated(
+                "unreadable", f'hipport does not know its constraint "{letters.decode(errors="replace")}"'
+            )
         return _CONSTRAINTS[letters]
 
     def type_of(self, value: Value) -> bytes:
@@ -227,14 +229,16 @@ class _Translator:
                 if leaf == Register(b"_"):
                     continue
                 if isinstance(leaf, Placeholder) and leaf.index >= len(self.outputs):
-                    raise Untranslated("unreadable", f"it writes %{leaf.index}, which is no output")
+                    raise Untranslated("unreadable", f"it writes %{leaf.index}, which is not an output")
                 self.checked(leaf)
                 uses = self.uses.setdefault(leaf, _Uses())
                 uses.referred |= not uses.writes and kind != b"" and (each.result is None or each.result[0] != value)
                 uses.writes.append(number)
         for value, _ in each.written:
             if isinstance(value, (Address, Number, Hole, Changed)):
-                raise Untranslated("unknown", f"{instruction.opcode.decode()} is not known with such a destination")
+                raise Untranslated(
+                    "unknown", f"hipport does not know {instruction.opcode.decode()} with such a destination"
+                )
 
     def checked(self, leaf: Value) -> None:
         """Raise Untranslated if it is nothing that is known."""
@@ -246,8 +250,8 @@ class _Translator:
                 raise Untranslated("cluster", f"%{leaf.name.decode()}: {row['why']}; {row['instead']}")
             name = leaf.name.decode(errors="replace")
             if re.fullmatch(load(TABLE)["others"]["registers"], name):
-                raise Untranslated("unknown", f"AMD has no equal of PTX's register %{name}")
-            raise Untranslated("unreadable", f"it uses {name}, which is declared nowhere in its text")
+                raise Untranslated("unknown", f"AMD has no equivalent of PTX's register %{name}")
+            raise Untranslated("unreadable", f"it uses {name}, which its text does not declare")
 
     @staticmethod
     def special(register: Register) -> Mapping[str, str] | None:
@@ -259,7 +263,7 @@ class _Translator:
         known = pending = False
         for each in self.operations:
             if b"r" in each.carry and not known:
-                return "it reads the carry flag that another asm statement leaves"
+                return "it reads the carry flag of another asm statement"
             if b"r" in each.carry:
                 pending = False
             if b"w" in each.carry:
@@ -313,12 +317,12 @@ class _Translator:
         texts = [(operand.expression, operand) for operand in self.outputs]
         for i, (text, operand) in enumerate(texts):
             if operand.constraint.startswith(b"+") and _CHANGE.search(text):
-                raise Untranslated("unreadable", "an operand that it reads and writes changes something")
+                raise Untranslated("unreadable", "an operand that it reads and writes has a side effect")
             for j, (other, _) in enumerate(texts):
                 if i != j and text != other and re.search(rb"(?<!\w)" + re.escape(text) + rb"(?!\w)", other):
                     raise Untranslated(
                         "unreadable",
-                        f"the place of its output {other.decode()} depends on {text.decode(errors='replace')}",
+                        f"the address of its output {other.decode()} depends on {text.decode(errors='replace')}",
                     )
 
     def fresh(self, name: bytes) -> bytes:
@@ -398,7 +402,7 @@ class _Translator:
     def written(self, to: Value, kind: bytes, text: bytes, guard: bytes, i: int) -> bytes:
         if not isinstance(to, (Register, Placeholder)):
             raise Untranslated(
-                "unknown", f"{self.instructions[i].opcode.decode()} is not known with such a destination"
+                "unknown", f"hipport does not know {self.instructions[i].opcode.decode()} with such a destination"
             )
         text = self.converted(text, kind, self.type_of(to))
         name = self.names.get(to)
@@ -419,7 +423,7 @@ class _Translator:
 
     def reference(self, value: Value) -> bytes:
         if value == Register(b"_"):
-            raise Untranslated("unknown", "a part of its result is dropped")
+            raise Untranslated("unknown", "it drops a part of its result")
         if not isinstance(value, (Register, Placeholder)):
             raise Untranslated("unknown", "it has a destination of an unknown kind")
         return self.names.get(value) or self.lvalue(value.index)  # type: ignore[union-attr]
@@ -430,7 +434,9 @@ class _Translator:
                 return b"!" + self.read(value.of, kind)
             if re.fullmatch(rb"b[0-3]|h[01]", value.part) and kind in (b"u32", b"s32"):
                 return NAMESPACE + value.part + b"_" + kind + b"(" + self.read(value.of, kind) + b")"
-            raise Untranslated("unknown", f"an operand with {(value.sign or value.part).decode()} is not known here")
+            raise Untranslated(
+                "unknown", f"hipport does not know an operand with {(value.sign or value.part).decode()} here"
+            )
         if isinstance(value, Number):
             return _literal(value.text, kind)
         if isinstance(value, Hole):
@@ -438,7 +444,7 @@ class _Translator:
             if not text.startswith(b"#"):
                 raise Untranslated(
                     "unreadable",
-                    f"its text has {text.decode(errors='replace')} in it, which is not known to be one string",
+                    f"its text contains {text.decode(errors='replace')}, which may be more than one string",
                 )
             return text.lstrip(b"# \t")
         if isinstance(value, Register) and not self.type_of(value):
@@ -462,14 +468,14 @@ class _Translator:
     def converted(self, text: bytes, have: bytes, want: bytes) -> bytes:
         """Return an expression of the type `want` for one that is of `have`, both of PTX."""
         if have == b"?" and want != b"address":
-            raise Untranslated("unreadable", "a constraint of it is a macro that is not known to be one string")
+            raise Untranslated("unreadable", "one of its constraints is a macro that may be more than one string")
         if not have or have == want or want == b"address":
             if want == b"address" and have in (b"f32", b"f64", b"pred"):
-                raise Untranslated("unknown", "an address is no number")
+                raise Untranslated("unknown", "an address is not a number")
             return text
         floating = (b"f32", b"f64")
         if (have == b"pred") != (want == b"pred"):
-            raise Untranslated("unknown", "a predicate is no number")
+            raise Untranslated("unknown", "a predicate is not a number")
         if have in floating or want in floating:
             if BITS[have] != BITS[want]:
                 raise Untranslated(
@@ -535,7 +541,7 @@ def _bracketed(expression: bytes) -> bytes:
 
 def _literal(text: bytes, kind: bytes) -> bytes:
     if kind == b"address":
-        raise Untranslated("unknown", "a number as an address is not known")
+        raise Untranslated("unknown", "hipport does not know a number as an address")
     if kind == b"pred":
         return b"false" if text.strip(b"()") == b"0" else b"true"
     if text.startswith(b"-") and BITS.get(kind, 32) < 32:

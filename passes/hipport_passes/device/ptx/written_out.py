@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write asm statements out where macros are used that make their text of what they are given.
+"""Write asm statements out at the uses of macros that make their text from arguments.
 
     #define TWO(op, then, d, a, b) asm(#op ".u32 %0, %1, %2; " #then ".u32 %0, %0, %2;" : "=r"(d) : "r"(a), "r"(b))
 
@@ -54,7 +54,7 @@ class WrittenAsm:
 
 @dataclass(frozen=True)
 class WrittenOut:
-    """By file: the uses that are written out, and the macros that go, by where their asm statements stand.
+    """By file: the uses that are written out, and the removed macros, by the places of their asm statements.
 
     Of several statements in one macro, the first has it, and the others have nothing. `users` are macros that go with
     them, without statements of their own.
@@ -66,7 +66,7 @@ class WrittenOut:
 
 
 def _known(project: Project) -> dict[PurePath, WrittenOut]:
-    """What was asked for, by the first file of its component."""
+    """The results so far, by the first file of the component."""
     return {}
 
 
@@ -169,7 +169,7 @@ class _Writing:
 
 
 def _together(names: Iterable[bytes], macros: Mapping[bytes, AsmMacro | None]) -> Iterator[frozenset[bytes]]:
-    """Yield the macros that are to be written out, each with those that come to it; what meets is one."""
+    """Yield the macros that are to be written out, each with those that use it; overlapping sets are joined."""
     users: dict[bytes, set[bytes]] = {}
     for name, macro in macros.items():
         for word in set(_WORD.findall(macro.text)) & macros.keys() if macro is not None else ():
@@ -198,7 +198,7 @@ def _defining(source: Cpp, names: frozenset[bytes]) -> Iterator[Span]:
 def _through_others(
     names: frozenset[bytes], files: list[Cpp], port: Callable[[Cpp], tuple[bytes, Translation] | None]
 ) -> Iterator[tuple[PurePath, WrittenAsm]]:
-    """Yield the uses of macros that use each other, each with what it comes to. Raises Unreadable and Unexpanded."""
+    """Yield the uses of macros that use each other, each with its result. Raises Unreadable and Unexpanded."""
     macros = definitions(files)
     length = 0
     for source in files:
@@ -207,23 +207,23 @@ def _through_others(
             directive = source.directive(span.start)
             if directive is not None:
                 if _DEFINES.match(source.code, directive.start) is None:
-                    raise Unreadable("a condition asks for the macro")
+                    raise Unreadable("a condition tests the macro")
                 continue
             if span.start < end:
                 continue
             if source.ported(span.start):
-                raise Unreadable("HIP does not come to see it")
+                raise Unreadable("a HIP compiler does not read it")
             use, wanted = _use(source, span, name, macros)
             end = use.end
             if b"#" in source.code[use.start : use.end] or _COMMENT.search(_without_strings(source, use)):
-                raise Unreadable("what the macro is given was not understood")
+                raise Unreadable("hipport does not understand the macro's arguments")
             text = expand(with_strings(source, use.start, use.end), macros, names | wanted)
             length += len(text)
             if length > _MOST:
-                raise Unreadable("it comes to too much text")
+                raise Unreadable("its expansion is too long")
             ported = port(Cuda(PurePath("use.cu"), assembled(text, macros)))
             if ported is None:
-                raise Unreadable("a statement in it is left")
+                raise Unreadable("one of its statements is not rewritten")
             # The expanded text is one line; so is what becomes of it.
             yield source.path, WrittenAsm(use, ported[1], (), _LINES.sub(b" ", ported[0]))
 
@@ -249,7 +249,7 @@ def _use(
     if opening is not None:
         closing = source.closing(opening.end() - 1)
         if closing is None:
-            raise Unreadable("what the macro is given was not understood")
+            raise Unreadable("hipport does not understand the macro's arguments")
         return Span(span.start, closing + 1), frozenset()
     outer = _GETS.search(source.code, max(0, span.start - 400), span.start)
     closing = source.closing(outer.end("name")) if outer is not None else None
@@ -278,7 +278,7 @@ def _uses(
     for source, span, bound in _places(statement, macro, files):
         text = statement.source[statement.span].replace(b"\\\r\n", b" ").replace(b"\\\n", b" ")
         if b"##" in text:
-            raise Unreadable("names are pasted together")
+            raise Unreadable("it pastes names together")
         yield source.path, _written(source, span, _expanded(text, bound), project, is_pointer)
 
 
@@ -295,21 +295,21 @@ def _whole(
     indent = min((len(line) - len(line.lstrip()) for line in lines[1:] if line.strip()), default=0)
     body = b"\n".join([lines[0], *(line[indent:] for line in lines[1:])]).strip()
     if re.search(rb"##\s*__VA_ARGS__|\b__VA_OPT__\b|'\"'|//|/\*", body):
-        raise Unreadable("what the macro comes to is not put together here")
+        raise Unreadable("hipport does not expand the macro here")
     length = 0
     for source, span, bound in _places(statement, macro, files):
         text = _expanded(body, bound)
         length += len(text)
         if length > _MOST:
-            raise Unreadable("it comes to too much text")
+            raise Unreadable("its expansion is too long")
         ported = port(Cuda(PurePath("use.cu"), text))
         if ported is None:
-            raise Unreadable("a statement in it is left")
+            raise Unreadable("one of its statements is not rewritten")
         yield source.path, WrittenAsm(span, ported[1], (), ported[0])
 
 
 def _places(statement: Statement, macro: Span, files: list[Cpp]) -> Iterator[tuple[Cpp, Span, Mapping[bytes, bytes]]]:
-    """Yield the uses of a macro, with what it is given. Raises Unreadable for one that is not a plain use."""
+    """Yield the uses of a macro, with its arguments. Raises Unreadable for one that is not a plain use."""
     head = _DEFINE.match(statement.source.code, macro.start)
     if head is None:
         raise Unreadable("the macro has no parameters")
@@ -323,13 +323,13 @@ def _places(statement: Statement, macro: Span, files: list[Cpp]) -> Iterator[tup
             if directive is not None and re.match(rb"#[ \t]*undef\b", source.code[directive.start : directive.end]):
                 continue
             if opening is None or directive is not None:
-                raise Unreadable("the macro is used by another one")
+                raise Unreadable("another macro uses it")
             if source.ported(span.start):
-                raise Unreadable("HIP does not come to see it")
+                raise Unreadable("a HIP compiler does not read it")
             given = source.arguments(opening.end() - 1)
             closing = source.closing(opening.end() - 1)
             if given is None or closing is None or b"#" in source.code[span.start : closing]:
-                raise Unreadable("what the macro is given was not understood")
+                raise Unreadable("hipport does not understand the macro's arguments")
             yield source, Span(span.start, closing + 1), _bound(source, parameters, given)
 
 
@@ -351,7 +351,7 @@ def _is_all(code: bytes, start: int, end: int, statement: Span) -> bool:
 def _bound(source: Cpp, parameters: list[bytes], given: tuple[Span, ...]) -> dict[bytes, bytes]:
     texts = [b" ".join(source[each].split()) for each in given]
     if any(b"//" in each or b"/*" in each for each in texts):
-        raise Unreadable("there are comments in what the macro is given")
+        raise Unreadable("there are comments in the macro's arguments")
     bound = dict(zip(parameters, texts, strict=False))
     if parameters[-1] == b"...":
         rest = given[len(parameters) - 1 :]
@@ -373,7 +373,7 @@ def _expanded(text: bytes, bound: Mapping[bytes, bytes]) -> bytes:
             return b""
         if match["made"]:
             if match[3] not in bound:
-                raise Unreadable("it is not known what the macro is given")
+                raise Unreadable("the macro's argument is not known")
             return b'"' + bound[match[3]].replace(b"\\", b"\\\\").replace(b'"', b'\\"') + b'"'
         return bound.get(match["word"], match.group()) if match["word"] else match.group()
 

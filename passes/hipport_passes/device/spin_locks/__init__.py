@@ -86,7 +86,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         return
     kernels = Kernels.of(project)
     # Who draws a number waits for it, where there are such locks.
-    takers = kernels.carriers(source, _DRAWS if project.union_over(source, _draws_numbers) else ATOMICS)
+    takers = kernels.transitive_callers(source, _DRAWS if project.union_over(source, _draws_numbers) else ATOMICS)
     watched = frozenset(_VOLATILE.findall(source.code))
     for function in kernels.functions(source):
         start = function.body.start_byte
@@ -113,8 +113,9 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         yield Finding(
             Span(node.start_byte, node.start_byte + 1),
             "rows",
-            f"what waits in {function.name.decode()} is taken for one thread of each block, by threadIdx.x, but not "
-            "all launches are seen: make sure that its blocks have one row, or test threadIdx.y == 0 too",
+            f"hipport takes the waiting code of {function.name.decode()} for one thread of each block, because of "
+            "threadIdx.x, but does not see all launches: make sure that its blocks have one row, or test "
+            "threadIdx.y == 0 too",
             certainty=Certainty.MANUAL,
         )
 
@@ -140,9 +141,9 @@ def _of_macros(source: Cpp, kernels: Kernels, project: Project) -> Iterator[Find
                     Span(*define.span(1)),
                     "macro",
                     f"{define[1].decode()} waits for a lock: lanes of one wavefront that wait hold up the lane that "
-                    "has it, and macros are not changed; write it out where it is used, as a loop with the "
-                    "critical section in it, for (bool done = false; !hipport::opaque(done);) if (taken) { …; unlock; "
-                    "done = true; }, with hipport/lock.h",
+                    "has it, and hipport does not change macros; write it out where it is used, as a loop with the "
+                    "critical section in it, for (bool done = false; !hipport::opaque(done);) if (taken) { …; "
+                    "unlock; done = true; }, with hipport/lock.h",
                     certainty=Certainty.MANUAL,
                 )
             break
@@ -177,8 +178,8 @@ def _of_loop(function: Function, loop: Node, kernels: Kernels, project: Project)
             yield Finding(
                 head,
                 "lock",
-                f"lanes wait here for the result of {by}: a lane of the same wavefront that has to change it, behind "
-                "the loop, never gets there; put the work in between into a loop, for (bool done = false; "
+                f"lanes wait here for the result of {by}: a lane of the same wavefront that has to change it after "
+                "the loop never gets there; put the work in between into a loop, for (bool done = false; "
                 "!hipport::opaque(done);) if (taken) { …; unlock; done = true; }, with hipport/lock.h",
                 certainty=Certainty.MANUAL,
             )
@@ -204,8 +205,8 @@ def _of_loop(function: Function, loop: Node, kernels: Kernels, project: Project)
         yield Finding(
             head,
             "lock",
-            f"the critical section of {name} moves into the loop: behind it, the lane with the lock waits for the "
-            f"lanes of its wavefront that wait for the lock{assumed}",
+            f"the critical section of {name} moves into the loop: after the loop, the lane with the lock would wait "
+            f"for the lanes of its wavefront that wait for the lock{assumed}",
             (*edits, *((need,) if need else ())),
             Certainty.REVIEW if assumed else Certainty.SAFE,
             (header,),
@@ -237,9 +238,9 @@ def _of_loop(function: Function, loop: Node, kernels: Kernels, project: Project)
     yield Finding(
         head,
         "lock",
-        f"lanes of one wavefront that wait for {name} hold up the lane that has it: {why}; put what is done "
-        "under the lock into the loop, for (bool done = false; !hipport::opaque(done);) "
-        "if (taken) { …; unlock; done = true; }, with hipport/lock.h",
+        f"lanes of one wavefront that wait for {name} hold up the lane that has it: {why}; put the critical section "
+        "into the loop, for (bool done = false; !hipport::opaque(done);) if (taken) { …; unlock; done = true; }, "
+        "with hipport/lock.h",
         certainty=Certainty.MANUAL,
     )
 
@@ -265,8 +266,8 @@ def _by_goto(function: Function, kernels: Kernels) -> Iterator[Finding]:
                 yield Finding(
                     Span(node.start_byte, node.end_byte),
                     "lock",
-                    f"lanes of one wavefront that wait for {name} hold up the lane that has it; put what is "
-                    "done under the lock into a loop, for (bool done = false; !hipport::opaque(done);) if (taken) { …; "
+                    f"lanes of one wavefront that wait for {name} hold up the lane that has it; put the critical "
+                    "section into a loop, for (bool done = false; !hipport::opaque(done);) if (taken) { …; "
                     "unlock; done = true; }, with hipport/lock.h",
                     certainty=Certainty.MANUAL,
                 )
@@ -288,8 +289,8 @@ def _of_calls(function: Function, kernels: Kernels, project: Project) -> Iterato
                 yield Finding(
                     Span(call.node.start_byte, call.node.end_byte),
                     "turns",
-                    f"lanes take turns from {call.name.decode()}() to where the lock is released: one "
-                    "that has it would wait for the lanes of its wavefront that wait for it",
+                    f"lanes take turns from {call.name.decode()}() to the release of the lock: its owner would wait "
+                    "for the lanes of its wavefront that wait for it",
                     (*edits, *((need,) if need else ())),
                     creates=(header,),
                 )

@@ -64,8 +64,8 @@ def progress(function: Function, loop: Node, kernels: Kernels, project: Project)
                 yield Finding(
                     head,
                     "flag",
-                    f"warps take turns from where they wait for {flag} to where they set their own: two "
-                    "share a wavefront of 64 lanes, which leaves the loop together, and one may wait for the other; "
+                    f"warps take turns from the wait for {flag} to where they set their own: two warps share a "
+                    "wavefront of 64 lanes, which leaves the loop as a whole, and one may wait for the other; "
                     "assumes that a warp waits only for earlier warps, and that its lanes reach this together",
                     (*edits, *((need,) if need else ())),
                     certainty=Certainty.REVIEW,
@@ -75,16 +75,16 @@ def progress(function: Function, loop: Node, kernels: Kernels, project: Project)
                 yield Finding(
                     head,
                     "flag",
-                    f"lanes leave this loop as {flag} is set, and set it themselves behind it: a wavefront leaves the "
-                    f"loop together, so a lane that waits for another of its wavefront waits forever; {why}; let "
-                    "lanes set it in the loop, or give each wavefront one place to wait for",
+                    f"lanes leave this loop when {flag} is set, and set it themselves after it: a wavefront leaves "
+                    f"the loop as a whole, so a lane that waits for another of its wavefront waits forever; {why}; "
+                    "let lanes set it in the loop, or give each wavefront one place to wait for",
                     certainty=Certainty.MANUAL,
                 )
             return
 
 
 def _guarded(test: Node, body: Node) -> Span | None:
-    """What is done only where an `if` says so: its branch, or what follows a `continue`."""
+    """Return the code that only an `if` allows: its branch, or the statements after a `continue`."""
     branch = test.child_by_field_name("consequence")
     if branch is None:
         return None
@@ -159,7 +159,7 @@ def _of_a_warp(
 ) -> tuple[str, tuple[Edit, ...]]:
     """Return why warps cannot pass one after the other from a loop to where a flag is raised, or the edits."""
     if b"hipport::native::" in function.text(function.body):
-        return "the wavefront is the warp here, and its lanes set flags of their own", ()
+        return "the whole wavefront is the warp here, and its lanes set flags of their own", ()
     if any(TURNS.search(function.text(each.statement).partition(b"{")[0]) for each in function.conditions(loop)):
         return "", ()
     if kernels.agreement(function, index) < 32:
@@ -174,7 +174,7 @@ def _of_a_warp(
     while not contains(statements[-1], raised):
         following = statements[-1].next_named_sibling
         if following is None or first.parent is None or first.parent.type != "compound_statement":
-            return f"it is set in line {raised.start_point[0] + 1}, which is not of the same block", ()
+            return f"it is set in line {raised.start_point[0] + 1}, which is in another block", ()
         statements.append(following)
     last = statements[-1]
     section = Span(first.start_byte, last.end_byte)
@@ -239,8 +239,8 @@ def for_the_block(function: Function, loop: Node) -> Iterator[Finding]:
             yield Finding(
                 Span(loop.start_byte, (loop if loop.type == "do_statement" else condition).end_byte),
                 "flag",
-                f"waits for {function.text(node).decode(errors='replace')}, which another thread of the block has to "
-                "change: on 64 lanes two warps run together, and one waits forever for what the other has to do; let "
+                f"waits for {function.text(node).decode(errors='replace')}, which another thread of the block has "
+                "to change: on 64 lanes two warps execute together, and one may wait forever for the other; let "
                 "them meet at __syncthreads() instead",
                 certainty=Certainty.MANUAL,
             )

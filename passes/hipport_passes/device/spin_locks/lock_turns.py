@@ -49,7 +49,7 @@ _LINE_START = re.compile(rb"(?:\r\n|\n|\r)(?=[ \t]*[^\s#])")
 
 
 def all_in_turns(function: Function, kernels: Kernels) -> bool:
-    """Whether all who take a lock by calling the function do so in turns, or will."""
+    """Whether all callers of the function that takes a lock do so in turns, or will."""
     calls = kernels.callers(function)
     return bool(calls) and not any(turns(call, kernels)[0] for call in calls)
 
@@ -127,7 +127,7 @@ def taken_for_others(
 def by_warps(function: Function, first: Node, last: Node, kernels: Kernels) -> tuple[str, tuple[Edit, ...]]:
     """Return why warps cannot pass one after the other from `first`, where one lane takes a lock for the others of its
     warp, to `last`, where it gives it back; or the edits. Neither, where they do so already."""
-    others = "some lanes take it for others"
+    others = "some lanes take it for other lanes"
     source = function.source
     conditions = [each.child_by_field_name("condition") for each in (first, last)]
     if last.type != "if_statement" or last.child_by_field_name("alternative") is not None:
@@ -155,7 +155,7 @@ def by_warps(function: Function, first: Node, last: Node, kernels: Kernels) -> t
     names = set(NAME.findall(texts.pop()))
     for each in function.locals.assignments:
         if each.variable.name in names and section.start <= each.node.start_byte < section.end:
-            return f"{each.variable.name.decode()}, by which a lane takes it for others, changes meanwhile", ()
+            return f"{each.variable.name.decode()}, by which a lane takes it for others, changes in between", ()
     why = fixed(function, statements, kernels, BLOCK_TOGETHER) or used_behind(function, section, last)
     return (why, ()) if why else ("", in_turns(source, first, last, b"warp_by_warp"))
 
@@ -165,9 +165,9 @@ def of_warps(function: Function, span: Span, edits: tuple[Edit, ...], project: P
     return Finding(
         span,
         "warps",
-        "warps take turns from where one lane takes the lock for the others to where it releases it: "
-        "the warp that has it would wait for the one beside it in a wavefront of 64 lanes, which waits for the lock; "
-        "assumes that the lanes of a warp reach this together",
+        "warps take turns from where one lane takes the lock for the others to where it releases it: the owner "
+        "would wait for the other warp in a wavefront of 64 lanes, which waits for the lock; assumes that the "
+        "lanes of a warp reach this together",
         (*edits, *((need,) if need else ())),
         certainty=Certainty.REVIEW,
         creates=(header,),
@@ -194,10 +194,10 @@ def fixed(
             if together.fullmatch(name) or any(
                 kernels.reaches(definition, together)
                 for definition in (
-                    kernels.definitions(source, name) if name in kernels.carriers(source, together) else ()
+                    kernels.definitions(source, name) if name in kernels.transitive_callers(source, together) else ()
                 )
             ):
-                return f"all lanes are needed in line {line}"
+                return f"line {line} needs all lanes"
     return ""
 
 
@@ -209,7 +209,7 @@ def used_behind(function: Function, section: Span, last: Node) -> str:
     rest = set(NAME.findall(function.source.code, last.end_byte, parent.end_byte))
     for each in function.locals.variables:
         if section.start <= each.start < section.end and each.end == parent.end_byte and each.name in rest:
-            return f"{each.name.decode()} is used behind it"
+            return f"{each.name.decode()} is used after it"
     return ""
 
 
@@ -225,7 +225,7 @@ def kept_around(
     source = function.source
     taken = when_taken(function, condition, acquire)
     if taken is None:
-        return "what the loop compares is not understood", ()
+        return "hipport does not understand the loop's comparison", ()
     statements: list[Node] = []
     following = loop.next_named_sibling
     while following is not None and not releases(function, following, acquire):
@@ -245,7 +245,7 @@ def kept_around(
             continue
         name = each.variable.name
         if re.search(rb"\b" + name + rb"\b", function.source.code[loop.end_byte : function.body.end_byte]):
-            return f"{name.decode()} is used behind it", ()
+            return f"{name.decode()} is used after it", ()
         needless += _without(function, each.variable, loop)
     done = b"hipport_done"
     while any(each.name == done and each.start <= loop.start_byte < each.end for each in function.locals.variables):
@@ -350,9 +350,10 @@ def kept_inside(
                 yield Finding(
                     Span(loop.start_byte, loop.children[0].end_byte),
                     "loop",
-                    f"the compiler puts the critical section of {acquire.lock.decode('utf-8', 'replace')} behind this "
-                    "loop, as `break` follows it, and the lanes that wait for the lock hold up its owner; leave the "
-                    "loop by a flag that is in its condition, as hipport::opaque(flag), with hipport/lock.h",
+                    f"the compiler moves the critical section of {acquire.lock.decode('utf-8', 'replace')} behind "
+                    "this loop, because `break` follows it, and the lanes that wait for the lock hold up its "
+                    "owner; leave the loop by a flag in its condition, as hipport::opaque(flag), with "
+                    "hipport/lock.h",
                     certainty=Certainty.MANUAL,
                 )
                 return
@@ -362,7 +363,8 @@ def kept_inside(
                 Span(loop.start_byte, loop.children[0].end_byte),
                 "loop",
                 f"hipport::opaque() keeps the critical section of {acquire.lock.decode('utf-8', 'replace')} in the "
-                "loop: behind it, where the compiler puts it, the lanes that wait for the lock hold up its owner",
+                "loop: the compiler would move it behind the loop, where the lanes that wait for the lock hold up "
+                "its owner",
                 (*edits, *((need,) if need else ())),
                 creates=(header,),
             )

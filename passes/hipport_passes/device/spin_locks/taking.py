@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What takes a lock, waits for it and gives it back: in loops, functions, methods, and by numbers that are drawn."""
+"""Code that takes a lock, waits for it and releases it: in loops, functions, methods, and by tickets."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def waits_for(function: Function, loop: Node) -> Acquire | None:
         return None
     text = function.text(body)
     if METHODS.fullmatch(called_name(acquire.call, function.source.code)) and not acquire.free:
-        # What was expected is set anew each time.
+        # What was expected is set again each time.
         expected = re.escape(function.text(arguments(acquire.call)[0]))
         text = re.sub(rb"\b" + expected + rb"\s*=\s*(?:\w+|\{\s*\w*\s*\})\s*;", b"", text)
     if WAITS.fullmatch(LOOKS.sub(b"", text)):
@@ -116,7 +116,7 @@ def _taken_in_body(function: Function, loop: Node) -> Acquire | None:
 
 
 class _Unknown(Exception):
-    """What a turn of a loop does is not seen in its text."""
+    """The text does not show the effect of an iteration of a loop."""
 
 
 def _number(text: bytes) -> bytes:
@@ -125,7 +125,7 @@ def _number(text: bytes) -> bytes:
 
 
 def _turn(function: Function, loop: Node, acquire: Acquire, result: bytes) -> bool | None:
-    """Whether a turn of a loop is its last if trying for the lock gives `result`; None if that is not known.
+    """Whether an iteration of a loop is its last if trying for the lock gives `result`; None if that is not known.
 
     The turn does nothing else, and there is one.
     """
@@ -227,7 +227,7 @@ def gives_back_a_lock(function: Function) -> bool:
 
 
 def ticket(function: Function, loop: Node) -> bytes:
-    """What a loop waits for to reach a number that was drawn, `while (serving != ticket);`; else nothing."""
+    """Return the variable that a loop compares with its ticket, `while (serving != ticket);`, if any."""
     condition, body = loop.child_by_field_name("condition"), loop.child_by_field_name("body")
     if condition is None or body is None or loop.type == "for_statement" or not WAITS.fullmatch(function.text(body)):
         return b""
@@ -250,7 +250,7 @@ def ticket(function: Function, loop: Node) -> bytes:
 
 
 def _serves(function: Function, name: bytes) -> bool:
-    """Whether the function lets the next number go on, `atomicAdd(&serving, 1)` or `serving++`."""
+    """Whether the function lets the next number continue, `atomicAdd(&serving, 1)` or `serving++`."""
     text, word = function.text(function.body), re.escape(name) + rb"\b\s*(?:\[[^\]]*\]\s*)?"
     added = rb"\batomicAdd(?:_block|_system)?\s*\([&*\w.\->\s()]*?\b" + word + rb",\s*1[uUlL]*\s*\)"
     counted = rb"\b" + word + rb"(?:\+\+|\+=\s*1\s*;)|\+\+[\w.\->]*\b" + word
@@ -275,7 +275,7 @@ def _method_of(function: Function, call: Node) -> bytes:
 
 
 def object(function: Function, call: Node) -> bytes:
-    """What a lock's function is called on: the object of a method, or the first argument."""
+    """Return the lock of a lock's function: the object of a method, or the first argument."""
     called = call.child_by_field_name("function")
     node = called.child_by_field_name("argument") if called is not None and called.type == "field_expression" else None
     node = node or next(iter(arguments(call)), None)
@@ -375,7 +375,7 @@ def _constant(function: Function, text: bytes, at: Node) -> bool:
 
 
 def when_taken(function: Function, condition: Node | None, acquire: Acquire) -> bytes | None:
-    """Return the condition under which the lock was taken, from the one under which the loop goes on."""
+    """Return the condition under which the lock was taken, from the one under which the loop continues."""
     source = function.source
     if condition is None or not contains(condition, acquire.call):
         return source[Span(acquire.call.start_byte, acquire.call.end_byte)] + b" == " + acquire.free

@@ -1,24 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Put `hipport::syncwarp()` between the steps of code that counts on the lanes of a warp to run in lockstep.
+"""Put `hipport::syncwarp()` between the steps of code that relies on the lanes of a warp running in lockstep.
 
 `if (tid < 32) { s[tid] += s[tid + 16]; s[tid] += s[tid + 8]; … }` reads in each step what other lanes stored in the
-step before, without saying so. AMD's wavefronts do run in lockstep, of 32 and of 64 lanes, but the compiler does not
-know it: `s[tid]` and `s[tid + 8]` are different elements, and unless they are volatile it may load the second before it
-stores the first. `hipport::syncwarp()` keeps accesses on their side of it and costs no instruction. It goes in front of
-each statement that loads from a shared array what another lane may have stored since the last barrier.
+step before, without synchronizing them. AMD's wavefronts do run in lockstep, of 32 and of 64 lanes, but the compiler
+does not know that the program relies on it: `s[tid]` and `s[tid + 8]` are different elements, and unless they are
+volatile it may load the second before it stores the first. `hipport::syncwarp()` keeps accesses on their side of it
+and costs no instruction. It goes in front of each statement that loads a value from a shared array which another lane
+may have stored since the last barrier.
 
-It adds an order among the lanes of a warp and takes nothing away, so it changes no program that does not depend on that
-order. If the code is for the lanes of one warp, under `tid < 32`, by the conditions of its callers or by its indices
-(`tid & 31`), the call gives the order that the code counts on: SAFE. Volatile accesses of which none of this is known
-are REVIEW. Exchanges through other arrays are left alone: nothing says that they are among the lanes of one warp. A
-macro orders accesses if all its definitions do; a macro that is such a step itself has the call in front of each use
-but the first of several in a row, and one that is several steps has it between them. A fence of CUDA's orders the
-accesses of one thread and does not order lanes. Elements of a member are checked if the object lies in shared memory or
-was given some; a called function may store or load any element.
+It adds an order among the lanes of a warp and removes none, so it changes no program that does not depend on that
+order. It is SAFE if the code is for the lanes of one warp, under `tid < 32`, by the conditions of its callers or by
+its indices (`tid & 31`): it then gives the order that the code relies on. Volatile accesses without such evidence are
+REVIEW. Exchanges through other arrays are left alone, because nothing shows that they are among the lanes of one warp.
+A macro orders accesses if all its definitions do. A macro that is one step gets the call in front of each use, except
+in front of the first of several in a row; a macro that is several steps gets it between them. A CUDA fence orders the
+accesses of one thread and does not order lanes. Elements of a member are checked if the object lies in shared memory
+or was given some; a called function may store or load any element.
 
-`if (leader) *sum = 0; atomicAdd(sum, x); if (leader) atomicAdd(out, *sum);` counts on lockstep too, in any memory: the
-others may not add before the leader has stored, and the leader may not load before they have added. A call goes in
-front of both, for review, because nothing says that those who add are of one warp.
+`if (leader) *sum = 0; atomicAdd(sum, x); if (leader) atomicAdd(out, *sum);` relies on lockstep too, in any memory: the
+other lanes may not add before the leader has stored, and the leader may not load before they have added. A call goes
+in front of both, for review, because nothing shows that the lanes that add are of one warp.
 """
 
 from __future__ import annotations
@@ -110,8 +111,8 @@ def _led(source: Cpp, project: Project) -> Iterator[Finding]:
         yield Finding(
             Span(*match.span("atomic")),
             "lockstep",
-            "hipport::syncwarp() around an atomic operation on what one lane stores before it and loads behind it; "
-            "assumes that the lanes which do it are of one warp and reach it together",
+            "hipport::syncwarp() around an atomic operation on a value that one lane stores before it and loads "
+            "after it; assumes that these lanes are of one warp and reach it together",
             (*edits, *((need,) if need else ())),
             Certainty.REVIEW,
             (header,),

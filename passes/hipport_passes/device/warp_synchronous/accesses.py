@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What text tells of accesses to elements of arrays: which are stored, which are loaded, and what orders them."""
+"""Read accesses to array elements from text: stores, loads, and the operations that order them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def has_order(text: bytes, macros: dict[bytes, bool]) -> bool:
 
 
 def places_of_order(source: Cpp, project: Project) -> list[int]:
-    """Where words stand that order accesses."""
+    """Return the places of words that order accesses."""
     macros = project.component(source).fact(ordering_macros)
     words = {word for word in source.matched(ORDERS) if macros.get(word, True)}
     words |= {name for name, orders in macros.items() if orders}

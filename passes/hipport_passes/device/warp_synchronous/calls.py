@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where `hipport::syncwarp()` goes: in front of a statement, or at the end of a loop's body."""
+"""Place `hipport::syncwarp()`: in front of a statement, or at the end of a loop's body."""
 
 from __future__ import annotations
 

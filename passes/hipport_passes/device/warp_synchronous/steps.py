@@ -166,7 +166,7 @@ class Steps:
     def steps(self) -> frozenset[bytes]:
         """The functions called here that have elements of arrays and no order."""
         source = self.function.source
-        called = self.function.called - self.carriers
+        called = self.function.called - self.transitive_callers
         text = self.function.text(self.function.body)
         if not _TEMPLATE_CALLED.search(text):
             called &= frozenset(_PLAINLY_CALLED.findall(text))  # Not what is compared, `x < width`.
@@ -232,16 +232,16 @@ class Steps:
         return i < len(self.orders) and self.orders[i] < node.end_byte
 
     @cached_property
-    def carriers(self) -> frozenset[bytes]:
+    def transitive_callers(self) -> frozenset[bytes]:
         """The functions called here that may order accesses."""
-        return self.function.called & self.kernels.carriers(self.function.source, ORDERS)
+        return self.function.called & self.kernels.transitive_callers(self.function.source, ORDERS)
 
     def calls_barrier(self, node: Node) -> bool:
         source = self.function.source
-        return bool(self.carriers) and any(
+        return bool(self.transitive_callers) and any(
             self.kernels.reaches(definition, ORDERS)
             for each in nodes(node, _CALLS)
-            if (name := called_name(each, source.code)) in self.carriers
+            if (name := called_name(each, source.code)) in self.transitive_callers
             for definition in self.kernels.definitions(source, name)
             if definition is not self.function
         )
@@ -338,7 +338,7 @@ class Steps:
 
     @cached_property
     def offsets(self) -> dict[bytes, bytes]:
-        """What is added to an array in names for parts of it: `i` of `p = s + i` and of `p = &s[i]`."""
+        """The offsets added to an array in names for parts of it: `i` of `p = s + i` and of `p = &s[i]`."""
         found: dict[bytes, bytes] = {}
         for assignment in self.function.locals.assignments:
             name = assignment.variable.name

@@ -188,7 +188,7 @@ def _beside(own: bytes, element: bytes) -> bool:
 
 
 def _parenthesis(text: bytes, opening: int) -> int:
-    """Where the parenthesis at `opening` ends."""
+    """Return the end of the parenthesis at `opening`."""
     depth = 0
     for at in range(opening, len(text)):
         depth += {b"(": 1, b")": -1}.get(text[at : at + 1], 0)

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many lanes code counts on: AMD's whole wavefronts, or the 32 of a CUDA warp."""
+"""The number of lanes that code counts: AMD's whole wavefront, or the 32 of a CUDA warp."""

@@ -59,7 +59,7 @@ class _Number(NamedTuple):
 
 
 class _Logical:
-    """Which definitions of a component have, or reach, intrinsics of 32 lanes."""
+    """The definitions of a component that have, or reach, intrinsics of 32 lanes."""
 
     def __init__(self, component: Component) -> None:
         self.mentions = component.fact(Mentions)
@@ -69,12 +69,12 @@ class _Logical:
         return any(each in self.having for each in self.mentions.reached(definition))
 
     def uses(self, definition: NamedDefinition) -> bool:
-        """Whether the definition comes to such intrinsics by what says it, itself if it is a function.
+        """Whether the definition reaches such intrinsics through its uses, or itself if it is a function.
 
         Host code may put it wherever it likes; device code has to give it on, or to have the intrinsics itself: other
         sizes, of tiles say, are used beside them.
         """
-        users = self.mentions.reaching(definition)
+        users = self.mentions.transitive_users(definition)
         names = {name for each in users if each.function is None for name in each.names} | set(definition.names)
         return any(
             user in self.having
@@ -102,7 +102,7 @@ class _Logical:
 
 
 def of_branches(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Yield a finding per number of AMD's that comes to functions with intrinsics of 32 lanes."""
+    """Yield a finding per number in AMD's branch that reaches functions with intrinsics of 32 lanes."""
     if not _MAY_BE.search(source.code):
         return
     numbers = [*_numbers(source, project)]
@@ -122,14 +122,14 @@ def of_branches(source: Cpp, project: Project) -> Iterator[Finding]:
             yield Finding(number.span, "size", message, (Edit(number.span, number.cuda),), Certainty.REVIEW)
         else:
             message = (
-                f"{was}, {new} in the branch for CUDA: what it comes to has functions of the whole wavefront, and "
-                "others whose intrinsics act on 32 lanes: give each the number that it counts on"
+                f"{was}, {new} in the branch for CUDA: its uses include functions of the whole wavefront, and "
+                "others whose intrinsics act on 32 lanes: give each the number that it needs"
             )
             yield Finding(number.span, "size", message, certainty=Certainty.MANUAL)
 
 
 def _comes_to(source: Cpp, logical: _Logical, number: _Number) -> bool | None:
-    """Whether a number comes to intrinsics of 32 lanes alone; False if to others as well, None if to none."""
+    """Whether a number reaches only intrinsics of 32 lanes; False if others as well, None if none."""
     line = source.code[number.line.start : number.line.end]
     around = [each for each in logical.mentions.definitions if _holds(each, source, number.span)]
     if not around:
@@ -282,7 +282,7 @@ def _statements(source: Cpp, span: Span) -> Iterator[tuple[Span, list[re.Match[b
 
 
 def _key(tokens: list[re.Match[bytes]]) -> tuple[bytes, ...]:
-    """What a line says, without its numbers."""
+    """Return a line without its numbers."""
     return tuple(
         b"#" if _NUMBER.fullmatch(each.group()) or each.group() in _SIZE_OF_WAVEFRONT else each.group()
         for each in tokens
@@ -311,7 +311,7 @@ def _may_ask(source: Cpp, names: frozenset[bytes]) -> bool:
 
 
 def _asks_for_amd(condition: bytes, names: frozenset[bytes]) -> bool | None:
-    """Whether a condition holds on AMD alone, or elsewhere alone; None if it asks something else."""
+    """Whether a condition holds on AMD only, or elsewhere only; None if it tests something else."""
     text = b"".join(condition.split())
     while text.startswith(b"(") and text.endswith(b")") and not text.endswith(b"()"):
         text = text[1:-1]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far shuffles reach: one by `lane ^ k` stays in the half of a wavefront that a lane is in, if `k` is below 32.
+"""The range of shuffles: one by `lane ^ k` stays in the lane's half of a wavefront if `k` is below 32.
 
 So it gives the same on wavefronts of 32 and of 64 lanes, and goes together with code that counts 32.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which functions of files that belong together count lanes by AMD's wavefront, and which by the 32 of a warp.
+"""Find functions, in files that belong together, that count lanes by AMD's wavefront, or by the 32 of a warp.
 
 Somebody wrote code that only AMD sees, which calls HIP's functions of the wavefront and asks for its size or takes 64
 bits. Where there is such code, all of the program is ported already but for the functions of 32 lanes, and what calls
@@ -73,7 +73,7 @@ class Wavefronts:
 
     @property
     def mentions(self) -> Mentions:
-        """What the definitions of the files say of each other."""
+        """The mentions of definitions in other definitions of the files."""
         return self._component.fact(Mentions)
 
     @cached_property
@@ -114,7 +114,7 @@ class Wavefronts:
                 user.function
                 for each in self.mentions.named(function.name)
                 if each.function is function
-                for user in self.mentions.reaching(each)
+                for user in self.mentions.transitive_users(each)
                 if user.function is not None
             ]
             logical = any(each in self._logical and _of_32_lanes(each) for each in users)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where code counts on AMD's whole wavefront, where on 32 lanes, and where both are used together."""
+"""Find code that counts on AMD's whole wavefront, code that counts on 32 lanes, and uses of both together."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Mark(NamedTuple):
 
     @property
     def text(self) -> str:
-        """What stands there."""
+        """The text at that place."""
         code = self.definition.source.code[self.span.start : self.span.end]
         return b" ".join(code.split()).rstrip(b"(, ").decode("utf-8", "replace")
 
@@ -111,7 +111,7 @@ def _native_places(source: Cpp) -> tuple[int, ...]:
 
 
 def _natives(source: Cpp) -> tuple[int, ...]:
-    """Where `native_marks` may find something."""
+    """Return the places where `native_marks` may find something."""
     patterns = [OF_PYTORCH]
     of_hip = source.begun_as_hip or source.side == "hip" or bool(source.hip_only)
     found = [match.start() for match in source.fact(sized)] if of_hip else []
@@ -125,7 +125,7 @@ def _logical_places(source: Cpp) -> tuple[int, ...]:
 
 
 def _logicals(source: Cpp) -> tuple[int, ...]:
-    """Where `_logical_marks` may find something."""
+    """Return the places where `_logical_marks` may find something."""
     patterns = (OF_32_LANES, COUNTED, _BY_VARIABLE, _TILES, _WARP_SIZE, _FOUND_GROUPS)
     return tuple(match.start() for pattern in patterns for match in pattern.finditer(source.code))
 
@@ -160,7 +160,7 @@ def _meeting(
     users = mentions.users_among(devices)
     without: set[NamedDefinition] = set()
     for native, mark in natives.items():
-        for user in mentions.reaching_by(native, users):
+        for user in mentions.transitive_users_by(native, users):
             if user in without or not _on_device(user):
                 continue
             reached = []
@@ -318,7 +318,7 @@ def _logical_marks(definition: NamedDefinition, component: Component, own: froze
 
 
 def _not_on_device(source: Cpp) -> tuple[Span, ...]:
-    """What is compiled for the host alone, by HIP: behind a condition for all device code of it."""
+    """Return the code that HIP compiles for the host only: behind a condition that excludes device code."""
     return tuple(
         sorted(
             Span(part.span.end, following.span.start)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a thread's place in a row of 32 is taken for its lane, in kernels that count on AMD's whole wavefront."""
+"""Find code that takes a thread's place in a row of 32 for its lane, in kernels that use AMD's whole wavefront."""
 
 from __future__ import annotations
 

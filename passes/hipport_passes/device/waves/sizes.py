@@ -157,7 +157,7 @@ class _HandedOn(NamedTuple):
 
 def _handed_on(component: Component) -> _HandedOn:
     mentions = component.fact(Mentions)
-    users = mentions.reaching_any(having_intrinsics(mentions))
+    users = mentions.transitive_users_of_any(having_intrinsics(mentions))
     functions_ = {name for user in users if user.function is not None for name in user.names}
     names: set[bytes] = set()
     words: set[bytes] = set()

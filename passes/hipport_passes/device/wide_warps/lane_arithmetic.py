@@ -25,7 +25,7 @@ _COMPARES = ("<", ">=", "==", "!=", ">", "<=")
 
 @dataclass(frozen=True)
 class _Operands:
-    """What is on the left of an operator, and the number on its right."""
+    """The left operand of an operator, and the number on its right."""
 
     left: Node
     sign: Node
@@ -58,7 +58,7 @@ class Arithmetic(Notes):
             self.from_the_left(node, left, sign.type, right)
             return
         if self.share(left, sign.type, number) or (sign.type == "*" and self.share(right, "*", first)):
-            self.refuse(node, "how much a warp does at a time")
+            self.refuse(node, "the work of a warp per step")
             return
         why = self.by_number(left, sign.type, number)
         if why:
@@ -100,7 +100,7 @@ class Arithmetic(Notes):
         if right.start_byte in self.settled or (real is None and number not in (5, 16, 31, 32, -32, 0xFFFFFFE0)):
             return
         if _GRID.search(function.text(left)) and (sign.type, number) in (("*", 32), ("<<", 5)):
-            self.refuse(node, "the grid is laid out by 32")
+            self.refuse(node, "the grid is computed with 32")
             return
         sized = b"blockDim" in function.text(left) and b"threadIdx" not in function.text(left)
         counts = flow.is_thread(function, left)
@@ -155,7 +155,7 @@ class Arithmetic(Notes):
         if number is None:
             return ""
         if sign in ("/", ">>") and number > 0 and flow.is_lane(function, left):
-            return "groups of so many lanes"
+            return "groups of this many lanes"
         if sign in _COMPARES:
             if flow.is_thread(function, left) and number % 64 == 32 and (number > 32 or sign in ("==", "!=")):
                 return "a part of a wavefront"
@@ -191,7 +191,7 @@ class Arithmetic(Notes):
         if left.start_byte in self.settled:
             return
         if _GRID.search(self.function.text(right)) and sign == "*":
-            self.refuse(node, "the grid is laid out by 32")
+            self.refuse(node, "the grid is computed with 32")
             return
         number = self.flow.number(self.function, left)
         lane, counts = self.flow.is_lane(self.function, right), self.flow.is_thread(self.function, right)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where masks of lanes go, and which values are numbers of lanes or of threads."""
+"""Follow masks of lanes, and find values that are numbers of lanes or of threads."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Masks(Flow):
         return tuple(self.only)
 
     def library(self, source: Cpp) -> frozenset[int]:
-        """Where the file uses intrinsics that are not the program's own."""
+        """Return the file's uses of intrinsics that are not the program's own."""
         if source.path not in self._library:
             uses = LibraryNames(intrinsic()).uses(source, self.project)
             self._library[source.path] = frozenset(where.start for where, _ in uses)

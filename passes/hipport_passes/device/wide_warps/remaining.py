@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What still counts warps of 32 lanes when the rest of a function is widened: numbers, data, and launches.
+"""Find code that still counts warps of 32 lanes when a function is widened: numbers, data, and launches.
 
 Half of a function that means 32 lanes and half that means 64 is worse than either. So whatever is 32 for a reason that
 is not seen stands in the way: only bits in the words of data, sizes of shared arrays and mixing of bits are other 32s.
@@ -179,7 +179,7 @@ class _Remaining:
         while stack:
             part = stack.pop()
             if self._counts_block(part):
-                yield node.start_byte, f"`{self._shown(node)}`, places by the number of warps of a block"
+                yield node.start_byte, f"`{self._shown(node)}`, sized by the number of warps of a block"
                 return
             if self._is_warp(part) and not any(self._goes_on(each, each.start_byte) for each in _names(part)):
                 yield node.start_byte, f"`{self._shown(node)}`, an entry for each warp"
@@ -325,7 +325,7 @@ def launches_that_count(kernel: Function, project: Project) -> Iterator[str]:
 
 
 def _sizes(source: Cpp, text: bytes, before: int) -> list[bytes]:
-    """What the dimensions of `text` are: of `dim3(a, b)`, of a number, of a variable that has been set once."""
+    """Return the dimensions of `text`: of `dim3(a, b)`, of a number, of a variable that has been set once."""
     text = text.strip()
     if re.fullmatch(rb"[A-Za-z_]\w*", text):
         name = re.escape(text)

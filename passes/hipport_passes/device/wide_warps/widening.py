@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What it takes to have a function's warps as wide as the wavefront: edits, or the places that stand in the way."""
+"""Widen a function's warps to the wavefront: edits, or the places that prevent it."""
 
 from __future__ import annotations
 
@@ -120,17 +120,17 @@ class Widening(Arithmetic):
         known = self.flow.kernels.definitions(self.function.source, name)
         sizes = re.findall(rb"<([^<>]*)>", self.function.text(callee)) if known else []
         if known and any(constant_values.value(self.function.source, self.project, each) == 32 for each in sizes):
-            self.refuse(node, "32 is given on")
+            self.refuse(node, "32 is passed on")
         for argument in given if known else ():
             if self.flow.number(self.function, argument) in (16, 31, 32):
-                self.refuse(node, f"{self.function.text(argument).decode(errors='replace')} is given on")
+                self.refuse(node, f"{self.function.text(argument).decode(errors='replace')} is passed on")
         for argument in given:
             if (
                 not known
                 and self.flow.carries(self.function, argument)
                 and self.flow.conversion(self.function, node) is None
             ):
-                self.refuse(node, f"a mask is given to {name.decode()}")
+                self.refuse(node, f"a mask is passed to {name.decode()}")
 
     def mask(self, node: Node) -> None:
         """An argument that says which lanes."""
@@ -152,12 +152,12 @@ class Widening(Arithmetic):
             elif by and number is None and not self.steps(given[1]):
                 width = self.flow.number(self.function, given[2]) if len(given) > 2 else 32
                 if width not in (2, 4, 8, 16):
-                    self.refuse(given[1], "how far shuffles reach")
+                    self.refuse(given[1], "the range of shuffles")
         if len(given) > 2 and self.flow.number(self.function, given[2]) == 32:
             self.settle(given[2], SIZE)
 
     def steps(self, distance: Node) -> bool:
-        """Whether a distance is what a `for` loop counts, which `loop` looks at, or what the function is given."""
+        """Whether a `for` loop counts a distance, which `loop` handles, or it is a parameter of the function."""
         name = self.function.text(distance)
         if name in self.function.parameters:
             return True
@@ -192,13 +192,13 @@ class Widening(Arithmetic):
             known = each is None or self.flow.number(self.function, each) is not None
             if each is not None and not known and not _OF_WAVES.search(self.function.text(each)):
                 # `kLanes / 2`, of a template's parameter perhaps
-                self.refuse(each, "how far shuffles reach")
+                self.refuse(each, "the range of shuffles")
                 return
         widths = {self.flow.number(self.function, given[2]) if len(given) > 2 else 32 for _, given in shuffles}
         if widths <= {2, 4, 8, 16}:
             return  # Parts of a warp, which stay what they are.
         if widths != {32}:
-            self.refuse(value, "how far shuffles reach")
+            self.refuse(value, "the range of shuffles")
         else:
             self.bounds(value, condition, limit, all(by for by, _ in shuffles))
 
@@ -249,7 +249,7 @@ class Widening(Arithmetic):
                 self.refuse(node, "")
             return
         if sign.type == "+=" and (self.flow.number(self.function, right) or 0) > 32 and self.of_a_lane(left):
-            self.refuse(node, "how much a warp does at a time")
+            self.refuse(node, "the work of a warp per step")
         elif sign.type in ("=", "|=", "&=", "^="):
             self.given(left, right)
 
@@ -282,7 +282,7 @@ class Widening(Arithmetic):
             if left is None or right is None or sign is None or sign.type not in ("*", "<<"):
                 continue
             if any(self.flow.is_lane(self.function, one) for one in (left, right)):
-                self.refuse(node, "places for each lane")
+                self.refuse(node, "an element for each lane")
                 return
 
     def variable(self, node: Node) -> None:
@@ -346,7 +346,7 @@ class Widening(Arithmetic):
                         and self.flow.number(self.function, size) is None
                         and self.agreed(index) == WARP
                     ):
-                        self.refuse(size, "as many warps as the kernel is told of")
+                        self.refuse(size, "the number of warps that the kernel is given")
 
     def subscripts(self, name: bytes) -> Iterator[list[Node]]:
         for node in inner_nodes(self.function.body):
@@ -367,7 +367,7 @@ class Widening(Arithmetic):
         """Macros that have intrinsics in them: whoever else uses them keeps them as they are."""
         words = set(re.findall(rb"\w+", self.function.text(self.function.body)))
         for name in sorted(words & self.project.union_over(self.function.source, macros_of_warps)):
-            self.done.places.append(f"{name.decode()} is a macro with intrinsics in it: make it a function")
+            self.done.places.append(f"{name.decode()} is a macro with intrinsics: make it a function")
         bodies: dict[bytes, list[bytes]] = {}
         for name, body in self.project.union_over(self.function.source, macro_bodies):
             bodies.setdefault(name, []).append(body)

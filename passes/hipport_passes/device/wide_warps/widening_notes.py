@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is noted while a function's warps are made as wide as the wavefront, and what all steps of that ask."""
+"""Notes on a function whose warps are widened to the wavefront, which all steps share."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SIZE = NATIVE + b"wave_size()"
 
 @dataclass
 class Work:
-    """What widening a function takes: edits by file, or places that cannot be widened."""
+    """The result of widening a function: edits by file, or places that cannot be widened."""
 
     edits: dict[Cpp, dict[Span, bytes]] = field(default_factory=dict)
     places: list[str] = field(default_factory=list)

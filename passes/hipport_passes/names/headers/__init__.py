@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Include HIP's headers in place of CUDA's.
 
-Headers that HIP needs none of are dropped, and so is one that an earlier line has brought. A header of the program
-itself, and what only one of CUDA and HIP ever sees, is left alone. A header that a macro names, for `#include HEADER`,
-is replaced where the macro is defined. nvcc puts the runtime header in front of every
-`.cu` file; hipcc does not, so where a file needs it before an include brings it, it is included.
+Headers that HIP does not need are removed, and so is one that an earlier line already includes. A header of the
+program itself is left alone, and so is code that only one of CUDA and HIP ever compiles. A header that a macro names,
+for `#include HEADER`, is replaced where the macro is defined. nvcc includes the runtime header in front of every `.cu`
+file, and hipcc does not, so it is included where a file needs it before another include provides it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dataclasses import replace
 from hipport.core.edits import Edit, NewFile, Span
 from hipport.core.finding import Certainty, Finding
 from hipport.engine.pipeline import Pass
-from hipport.program.own_headers import FOLDER, header, line_of, together
+from hipport.program.own_headers import FOLDER, header, line_of, with_included_headers
 from hipport.program.project import Project
 from hipport.syntax.cpp import MARKED_INCLUDE, UNITS, Cpp, within
 from hipport.syntax.cpp_text import Include
@@ -97,11 +97,11 @@ def _found(source: Cpp, project: Project) -> Iterator[Finding]:
         line = f"#include <{known.runtime}>".encode() + source.newline
         if not is_cuda:  # a compiler of the host may read it as well
             line = b"#ifdef __HIPCC__" + source.newline + line + b"#endif" + source.newline
-        # What comes with it for CUDA alone: nothing that is included brings it.
+        # What comes with it for CUDA only: nothing that is included brings it.
         alone = list(brought(source, project, brings=(known.runtime,))) if is_cuda else []
         line += b"".join(edit.new for each in alone for edit in each.edits)
         edits = (Edit(Span(at, at), line),)
-        message = f"nvcc includes the runtime header by itself, hipcc does not: include {known.runtime}"
+        message = f"nvcc includes the runtime header by itself, and hipcc does not: include {known.runtime}"
         yield Finding(Span(at, at), "runtime", message, edits)
         yield from (replace(each, edits=edits) for each in alone)
         if is_cuda:
@@ -158,11 +158,11 @@ def _put_before(source: Cpp) -> Iterator[Finding]:
     line = rb"^[ \t]*#[ \t]*include[ \t]*<%b>%b[ \t]*(?:\r?\n|\r|\Z)" % (table().runtime.encode(), re.escape(MARK))
     for match in re.finditer(line, source.text, re.MULTILINE):
         span = Span(*match.span())
-        yield Finding(span, "dropped", f"{table().runtime} is included above by now", (Edit(span, b""),))
+        yield Finding(span, "dropped", f"{table().runtime} is already included above", (Edit(span, b""),))
 
 
 def _is_unknown(source: Cpp, project: Project, include: Include) -> bool:
-    """Say whether the header looks like one of CUDA's, and is neither known nor among the files."""
+    """Say whether the header looks like one of CUDA's, but is neither known nor among the files."""
     if not include.angled or within(include.directive.start, source.hip_only) or lookup(include.path) is not None:
         return False
     looks = table().unknown[0].fullmatch(include.path)
@@ -181,10 +181,10 @@ def _default_stream(source: Cpp) -> Iterator[Finding]:
             continue
         if within(span.start, source.cuda_only) or within(span.start, source.hip_only):
             continue
-        message = f"{_PER_THREAD.decode()} → {hip.decode()}: what asks HIP's headers for it"
+        message = f"{_PER_THREAD.decode()} → {hip.decode()}: the macro that HIP's headers read"
         certainty = Certainty.SAFE
         if source.path.suffix not in UNITS:
-            message += "; assumes that no .cu file includes this, where nvcc passes over it"
+            message += "; assumes that no .cu file includes this, where nvcc ignores the macro"
             certainty = Certainty.REVIEW
         yield Finding(span, "default_stream", message, (Edit(span, hip),), certainty)
 
@@ -215,7 +215,7 @@ def _named_by_macros(source: Cpp, project: Project) -> Iterator[Finding]:
         if match[2]:
             folder = path.partition("/")[0] + "/"
             if "/" in path and (folder in table().folders or folder in ("cub/", "cuda/", "thrust/")):
-                message = f"{match[1].decode()} makes paths of headers of CUDA's: write those of HIP's out"
+                message = f"{match[1].decode()} makes paths of CUDA's headers: write HIP's paths out"
                 yield Finding(span, "unsupported", message, certainty=Certainty.MANUAL)
             continue
         row = lookup(path)
@@ -253,14 +253,14 @@ def _mapped(
         # The file has the built-in variables and functions from this header alone.
         hip = runtime
     if not hip or hip in seen:
-        why = f"{hip} is included already" if hip else row.why or "HIP needs none"
+        why = f"{hip} is already included" if hip else row.why or "HIP needs none"
         yield Finding(include.directive, "dropped", f"{path}: {why}", (Edit(line_of_include(source, include), b""),))
         return hip
     target = f"<{hip}>".encode()
     creates: tuple[NewFile, ...] = ()
     if hip.startswith(FOLDER + "/"):
         target, own = header(source, project, hip.removeprefix(FOLDER + "/"))
-        creates = together(own)
+        creates = with_included_headers(own)
     macros = []
     steered = project.union_over(source, _steered) if any(hip == each[0] for each in table().steering) else ()
     for steered_header, macro, _, _ in table().steering:
@@ -290,17 +290,17 @@ def _group(source: Cpp, project: Project, include: Include, names: frozenset[byt
         yield Finding(
             include.target,
             "unsupported",
-            f"{include.path}: HIP has no such header before ROCm 7.13, and {uses} of it is used; "
-            "write a loop over tile.shfl_xor, or include it for those releases only",
+            f"{include.path}: HIP has no such header before ROCm 7.13, and the program uses its {uses}; write a "
+            "loop over tile.shfl_xor, or include it for those releases only",
             certainty=Certainty.MANUAL,
         )
     else:
-        message = f"{include.path}: HIP has no such header before ROCm 7.13, and nothing of it is used"
+        message = f"{include.path}: HIP has no such header before ROCm 7.13, and the program uses nothing of it"
         yield Finding(include.directive, "dropped", message, (Edit(line_of_include(source, include), b""),))
 
 
 def _group_names(source: Cpp) -> frozenset[tuple[bytes, bytes]]:
-    """What may be of those headers: (space, name) of `space::name`, ("", name) of a call, and its aliases."""
+    """Return possible uses of those headers: (space, name) of `space::name`, ("", name) of a call, and aliases."""
     code = source.code
     found = {(b"namespace", name) for name in cooperative_groups.ALIAS.findall(code)}
     if cooperative_groups.OPENED.search(code):

@@ -32,7 +32,7 @@ def transitive(source: Cpp, project: Project) -> Iterator[Finding]:
         return
     uses = ", ".join(f"thrust::{match[1].decode()}" for _, names, _ in lacking if (match := names.search(source.code)))
     lines = source.newline.join(f"#include <{header}>".encode() for header, _, _ in lacking)
-    message = f"CUDA's Thrust has {uses} with other headers, rocThrust has not: include those for it"
+    message = f"CUDA's Thrust gets {uses} from other headers, rocThrust does not: include the headers for it"
     yield Finding(last.target, "transitive", message, (behind(source, last, lines),))
 
 
@@ -86,7 +86,7 @@ def _of_the_host(source: Cpp) -> bool:
 
 
 class _Reaching:
-    """Which files include headers by certain names, themselves or by way of others of the program."""
+    """The files that include headers of certain names, directly or through other files of the program."""
 
     def __init__(self, project: Project) -> None:
         self._files = [each for each in (*project.sources, *project.context) if isinstance(each, Cpp)]
@@ -112,7 +112,7 @@ class _Reaching:
 
     @cached_property
     def _including(self) -> dict[bool, dict[PurePath, list[PurePath]]]:
-        """By whether conditions count, the files that include each file."""
+        """The including files of each file, by whether conditions count."""
         found: dict[bool, dict[PurePath, list[PurePath]]] = {False: {}, True: {}}
         for certain, by_path in found.items():
             for each in self._files:

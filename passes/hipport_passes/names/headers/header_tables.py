@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is known of CUDA's headers, and what becomes of each."""
+"""Known headers of CUDA, and their replacements."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BELOW_A_FOLDER = re.compile(r"(?:\.\./)*(?:cuda(?:[-_]?[\d.]+)?/|targets/[^/]+/
 
 
 class Row(NamedTuple):
-    """What becomes of a header: `hip` instead, "" nothing, None: it is reported. Otherwise as in `api_names`."""
+    """The replacement of a header: `hip`; "" removes it, None reports it. Otherwise as in `api_names`."""
 
     hip: str | None
     since: tuple[int, int] = (0, 0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where an include stands, whose header it names, and where lines go that are put beside it."""
+"""The place of an include, the owner of its header, and the place of lines that are put beside it."""
 
 from __future__ import annotations
 
@@ -53,4 +53,4 @@ def is_own(source: Cpp, include: Include, project: Project) -> bool:
     """
     if include.path.rpartition("/")[2].startswith(table().samples.begins):
         return bool(project.included(source, include))
-    return project.own(source, include)
+    return project.finds_in_project(source, include)

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which device Python code runs on: the parts of `device_agnostic`."""
+"""Choose the device that Python code runs on: the parts of `device_agnostic`."""

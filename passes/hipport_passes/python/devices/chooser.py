@@ -49,7 +49,7 @@ class Chooser:
         return [call for each, call in above if isinstance(call, cst.Call) and call.func is each and len(call.args) < 2]
 
     def _calls_alone(self, name: str) -> bool:
-        """Say whether a name is called in the file, and nothing in it says what it is."""
+        """Say whether a name is called in the file, and nothing in it defines the name."""
         calls = self._calls(name)
         return bool(calls) and len(calls) == len(self.script.named(name)) and self.script.bound_elsewhere is not None
 
@@ -161,7 +161,7 @@ class Chooser:
             if isinstance(node, (cst.BaseSmallStatement, cst.BaseExpression)):
                 return self.script.source.span(node).start
             stack += reversed(children(node))
-        raise Misplaced(f"{self.script.source.path}: it is not known where a {type(line).__name__} is")
+        raise Misplaced(f"{self.script.source.path}: the place of a {type(line).__name__} is not known")
 
     def _lines(self, torch_there: bool, at: int) -> bytes:
         newline = self.script.source.newline

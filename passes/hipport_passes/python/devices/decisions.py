@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What somebody has decided about the device at a place, and when the place is run."""
+"""Decisions that the program already makes about the device at a place, and when the place is run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FOR_GPUS = re.compile(r"(?=.*(?:cuda|gpu))(?=.*(?:skip|requir|mark\.|only|avail
 
 
 class Decisions:
-    """What is known of places in a file. `helper` is the name of the function that chooses, should there be one."""
+    """Facts about places in a file. `helper` is the name of the function that chooses, if there is one."""
 
     def __init__(self, script: Script, helper: str) -> None:
         self.script = script
@@ -84,7 +84,7 @@ class Decisions:
         )
 
     def imported(self, node: cst.CSTNode) -> bool:
-        """Say whether the place is run when the file is imported: no function's body, nor a program's."""
+        """Say whether an import of the file runs the place: it is in no function's body, and not the program's."""
         import libcst as cst
 
         for above, child in self.script.ancestors(node):

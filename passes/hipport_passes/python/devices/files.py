@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a Python file says of GPUs and devices, as others of its program have to know."""
+"""A Python file's statements about GPUs and devices, for other files of its program."""
 
 from __future__ import annotations
 

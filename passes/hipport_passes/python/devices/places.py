@@ -28,7 +28,7 @@ _OPTIONS = frozenset(("add_argument", "option", "Option", "Argument", "Field", "
 
 
 class DevicePlaces:
-    """Where values of a file are devices. `others` are the files of its program, itself among them."""
+    """The values of a file that are devices. `others` are the files of its program, itself among them."""
 
     def __init__(self, script: Script, others: Sequence[Python]) -> None:
         self.script = script

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a string in a Python file goes, and whether PyTorch gets it there as a device.
+"""Follow a string in a Python file, and find whether PyTorch receives it as a device.
 
 Followed are variables, attributes, attributes of classes, parameters with what calls give for them and what they are by
 default, items of lists and entries of tables, results of functions, and options of argparse and click. What is none of
@@ -37,7 +37,7 @@ _DEPTH = 8
 
 @dataclass
 class Received:
-    """Who gets a string."""
+    """A receiver of a string."""
 
     #: Whether PyTorch gets it.
     passed: bool = False
@@ -49,14 +49,14 @@ class Received:
 
     @property
     def certainty(self) -> Certainty | None:
-        """How certain it is that the string is for PyTorch alone; None if it may well be for others."""
+        """How certain it is that the string is for PyTorch only; None if it may well be for others."""
         if not self.passed:
             return None
         return Certainty.REVIEW if self.others or self.far else Certainty.SAFE
 
 
 def received(script: Script, node: cst.CSTNode) -> Received:
-    """Follow a string to those who get it."""
+    """Follow a string to its receivers."""
     found = Received()
     _Trace(script, found).value(node, 0)
     return found

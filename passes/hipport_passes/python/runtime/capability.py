@@ -68,7 +68,7 @@ def capabilities(program: PythonProgram, known: Elsewhere, missing_code: Mapping
 
 
 class _Conditions:
-    """What is asked by a compute capability in a program, with what has been decided so far."""
+    """The questions of a program about a compute capability, with the decisions so far."""
 
     def __init__(self, program: PythonProgram, reader: Reader, missing_code: Mapping[Capability, str]) -> None:
         self.program, self.reader, self.missing_code = program, reader, missing_code
@@ -96,14 +96,14 @@ class _Conditions:
             return found
         if isinstance(node, cst.Call) and program.runs(node).both and (called := reader.handed_on(node)):
             message = (
-                f"a compute capability is given to {called}, where it could not be followed; on ROCm it is a gfx "
-                "number, as (9, 4) or (11, 0): see what is done with it there, and ask for torch.version.hip"
+                f"a compute capability is passed to {called}, into which it could not be followed; on ROCm it is a "
+                "gfx number such as (9, 4) or (11, 0): check its use there, and ask for torch.version.hip"
             )
             return finding(program, node, "not_followed", message)
         if isinstance(node, cst.Comparison | cst.Call) and program.runs(node).both and reader.is_lost(node):
             message = (
-                "this asks for a compute capability whose origin could not be followed; on ROCm one is a gfx number, "
-                "as (9, 4) or (11, 0): see what it is there, and ask for torch.version.hip"
+                "this asks for a compute capability whose origin could not be followed; on ROCm it is a gfx number "
+                "such as (9, 4) or (11, 0): check its value there, and ask for torch.version.hip"
             )
             return finding(program, node, "not_followed", message)
         makes = isinstance(node, cst.FormattedString | cst.BinaryOperation | cst.Call) and reader.names_arch(node)
@@ -117,8 +117,8 @@ class _Conditions:
         for each in self.named:
             if not _only_asked(self.program, each, self.decided):
                 message = (
-                    "makes the name of an NVIDIA architecture of a capability, which on ROCm is a gfx number; the name "
-                    "is gcnArchName there"
+                    "makes the name of an NVIDIA architecture from a capability, which is a gfx number on ROCm; "
+                    "gcnArchName is the name there"
                 )
                 yield finding(self.program, each, "arch_name", message)
 
@@ -127,34 +127,34 @@ class _Conditions:
             return None
         self.decided[node] = neutral
         edits = self.program.and_on_cuda(node, neutral)
-        message = f"meant for NVIDIA's {names}: on ROCm a capability is a gfx number, as (9, 4) or (11, 0), "
+        message = f"meant for NVIDIA's {names}: on ROCm a capability is a gfx number such as (9, 4) or (11, 0), "
         message += (
-            "so that older GPUs' answer is given there; assumes that only those GPUs have what it is about"
+            "so the answer for older GPUs is given there; assumes that only those NVIDIA GPUs have the feature"
             if edits
-            else "so that older GPUs' answer is right there, unless AMD's GPUs have what it is about: ask for "
+            else "so the answer for older GPUs is right there, unless AMD's GPUs have the feature: ask for "
             "torch.version.hip"
         )
         return finding(self.program, node, "capability", message, edits)
 
     def _stops(self, node: cst.Comparison | cst.Call, passing: bool) -> Finding:
-        stops = "this stops the {} on AMD GPUs, where a capability is a gfx number, as (9, 4) or (11, 0): "
+        stops = "this stops the {} on AMD GPUs, where a capability is a gfx number such as (9, 4) or (11, 0): "
         if _BUILDS.search(self.program.source.text) and (edits := self.program.and_on_cuda(node, passing)):
             message = (
-                f"{stops.format('build')}passed on ROCm, where PYTORCH_ROCM_ARCH says what is built for; assumes "
-                "that what is built is for those GPUs, too"
+                f"{stops.format('build')}passed on ROCm, where PYTORCH_ROCM_ARCH names the GPUs to build for; "
+                "assumes that the built code is for those GPUs, too"
             )
             return finding(self.program, node, "capability", message, edits)
-        message = f"{stops.format('program')}let it pass where torch.version.hip is set, if what follows runs there"
+        message = f"{stops.format('program')}let it pass where torch.version.hip is set, if the later code runs there"
         return finding(self.program, node, "capability", message)
 
     def _chooses(self, node: cst.Comparison | cst.Call, least: Capability, neutral: bool) -> Finding:
         edits = self.program.and_on_cuda(node, neutral)
         answer = "true" if neutral else "false"
         message = (
-            f"chooses by a capability, which AMD's GPUs meet by accident, what has no code on AMD: "
+            "chooses code that AMD lacks, by a capability that AMD's GPUs meet by accident: "
             f"{self.missing_code[least]}; "
         ) + (
-            f"made {answer} on ROCm, assuming that it chooses that code, until it is ported"
+            f"made {answer} on ROCm, assuming that it chooses that code, until the code is ported"
             if edits
             else f"make it {answer} where torch.version.hip is set, or port that code"
         )
@@ -164,8 +164,8 @@ class _Conditions:
         if not self.program.runs(node).both or (case := self.reader.taken(node)) is None:
             return None
         message = (
-            "on ROCm a capability is a gfx number, as (9, 4) or (11, 0), by which AMD GPUs come to `case "
-            f"{self.program.code(case.pattern)}`: ask for torch.version.hip in front of it, or in a guard"
+            "on ROCm a capability is a gfx number such as (9, 4) or (11, 0), with which AMD GPUs take `case "
+            f"{self.program.code(case.pattern)}`: ask for torch.version.hip before it, or in a guard"
         )
         return finding(self.program, node.subject, "capability", message)
 
@@ -175,15 +175,15 @@ class _Conditions:
         if missing is None or not program.runs(node).both or program.copes(node, "KeyError|LookupError"):
             return None
         message = (
-            "looked up by a capability of NVIDIA's GPUs; on ROCm that is a gfx number, as (9, 4) or (11, 0), "
-            f"{'which is not there' if missing else 'which some AMD GPU has by accident'}: say here what it is on "
-            "an AMD GPU"
+            "looked up by a capability of NVIDIA's GPUs; on ROCm that is a gfx number such as (9, 4) or (11, 0), "
+            f"{('which is missing here' if missing else 'which some AMD GPU has by accident')}: add the value for "
+            "AMD GPUs"
         )
         return finding(program, node, "capability", message)
 
 
 def _only_asked(program: PythonProgram, name: cst.BaseExpression, decided: Mapping[cst.CSTNode, bool]) -> bool:
-    """Say whether what a name of an architecture is made for are conditions, of which each is told of by itself."""
+    """Say whether a name of an architecture is used only in conditions, each of which is reported by itself."""
     reads: list[cst.CSTNode] = [name]
     match program.parent[name]:
         case cst.Assign(targets=[cst.AssignTarget(cst.Name(variable) as target)]):

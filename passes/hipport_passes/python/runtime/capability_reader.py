@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What expressions of a Python file are, as far as they are made of a compute capability, and what they are asked."""
+"""Expressions of a Python file that are made from a compute capability, and the questions about them."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ _NOT_NAMING = (cst.NotEqual, cst.IsNot, cst.NotIn)
 
 
 class Elsewhere(NamedTuple):
-    """What other modules of the tree say, by the module or the class and by the name.
+    """Constants in other modules of the tree, by the module or the class and by the name.
 
     `kinds` are capabilities and what returns them, `constants` what they may be compared with.
     """
@@ -72,7 +72,7 @@ class Elsewhere(NamedTuple):
 
 
 def _is_of_hopper(kind: str, value: object) -> bool:
-    """Say whether a constant is what a capability of that kind is on Hopper or later, or has such a one in it."""
+    """Say whether a constant is a capability of that kind on Hopper or later, or contains one."""
     if isinstance(value, tuple) and not (kind in ("pair", "release") and _is_pair(value)):
         return any(_is_of_hopper(kind, each) for each in value)
     first, last = value_of(kind, _HOPPER), value_of(kind, GENERATIONS[-1])
@@ -94,7 +94,7 @@ def _is_pair(values: tuple[object, ...]) -> bool:
 
 
 class Reader:
-    """What expressions of a file are, as far as they are made of a compute capability."""
+    """The expressions of a file that are made from a compute capability."""
 
     def __init__(self, program: PythonProgram, known: Elsewhere) -> None:
         self.program = program
@@ -181,7 +181,7 @@ class Reader:
 
     @staticmethod
     def _cut(kind: str | None, cut: cst.Slice) -> str | None:
-        """What is left of a text without what stands in front: `arch[3:]`."""
+        """Return the rest of a text without its beginning: `arch[3:]`."""
         match cut:
             case cst.Slice(lower=cst.Integer(start), upper=None, step=None) if (kind or "").startswith(TEXT):
                 return as_kind((kind or "")[len(TEXT) :][int(start, 0) :])
@@ -225,7 +225,7 @@ class Reader:
 
     @staticmethod
     def _changed(text: str, method: str, given: list[str]) -> str | None:
-        """What a method makes of a text: `arch.replace("sm_", "")`, `arch.removeprefix("sm")`."""
+        """Return the result of a method on a text: `arch.replace("sm_", "")`, `arch.removeprefix("sm")`."""
         if method in ("lower", "upper"):
             return as_kind(text.lower() if method == "lower" else re.sub(r"[a-z]", lambda c: c[0].upper(), text))
         if method == "replace" and len(given) == 2 and given[0].isidentifier():
@@ -257,7 +257,7 @@ class Reader:
         return ("major", "minor")[int(index)] if kind == "pair" and index in (0, 1) else None
 
     def passing(self, node: cst.Comparison | cst.Call) -> bool | None:
-        """Return what the comparison has to be for the program to go on, where it stops on all of AMD's GPUs.
+        """Return what the comparison has to be for the program to continue, where it stops on all of AMD's GPUs.
 
         None where it does not, and where it stops on all of NVIDIA's as well.
         """
@@ -389,7 +389,7 @@ class Reader:
         return None
 
     def asked(self, node: cst.Comparison | cst.Call) -> tuple[bool, str] | None:
-        """Return what the comparison should be on ROCm and which GPUs it means; None if that is what it is."""
+        """Return the comparison's right value on ROCm and the GPUs that it means; None if it has that value."""
         holds = self._holds(node)
         signs = self._signs(node)
         if holds is None:
@@ -413,7 +413,7 @@ class Reader:
         )
 
     def least(self, node: cst.CSTNode) -> tuple[Capability, bool] | None:
-        """Return the least capability that a condition tells from older ones, and what it is for those.
+        """Return the least capability that a condition tells from older ones, and its value for those.
 
         None where AMD's GPUs are not taken for newer ones.
         """

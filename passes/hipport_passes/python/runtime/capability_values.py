@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What programs make of a compute capability: numbers and texts, and the constants that they compare them with."""
+"""Values that programs make from a compute capability: numbers and texts, and constants to compare them with."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is compared at an expression, by a sign or by a function that does what a sign does."""
+"""The operands of a comparison, by an operator or by a function with the same effect."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _MODULES = {"operator": {**_FUNCTIONS, **_METHODS}, "numpy": _NUMPY}
 
 
 class Compared(NamedTuple):
-    """What stands on the sides of signs, from left to right; `a in b` has its container on the right."""
+    """The operands of operators, from left to right; `a in b` has its container on the right."""
 
     operands: tuple[cst.BaseExpression, ...]
     signs: tuple[Sign, ...]

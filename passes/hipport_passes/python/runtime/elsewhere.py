@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What other modules of a tree say: constants of modules and of classes, found by the last part of a name's path."""
+"""Constants of other modules of a tree and of their classes, found by the last part of a name's path."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def owner_of(program: PythonProgram, name: cst.Name | cst.Attribute) -> str:
 
 
 def called(program: PythonProgram, statement: cst.ImportFrom, name: str) -> str:
-    """What is imported under a name: `from consts import MIN as LEAST`."""
+    """Return the name that an import renames: `from consts import MIN as LEAST`."""
     for each in statement.names if not isinstance(statement.names, cst.ImportStar) else ():
         if each.asname is not None and program.code(each.asname.name) == name:
             return program.code(each.name)

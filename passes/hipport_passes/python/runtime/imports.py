@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Imports of what exists for NVIDIA's GPUs alone, and libraries that are loaded by name."""
+"""Imports of what exists for NVIDIA's GPUs only, and libraries that are loaded by name."""
 
 from __future__ import annotations
 

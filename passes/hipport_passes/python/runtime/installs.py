@@ -49,7 +49,9 @@ def installs(program: PythonProgram, project: Project) -> Iterator[Finding]:
         found = [each for each in in_commands(script, script.commands, asking) if each.kind in BRINGS]
         if found:
             says = found[0].message.partition("; ")[0].partition(": pip install")[0]
-            message = f"{says}; install what is there for ROCm before the program runs (`hipport deps` has commands)"
+            message = (
+                f"{says}; install the packages for ROCm before the program runs (`hipport deps` prints the commands)"
+            )
             yield finding(program, node, "installs", message)
 
 

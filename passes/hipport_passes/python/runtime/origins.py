@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a value comes from in a Python file: through names, attributes, parameters, functions, tuples and tables.
+"""Trace a value in a Python file: through names, attributes, parameters, functions, tuples and tables.
 
 Nothing is run. Each hop is one that is written in the file: an assignment, an argument of a call, what a function
 returns, an attribute that the class or its `__init__` sets, an element of a tuple, a list or a dictionary.
@@ -32,7 +32,7 @@ _DATA = re.compile(r"\b(?:dataclass|define|attrs|s)\b|\bNamedTuple\b|\bBaseModel
 
 
 class Origins:
-    """What the values of a file's expressions may be."""
+    """The possible values of a file's expressions."""
 
     def __init__(self, program: PythonProgram) -> None:
         self.program = program
@@ -217,7 +217,7 @@ class Origins:
         return None
 
     def _assigned(self, node: cst.Assign | cst.AnnAssign | cst.NamedExpr, wanted: str) -> Iterator[Origin]:
-        """What an assignment gives the target that is written as `wanted`."""
+        """Yield the values that an assignment gives the target written as `wanted`."""
         if node.value is None:
             return
         targets = [each.target for each in node.targets] if isinstance(node, cst.Assign) else [node.target]
@@ -233,7 +233,7 @@ class Origins:
                 )
 
     def _arguments(self, parameter: cst.Param) -> list[cst.BaseExpression]:
-        """What the calls in the file give for a parameter; nothing where they are many, or of another function."""
+        """Return the arguments in the file's calls for a parameter; nothing where there are many."""
         program = self.program
         function = program.function(parameter) if parameter in program.parent else None
         if function is None:
@@ -311,7 +311,7 @@ class Origins:
         return found
 
     def _class_attributes(self, owner: cst.ClassDef, name: str) -> list[Origin]:
-        """What a class says of an attribute: in its body, in its bases', and, of a field, where the class is called."""
+        """Return a class's values of an attribute: in its body, in its bases', and, for a field, in calls of it."""
         program = self.program
         found: list[Origin] = []
         waiting, seen = [owner], set()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which tensors in memory that PyTorch pins a Python file gives to functions."""
+"""Find tensors in memory pinned by PyTorch that a Python file passes to functions."""
 
 from __future__ import annotations
 

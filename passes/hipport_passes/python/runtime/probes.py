@@ -48,10 +48,10 @@ def nvidia_smi(program: PythonProgram) -> Iterator[Finding]:
         if _LOOKS.search(name):
             if not _asked(program, call):
                 continue
-            message = "there is no nvidia-smi on ROCm; torch.cuda.is_available() tells of any GPU"
+            message = "ROCm has no nvidia-smi; torch.cuda.is_available() reports any GPU"
         elif RUNS.search(name):
             message = (
-                "there is no nvidia-smi on ROCm but amd-smi; torch.cuda tells name, memory and utilization of any GPU"
+                "ROCm has amd-smi instead of nvidia-smi; torch.cuda reports name, memory and utilization of any GPU"
             )
         else:
             continue
@@ -160,7 +160,7 @@ def device_names(program: PythonProgram) -> Iterator[Finding]:
         chain = _chain(program, node) if product else node
         if product and chain not in said and program.runs(node).both:
             said.add(chain)
-            message = f"no AMD GPU is called {product}: say here what is to be done on one, as in `AMD Instinct MI300X`"
+            message = f"no AMD GPU is called {product}: add the case of one, such as `AMD Instinct MI300X`"
             yield finding(program, node, "device_name", message)
 
 
@@ -246,7 +246,7 @@ def arch_lists(program: PythonProgram) -> Iterator[Finding]:
             case cst.Assign(targets=[cst.AssignTarget(cst.Name(name))]):
                 code += " ".join(program.code(program.parent[program.parent[use]]) for use in program.named(name))
         if re.search(r"[\"'](?:sm|compute)?_", code) or re.search(r"sm_|compute_", code):
-            message = "on ROCm these are gfx names, as gfx942, and none begins with sm_"
+            message = "on ROCm these are gfx names such as gfx942, and none begins with sm_"
             yield finding(program, call, "arch_list", message)
 
 
@@ -259,15 +259,15 @@ def warp_sizes(program: PythonProgram) -> Iterator[Finding]:
             continue
         if are_properties(program, node.value):
             message = (
-                "64 on AMD's gfx9 GPUs; kernels that hipport has ported keep warps of 32 lanes there: say 32 where "
-                "this is about those"
+                "64 on AMD's gfx9 GPUs, where kernels that hipport ported keep warps of 32 lanes: write 32 where "
+                "these are meant"
             )
             yield finding(program, node, "warp_size", message)
 
 
 _NO_MATH = (
-    "leaves no kernel where AOTriton has none, for a GPU or for what it does not take; on ROCm the math kernel is let "
-    "in, assuming that it is fast enough there"
+    "leaves no kernel where AOTriton has none for the GPU or the arguments; the math kernel is allowed on ROCm, "
+    "assuming that it is fast enough there"
 )
 
 
@@ -278,7 +278,7 @@ def switches(program: PythonProgram) -> Iterator[Finding]:
             continue
         above = program.parent[call]
         if isinstance(above, (cst.Comparison, cst.ComparisonTarget)) and "None" not in program.code(above):
-            message = "on ROCm this is the release of MIOpen, whose numbers are not cuDNN's"
+            message = "on ROCm this is MIOpen's release, whose numbers differ from cuDNN's"
             yield finding(program, call, "cudnn_version", message)
     for call in program.calls("enable_math_sdp"):
         given = call.args[0].value if call.args else None
@@ -299,7 +299,7 @@ def switches(program: PythonProgram) -> Iterator[Finding]:
             ]
             chosen = set(re.findall(r"\b([A-Z]+_ATTENTION|MATH)\b", program.code(call)))
             if chosen == {"CUDNN_ATTENTION"}:
-                yield finding(program, call, "sdp_kernel", "there is no cuDNN on ROCm; choose another back end too")
+                yield finding(program, call, "sdp_kernel", "ROCm has no cuDNN; choose another back end too")
             elif off:
                 # The same with CUDA, where this is False.
                 torch = program.torch(call)
@@ -338,7 +338,7 @@ def homes(program: PythonProgram) -> Iterator[Finding]:
             if name not in ("CUDA_HOME", "CUDA_PATH") or isinstance(program.parent[node], (cst.AssignTarget, cst.Del)):
                 continue
             if program.runs(node).both and not program.copes(node, "KeyError") and not _asks_home(program, node, name):
-                message = f"{name} is not set on ROCm; ROCM_PATH is its counterpart, by default /opt/rocm"
+                message = f"{name} is not set on ROCm, whose counterpart is ROCM_PATH, by default /opt/rocm"
                 yield finding(program, node, "cuda_home", message)
     if re.search(rb"CUDAExtension|\bload(?:_inline)?\(|extra_cuda_cflags|\bsetup\(", program.source.text):
         return  # a build script: `cpp_extension` looks at PyTorch's
@@ -347,7 +347,8 @@ def homes(program: PythonProgram) -> Iterator[Finding]:
         if isinstance(attribute, cst.Attribute) and attribute.attr is name_node:
             if program.code(attribute.value).endswith("cpp_extension") and _insists_on(program, attribute):
                 message = (
-                    "CUDA_HOME is None on ROCm, so this stops the program; ROCM_HOME, beside it, is the counterpart"
+                    "CUDA_HOME is None on ROCm, so this stops the program; its counterpart is ROCM_HOME, which is "
+                    "beside it"
                 )
                 yield finding(program, attribute, "cuda_home", message)
             continue
@@ -360,7 +361,9 @@ def homes(program: PythonProgram) -> Iterator[Finding]:
             continue
         above = program.parent[name_node]
         if program.runs(name_node).both and not program.decided and _stops_without(program, name_node):
-            message = "CUDA_HOME is None on ROCm, so this stops the program; ROCM_HOME, beside it, is the counterpart"
+            message = (
+                "CUDA_HOME is None on ROCm, so this stops the program; its counterpart is ROCM_HOME, which is beside it"
+            )
             yield finding(program, name_node, "cuda_home", message)
             continue
         fails = isinstance(above, cst.BinaryOperation) or (
@@ -370,7 +373,7 @@ def homes(program: PythonProgram) -> Iterator[Finding]:
         if fails and program.runs(name_node).both and not _asks_home(program, name_node, "CUDA_HOME"):
             if program.copes(name_node, "TypeError"):
                 continue
-            message = "CUDA_HOME is None on ROCm; torch.utils.cpp_extension.ROCM_HOME is its counterpart"
+            message = "CUDA_HOME is None on ROCm; its counterpart is torch.utils.cpp_extension.ROCM_HOME"
             yield finding(program, name_node, "cuda_home", message)
 
 

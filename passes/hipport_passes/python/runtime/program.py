@@ -69,7 +69,7 @@ class PythonProgram(Script):
         return found
 
     def returned(self, call: cst.Call) -> list[cst.BaseExpression]:
-        """Return what a function of this file may return, or a method, if that is what is called."""
+        """Return the possible results of the called function or method, if it is in this file."""
         name = call.func.attr.value if isinstance(call.func, cst.Attribute) else None
         function = self.functions.get(call.func.value) if isinstance(call.func, cst.Name) else None
         if name is not None and (method := self.functions.get(name)) is not None and self._of_class(method):
@@ -79,7 +79,7 @@ class PythonProgram(Script):
         return [each.value for each in self.returns(function) if each.value is not None]
 
     def read_as(self, attribute: cst.Attribute) -> list[cst.BaseExpression]:
-        """Return what a property of a class of this file may be, if that is what is read."""
+        """Return the possible values of the read property, if its class is in this file."""
         method = self.functions.get(attribute.attr.value)
         if method is None or not any(_PROPERTY.search(self.code(each.decorator)) for each in method.decorators):
             return []

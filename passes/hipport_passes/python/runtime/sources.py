@@ -30,8 +30,8 @@ def sources(program: PythonProgram) -> Iterator[Finding]:
                 word = _WANTS_PORTING.search(program.text(text))
                 if word is not None and program.runs(text).both:
                     message = (
-                        f"CUDA in a string is not ported, and PyTorch's hipify does no more than rename: {word[0]} "
-                        "wants more; in a .cu file of its own hipport ports it"
+                        f"hipport does not port CUDA in a string, and PyTorch's hipify only renames: {word[0]} "
+                        "needs more; put the code into a .cu file, which hipport ports"
                     )
                     yield finding(program, text, "inline_source", message)
 

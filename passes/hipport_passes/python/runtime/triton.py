@@ -15,9 +15,13 @@ from hipport_passes.python.runtime.elsewhere import Known
 from hipport_passes.python.runtime.origins import EACH, origins
 from hipport_passes.python.runtime.program import PythonProgram, finding
 
-_PORTABLE = "functions of NVIDIA's libdevice; triton.language.extra.libdevice has those of the GPU that is there"
+_PORTABLE = (
+    "functions of NVIDIA's libdevice; triton.language.extra.libdevice has those of the GPU that runs the program"
+)
 _OPTIONS = {
-    "maxnreg": "limits registers for NVIDIA's assembler; refused for AMD's GPUs, where waves_per_eu is nearest",
+    "maxnreg": (
+        "limits registers for NVIDIA's assembler; Triton refuses it for AMD's GPUs, where waves_per_eu comes closest"
+    ),
     "num_consumer_groups": "is for Hopper and later; Triton refuses the option for AMD's GPUs",
     "num_buffers_warp_spec": "is for Hopper and later; Triton refuses the option for AMD's GPUs",
     "reg_dec_producer": "is for Hopper and later; Triton refuses the option for AMD's GPUs",
@@ -45,8 +49,9 @@ def kernels(program: PythonProgram, known: Known) -> Iterator[Finding]:
                     yield from _told(program, program.text(key), value, known)
             case cst.SimpleString() if _BITCODE.search(program.text(node)) and program.runs(node).both:
                 message = (
-                    "NVIDIA's libdevice as a file, which ROCm does not have; Triton for AMD's GPUs brings their own "
-                    "(ocml.bc, ockl.bc), and triton.language.extra.libdevice has the functions of the GPU that is there"
+                    "NVIDIA's libdevice as a file, which ROCm does not have; Triton has AMD's own files (ocml.bc, "
+                    "ockl.bc), and triton.language.extra.libdevice has the functions of the GPU that runs the "
+                    "program"
                 )
                 yield finding(program, node, "libdevice", message)
             case cst.Arg(keyword=cst.Name("target"), value=cst.Tuple(elements=[cst.Element(first), *_])) if isinstance(
@@ -68,14 +73,14 @@ def _call(program: PythonProgram, call: cst.Call) -> Iterator[Finding]:
     function = program.code(call.func)
     if re.search(r"(?:^|\.)inline_asm_elementwise$", function):
         if program.runs(call).both:
-            message = "PTX in Triton; write it in Triton's language, or for AMD's GPUs beside it"
+            message = "PTX in Triton; write it in Triton's language, or add a version for AMD's GPUs"
             yield finding(program, call.func, "inline_asm", message)
     elif re.search(r"(?:^|\.)GPUTarget$", function) and call.args:
         yield from _target(program, call, call.args[0].value)
 
 
 def _attribute(program: PythonProgram, node: cst.Attribute, name: str) -> Iterator[Finding]:
-    """What is read of `triton.language.extra.cuda`, and dependent launches, of whatever they are read."""
+    """Yield uses of `triton.language.extra.cuda`, and dependent launches, through any name."""
     dependent = name in ("gdc_wait", "gdc_launch_dependents")
     of_cuda = isinstance(node.value, cst.Attribute) and node.value.attr.value == "cuda"
     if of_cuda and not name.startswith("gdc_"):
@@ -83,10 +88,12 @@ def _attribute(program: PythonProgram, node: cst.Attribute, name: str) -> Iterat
             if name == "libdevice":
                 yield from _libdevice(program, node)
             else:
-                message = "triton.language.extra.cuda is for NVIDIA's GPUs; triton.language.extra.hip is AMD's"
+                message = "triton.language.extra.cuda is for NVIDIA's GPUs; AMD's is triton.language.extra.hip"
                 yield finding(program, node, "libdevice", message)
     elif dependent and _reached(program, node):
-        yield finding(program, node, "inline_asm", "dependent launches are Hopper's; AMD's GPUs have none")
+        yield finding(
+            program, node, "inline_asm", "only Hopper and later have dependent launches; AMD's GPUs have none"
+        )
 
 
 _COUNTED = ("num_warps", "num_ctas")
@@ -98,7 +105,7 @@ def _target(program: PythonProgram, node: cst.CSTNode, backend: cst.CSTNode) -> 
     if program.text(backend) == "cuda" and program.runs(node).both:
         message = (
             'a target of NVIDIA\'s: GPUTarget("hip", "gfx942", 64) is one of AMD\'s, '
-            "triton.runtime.driver.active.get_current_target() the GPU that is there"
+            "triton.runtime.driver.active.get_current_target() is the GPU that runs the program"
         )
         yield finding(program, node, "target", message)
 
@@ -116,7 +123,8 @@ def _asked_target(program: PythonProgram, node: cst.Comparison, part: str) -> It
     if part == "arch" and isinstance(other, cst.Integer):
         if not program.copes(node, "TypeError"):
             message = (
-                "a number on NVIDIA's GPUs alone: on AMD's it is a name, as gfx942, which no number is compared with"
+                "a number on NVIDIA's GPUs only: on AMD's it is a name such as gfx942, which cannot be compared "
+                "with a number"
             )
             yield finding(program, node, "target", message)
     elif part == "backend" and program.text(other) == "cuda":
@@ -182,12 +190,12 @@ def _told(program: PythonProgram, option: str, value: cst.BaseExpression, known:
         count = max(numbers)
         if option == "num_warps" and count > 16:
             message = (
-                f"{count} warps are {count * 64} threads on a GPU with wavefronts of 64, where a block has 1024 at most"
+                f"{count} warps are {count * 64} threads on a GPU with wavefronts of 64, where a block has at most 1024"
             )
             yield finding(program, value, "triton_option", message)
         elif option == "num_ctas" and count > 1:
             yield finding(
-                program, value, "triton_option", "clusters of blocks are Hopper's; on AMD's GPUs num_ctas is 1"
+                program, value, "triton_option", "clusters of blocks need Hopper; on AMD's GPUs num_ctas is 1"
             )
 
 

@@ -13,7 +13,7 @@ from hipport.core.finding import Finding
 from hipport_passes.python.runtime.origins import origins
 from hipport_passes.python.runtime.program import PythonProgram, finding
 
-#: The release that ROCm is taken for. PyTorch's own wheels of 2025 and 2026 are built with this one.
+#: The release that ROCm counts as. PyTorch's own wheels of 2025 and 2026 are built with this one.
 ASSUMED = "12.8"
 
 #: What stands for nvcc's answer on ROCm, where a build script asks for its release.
@@ -226,11 +226,11 @@ def _fails(program: PythonProgram, node: cst.BaseExpression) -> Iterator[Finding
     # The key of a table is called so, too: `INFO["cuda"]`.
     statement = program.code(program.statement(node) or node).replace(code, "")
     if _WHEEL.search(statement):
-        yield finding(program, node, "cuda_version", f"{said}, and what is installed by it would be for CUDA")
+        yield finding(program, node, "cuda_version", f"{said}, so packages chosen by it would be for CUDA")
     elif _RUNS_NVCC.search(program.function_code(node)) and NVCC_SAID.encode() not in program.source.text:
-        yield finding(program, node, "cuda_version", f"{said}, where there is no nvcc to compare it with either")
+        yield finding(program, node, "cuda_version", f"{said}, and there is no nvcc to compare it with either")
     else:
-        message = f"{said}: HIP is taken for CUDA {ASSUMED} here; assumes that what is chosen by it is right for HIP"
+        message = f"{said}: HIP counts as CUDA {ASSUMED} here; assumes that the choice made by it is right for HIP"
         span = program.source.span(node)
         quote = program.quote(node)
         text = f"{code} or {quote}{ASSUMED}{quote}"
@@ -262,9 +262,7 @@ def _compared(program: PythonProgram, node: cst.BaseExpression) -> Iterator[Find
     elif (isinstance(operator, (cst.NotEqual, cst.NotIn)) and _stops(program, comparison)) or (
         isinstance(operator, (cst.Equal, cst.In)) and _needed(program, comparison)
     ):
-        message = (
-            "torch.version.cuda is None on ROCm, so this stops the program; there, torch.version.hip is the version"
-        )
+        message = "torch.version.cuda is None on ROCm, so this stops the program; use torch.version.hip there"
         yield finding(program, comparison, "cuda_version", message)
 
 
@@ -305,9 +303,7 @@ def _asked(
         torch = program.torch(node)
         hip = f"{torch}.version.hip" if torch else None
     if (absent and _stops(program, test)) or (not absent and _insists(program, test)):
-        message = (
-            "torch.version.cuda is None on ROCm, so this stops the program; torch.version.hip is the version there"
-        )
+        message = "torch.version.cuda is None on ROCm, so this stops the program; use torch.version.hip there"
         edits: tuple[Edit, ...] = ()
         if hip is not None and not _value_needed(program, test, code):
             span = program.source.span(test)
@@ -319,11 +315,11 @@ def _asked(
                 text = f"not ({code} or {hip})" if absent else f"{code} or {hip}"
             plain = test.lpar or not isinstance(program.parent[test], (cst.BooleanOperation, cst.UnaryOperation))
             edits = (Edit(span, (text if plain else f"({text})").encode()),)
-            message += "; assumes that what follows works there"
+            message += "; assumes that later code works there"
         yield finding(program, test, "cuda_build", message, edits)
     elif not _value_needed(program, test, code):
         message = (
-            "torch.version.cuda is None on ROCm, so what is for CUDA here is left out there; if it works on ROCm too, "
+            "torch.version.cuda is None on ROCm, so the code for CUDA is skipped there; if it works on ROCm too, "
             "ask for torch.version.hip as well"
         )
         yield finding(program, test, "cuda_build", message)

@@ -13,7 +13,7 @@ inline void __pipeline_memcpy_async(void* to, const void* from, std::size_t size
     ::simt::fault("misaligned", SIMT_THERE, "__pipeline_memcpy_async of %zu bytes, %zu of them 0: it copies 4, 8 or 16", size, zeros);
   }
   if ((reinterpret_cast<std::uintptr_t>(to) | reinterpret_cast<std::uintptr_t>(from)) % size != 0) {
-    ::simt::fault("misaligned", SIMT_THERE, "__pipeline_memcpy_async: an address is no multiple of the %zu bytes to copy", size);
+    ::simt::fault("misaligned", SIMT_THERE, "__pipeline_memcpy_async: an address is not a multiple of the %zu bytes to copy", size);
   }
   std::memcpy(to, from, size - zeros);
   std::memset(static_cast<char*>(to) + size - zeros, 0, zeros);

@@ -419,7 +419,7 @@ std::size_t size_of(hipDataType type) {
 void check_memory(const Call& call, const char* what, const void* at, Index count, hipDataType type) {
   if (count <= 0) return;
   if (host::side(at) == host::Side::host) {
-    fault("host-memory", call.place, "%s: %s is memory of the host, which the device cannot reach", call.name, what);
+    fault("host-memory", call.place, "%s: %s is host memory, which the device cannot reach", call.name, what);
   }
   check_range(call.name, at, static_cast<std::size_t>(count) * size_of(type), call.place);
 }

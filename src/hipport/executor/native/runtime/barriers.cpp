@@ -40,9 +40,9 @@ __attribute__((noinline)) void passed_by(Block& block) {
     for (const Thread* each = block.barrier.first; each != nullptr; each = each->next) now.push_back(each->rank);
     std::sort(now.begin(), now.end());
     fault_with("divergent-barrier", t->place(),
-               numbers_text("thread", now) + " come to this barrier when " + numbers_text("thread", before) +
+               numbers_text("thread", now) + " reach this barrier when " + numbers_text("thread", before) +
                    " have passed it and ended: those met the others at " + own.place.file + ":" +
-                   std::to_string(own.place.line) + ", so nothing orders what is between the two");
+                   std::to_string(own.place.line) + ", so nothing orders the code between the two");
   }
 }
 
@@ -160,8 +160,8 @@ void named_barrier(int number, int threads, bool arrive_only, Place place) {
   if (number < 0 || number > 15) fault("barrier-number", place, "there is no barrier %d: they are 0 to 15", number);
   if (threads < 0 || threads % warpSize != 0 || (threads == 0 && arrive_only)) {
     fault("barrier-number", place, "barrier %d is for %d threads: %s", number, threads,
-          threads == 0 ? "who arrives without waiting has to say how many"
-                       : "warps come as a whole, so it must be a multiple of their size");
+          threads == 0 ? "a warp that arrives without waiting has to give the number"
+                       : "whole warps arrive, so it has to be a multiple of their size");
   }
   Block::Named& named = block.named[number];
   // Number 0 of all threads is the barrier that __syncthreads() waits at.
@@ -170,8 +170,8 @@ void named_barrier(int number, int threads, bool arrive_only, Place place) {
   if (named.came.empty()) {
     named.wanted = threads;
   } else if (named.wanted != threads) {
-    fault("barrier-number", place, "barrier %d is for %d threads here, and for %d where others have come to it", number,
-          threads, named.wanted);
+    fault("barrier-number", place, "barrier %d is for %d threads here, and for %d where other threads wait at it",
+          number, threads, named.wanted);
   }
   const unsigned wave = self.rank >> wave_shift;
   const auto same =

@@ -125,7 +125,7 @@ __attribute__((noinline)) void comes_elsewhere(const Thread& others, const Threa
   if (self.line == 0 || same_place(there, self.place()) || !dialect_is(Dialect::cuda)) return;
   warning(
       "warp-places", self.place(),
-      "lanes of one warp meet in this %s and in the one at %s:%d: on AMD those of one branch go on before those of the other "
+      "lanes of one warp meet in this %s and in the one at %s:%d: on AMD the lanes of one branch continue before those of the other "
       "come",
       self.name, there.file, there.line);
 }
@@ -161,7 +161,7 @@ void lost_lanes(std::uint64_t ballot, unsigned bits, Place place) {
   for (unsigned lane = bits; lane < 64; ++lane) {
     if ((ballot >> lane & 1) != 0) lanes.push_back(lane);
   }
-  fault("lost-lanes", place, "a ballot of 64 lanes, 0x%llx, is kept in %u bits: what %s said is lost",
+  fault("lost-lanes", place, "a ballot of 64 lanes, 0x%llx, is kept in %u bits: the votes of %s are lost",
         static_cast<unsigned long long>(ballot), bits, numbers_text("lane", lanes).c_str());
 }
 

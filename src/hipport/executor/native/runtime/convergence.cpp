@@ -12,7 +12,7 @@ namespace simt {
 namespace detail {
 
 const Operation loop_begins{"the beginning of a loop", nullptr};
-const Operation loop_turns{"the end of a turn of a loop", nullptr};
+const Operation loop_turns{"the end of an iteration of a loop", nullptr};
 
 }  // namespace detail
 
@@ -115,8 +115,8 @@ __attribute__((noinline)) bool settle_present(Block& block, Block::Wave& wave, b
     if (lanes != wave.alive) {
       fault_with("divergent-barrier", one.place(),
                  std::string(one.name) +
-                     " is reached by some lanes of a wavefront while others are elsewhere: on AMD the "
-                     "wavefront counts as arrived, and its other lanes arrive again or never" +
+                     " is reached by some lanes of a wavefront, but not by others: on AMD the "
+                     "whole wavefront counts as arrived, and its other lanes arrive once more or never" +
                      waiting_text(block));
     }
     if (all) {
@@ -184,7 +184,7 @@ bool is_left(Block& block, Block::Wave& wave, Block::Loop& loop, std::uint64_t l
 namespace detail {
 
 Turn leave_loop(void* raw, Place place) {
-  Thread& self = waiter("the end of a loop that others of the wavefront are in", place);
+  Thread& self = waiter("the end of a loop in which other lanes of the wavefront still are", place);
   Block& block = *worker->block;
   Block::Wave& wave = wave_of(block, self);
   Block::Loop& loop = *static_cast<Block::Loop*>(raw);
@@ -192,7 +192,7 @@ Turn leave_loop(void* raw, Place place) {
   if (!loop.stuck.empty()) {
     fault_with(
         "spin-in-wavefront", place,
-        "lanes wait in this loop for what others of their wavefront do behind it: on AMD those do not go on before all "
+        "lanes wait in this loop for something that others of their wavefront do after it: on AMD those do not continue before all "
         "have left the loop, and the launch hangs" +
             loop.stuck);
   }

@@ -244,7 +244,7 @@ const char* signal_kind(int number, const siginfo_t* info, char* text, std::size
   const void* address = info->si_addr;
   if (number == SIGFPE) {
     std::snprintf(text, size,
-                  "a division by zero of integers, or one that overflows (undefined on a GPU, where it goes on)");
+                  "an integer division by zero, or one that overflows (undefined on a GPU, which continues)");
     return "division";
   }
   if (number == SIGILL || number == SIGTRAP) {
@@ -254,7 +254,7 @@ const char* signal_kind(int number, const siginfo_t* info, char* text, std::size
 #if defined(__x86_64__)
   if (number == SIGSEGV && info->si_code == SI_KERNEL) {
     // What no page has to do with: instructions that want addresses aligned, and addresses that there cannot be.
-    std::snprintf(text, size, "an access to an address that is no multiple of its size, or none at all");
+    std::snprintf(text, size, "an access to a misaligned address, or to one that cannot exist");
     return in_kernel() ? "misaligned" : "segmentation-fault";
   }
 #endif
@@ -279,7 +279,7 @@ const char* signal_kind(int number, const siginfo_t* info, char* text, std::size
     std::snprintf(text, size, "a thread's stack is full: its local variables are too large, or it recurses too deep");
     return "stack-overflow";
   }
-  std::snprintf(text, size, "an access to %p, which is no memory%s", address, in_kernel() ? " of the device" : "");
+  std::snprintf(text, size, "an access to %p, which is not memory%s", address, in_kernel() ? " of the device" : "");
   return in_kernel() ? "out-of-bounds" : "segmentation-fault";
 }
 
@@ -446,6 +446,6 @@ extern "C" __attribute__((visibility("default"))) void __ubsan_handle_divrem_ove
                                                                                             std::uintptr_t,
                                                                                             std::uintptr_t) {
   simt::fault("division", {at->file, static_cast<int>(at->line)},
-              "a division by zero of integers, or one that overflows (undefined on a GPU, where it goes on)");
+              "an integer division by zero, or one that overflows (undefined on a GPU, which continues)");
 }
 #endif

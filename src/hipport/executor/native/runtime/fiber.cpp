@@ -26,7 +26,7 @@ Fiber* new_fiber(unsigned number) {
   void* all = mmap(nullptr, stack_size + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (all == MAP_FAILED || mprotect(static_cast<char*>(all) + page, stack_size, PROT_READ | PROT_WRITE) != 0) {
     fault("out-of-memory", {"", 0},
-          "no memory for the stacks of all threads that wait: fewer blocks may wait for others at once, as on a GPU");
+          "no memory for the stacks of all waiting threads: fewer blocks may wait for others at once, as on a GPU");
   }
   Fiber* fiber = new Fiber;
   fiber->low = static_cast<char*>(all) + page;

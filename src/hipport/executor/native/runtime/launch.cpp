@@ -60,8 +60,8 @@ Entered enter(Worker& w, Block& block) {
   worker->thread = nullptr;
   blockIdx = block.index;
   fault_at(spins ? "no-progress" : "deadlock", place_of_one(block),
-           (spins ? "threads wait for a value that does not come"
-                  : "all threads that are left wait, and none for another that could come") +
+           (spins ? "threads wait for a value that is never written"
+                  : "all remaining threads wait, and none of them for a thread that could still arrive") +
                waiting_text(block));
 }
 
@@ -256,8 +256,8 @@ Started run(const Launch& how, Run body, void* context) {
              refused_by_recordings(Unrecorded::launch) != 0) {
     started = Started::while_captured;
   } else if (in_kernel()) {
-    fault("launch-in-kernel", how.place, "a kernel starts the kernel %s: the executor cannot, and AMD GPUs cannot",
-          how.name);
+    fault("launch-in-kernel", how.place,
+          "a kernel launches the kernel %s: neither the executor nor AMD GPUs can do this", how.name);
   } else {
     std::atomic<std::uint64_t> next{0};
     const int most =

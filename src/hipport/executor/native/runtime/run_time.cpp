@@ -253,8 +253,7 @@ int compile(Program* program, int count, const char* const* options, Dialect dia
   if (count < 0 || (count > 0 && options == nullptr)) return invalid_input;
   const char* const given = std::getenv("SIMT_RTC");
   if (given == nullptr) {
-    fault("unsupported", place,
-          "a compilation at run time, for which hipport has to be there: run the program by `hipport verify`");
+    fault("unsupported", place, "a compilation at run time, which needs hipport: run the program by `hipport verify`");
   }
   std::vector<std::string> command(1);
   for (const char* c = given; *c != '\0'; ++c) {
@@ -356,7 +355,7 @@ ihipModule_t* load(const void* image, std::size_t most, Dialect dialect, Place p
   constexpr std::size_t head = sizeof magic - 1;
   if (most < head || std::strncmp(text, magic, head) != 0) {
     fault("unsupported", place,
-          "a module of what the program has not compiled here at run time: code of a GPU (PTX, cubins, code objects) "
+          "a module that the program did not compile at run time: code for a GPU (PTX, cubins, code objects) "
           "cannot run on the CPU");
   }
   const std::string rest(text + head, strnlen(text + head, most - head));
@@ -429,10 +428,11 @@ const void* function(ihipModule_t* module, const char* name, Place place) {
   const bool is_function = dladdr1(address, &info, &raw, RTLD_DL_SYMENT) != 0 && raw != nullptr &&
                            ELF64_ST_TYPE(static_cast<const ElfW(Sym)*>(raw)->st_info) == STT_FUNC;
   if (is_function && info.dli_saddr == address) {
-    fault("unknown-kernel", place,
-          "%s: the executor knows this function of a module as no kernel, whose parameters it needs: one that a macro "
-          "defines needs a name expression (AddNameExpression)",
-          name);
+    fault(
+        "unknown-kernel", place,
+        "%s: the executor does not know this function of a module as a kernel, and needs its parameters: one that a macro "
+        "defines needs a name expression (AddNameExpression)",
+        name);
   }
   return nullptr;
 }

@@ -28,7 +28,7 @@ const char* variable(const char* name) {
 }
 
 [[noreturn]] void end_for(const char* name, const char* value, const char* wanted) {
-  std::fprintf(stderr, "simt: %s=%s: %s is wanted\n", name, value, wanted);
+  std::fprintf(stderr, "simt: %s=%s: expected %s\n", name, value, wanted);
   std::_Exit(2);
 }
 

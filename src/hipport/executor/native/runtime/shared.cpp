@@ -71,7 +71,7 @@ void end_arena(Block& block) {
     const char* start = block.arena + s.offset;
     if (!is_red(start - red_zone, red_zone) || !is_red(start + s.size, red_zone)) {
       const bool after = is_red(start - red_zone, red_zone);
-      fault("out-of-bounds", s.slot->place, "shared variable %s of %zu bytes: what lies %s it was written",
+      fault("out-of-bounds", s.slot->place, "shared variable %s of %zu bytes: the bytes %s it were written",
             s.slot->name, s.size, after ? "after" : "before");
     }
     s.size = 0;
@@ -79,11 +79,11 @@ void end_arena(Block& block) {
   if (block.dynamic_size != 0) {
     const std::size_t rounded = (block.dynamic_size + 15) / 16 * 16;
     if (!is_red(block.dynamic - red_zone, red_zone)) {
-      fault("out-of-bounds", worker->launch->place, "what lies before the dynamic shared memory was written");
+      fault("out-of-bounds", worker->launch->place, "the bytes before the dynamic shared memory were written");
     }
     if (!is_red(block.dynamic + block.dynamic_size, rounded - block.dynamic_size)) {
       fault("out-of-bounds", worker->launch->place,
-            "what lies after the %zu bytes of dynamic shared memory was written", block.dynamic_size);
+            "the bytes after the %zu bytes of dynamic shared memory were written", block.dynamic_size);
     }
     if (settings().poison >= 0) std::memset(block.dynamic, settings().poison, block.dynamic_size);
   }

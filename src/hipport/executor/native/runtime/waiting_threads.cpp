@@ -60,7 +60,7 @@ std::string waiting_text(Block& block) {
       } else if (thread.wait == Wait::named) {
         const Block::Named& named = block.named[thread.number];
         text += " (number " + std::to_string(thread.number) + ", where " + std::to_string(arrived(block, named)) +
-                " of " + (named.wanted != 0 ? std::to_string(named.wanted) : "all") + " threads have come)";
+                " of " + (named.wanted != 0 ? std::to_string(named.wanted) : "all") + " threads have arrived)";
       }
       text += " at " + where;
     }
@@ -74,7 +74,7 @@ std::string waiting_text(Block& block) {
   std::string text;
   for (const auto& [what, ranks] : places) text += "\n    " + numbers_text("thread", ranks) + " " + what;
   if (exited != 0) text += "\n    " + std::to_string(exited) + " threads have exited";
-  if (block.started != block.size) text += "\n    " + std::to_string(block.size - block.started) + " have not begun";
+  if (block.started != block.size) text += "\n    " + std::to_string(block.size - block.started) + " have not started";
   return text;
 }
 

@@ -36,11 +36,11 @@ struct Factor {
       : call(call), device(context(handle)->device_pointers), type(type), kept{}, at(at) {
     const host::Side side = host::side(at);
     if (device && side == host::Side::host) {
-      fault("pointer-mode", call.place, "%s: a factor is memory of the host, the pointer mode is that of the device",
+      fault("pointer-mode", call.place, "%s: a factor is in host memory, but the pointer mode is the device's",
             call.name);
     }
     if (!device && side == host::Side::device) {
-      fault("pointer-mode", call.place, "%s: a factor is memory of the device, the pointer mode is that of the host",
+      fault("pointer-mode", call.place, "%s: a factor is in device memory, but the pointer mode is the host's",
             call.name);
     }
     if (!device) std::memcpy(kept, at, size);
@@ -66,7 +66,7 @@ inline std::size_t size_of_factor(hipDataType type) {
 inline void check_result(const Call& call, Handle handle, const void* at) {
   const host::Side side = host::side(at);
   if (context(handle)->device_pointers ? side == host::Side::host : side == host::Side::device) {
-    fault("pointer-mode", call.place, "%s: the result is memory of the %s, the pointer mode is that of the %s",
+    fault("pointer-mode", call.place, "%s: the result is in %s memory, but the pointer mode is the %s's",
           call.name, side == host::Side::host ? "host" : "device", side == host::Side::host ? "device" : "host");
   }
 }
@@ -143,7 +143,7 @@ struct Batched {
   void* const* c;
   void operator()(Index i, const void*& x, const void*& y, const void*& z) const {
     if (host::side(a) == host::Side::host) {
-      fault("host-memory", call.place, "%s: the array of pointers is memory of the host", call.name);
+      fault("host-memory", call.place, "%s: the array of pointers is in host memory", call.name);
     }
     x = a[i], y = b[i], z = c[i];
   }

@@ -193,7 +193,7 @@ SIMT_INLINE const Meeting& meet_present(const Operation& operation, const void* 
 // The meeting is the caller's until it calls any function of this header that can wait.
 
 namespace detail {
-inline constexpr Operation next_turn{"the end of a turn of a loop", nullptr};
+inline constexpr Operation next_turn{"the end of an iteration of a loop", nullptr};
 }
 /// Where `continue` leads, in loops where only some lanes come to operations without a mask: the others wait here for
 /// them, as they do on a GPU. Put there by the rewriter.

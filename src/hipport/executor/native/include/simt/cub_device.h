@@ -38,7 +38,7 @@ inline hipError_t phase(void* temp, std::size_t& bytes, std::size_t items, const
   }
   if (bytes < need) return hipErrorInvalidValue;
   if (::simt::recordings != 0) {
-    ::simt::fault("not-recorded", place, "%s while a stream is captured: the executor does it at once and cannot keep it for a graph", name);
+    ::simt::fault("not-recorded", place, "%s while a stream is captured: the executor executes it at once and cannot record it in a graph", name);
   }
   ::simt::check_range(name, temp, need, place);
   return hipSuccess;

@@ -133,7 +133,7 @@ struct WarpSorting {
     auto* const some = any_record(all);
     for (unsigned rank = 0; rank < all.size; ++rank) {
       if (all.record[rank] != nullptr) continue;
-      ::simt::fault("inactive-lane", some->place, "%s is an operation of %u threads, and thread %u of them is not here",
+      ::simt::fault("inactive-lane", some->place, "%s is an operation of %u threads, but thread %u of them did not reach it",
                     name, all.size, rank);
     }
     const int items = some->items, total = static_cast<int>(all.size) * items;

@@ -35,7 +35,7 @@ class Turns {
     if (fewer != 0) ::simt::detail::fetch_sub(&expected_, fewer);
     const ::std::ptrdiff_t left = ::simt::detail::fetch_sub(&left_, count) - count;
     if (left < 0 || count < 0) {
-      ::simt::fault("barrier-count", place, "more threads arrive at a barrier than the %td that it was made for", expected_ + fewer);
+      ::simt::fault("barrier-count", place, "more threads arrive at a barrier than the %td that it was initialized for", expected_ + fewer);
     }
     if (left == 0) {
       finish_();
@@ -64,7 +64,7 @@ class Turns {
   static constexpr unsigned mark = 0x7ba11e45;
   void check(::simt::Place place) const {
     if (made_ != mark) {
-      ::simt::fault("barrier-count", place, "a barrier is used that nobody has initialized, or that the caller does not see initialized yet");
+      ::simt::fault("barrier-count", place, "a barrier is used that is not initialized, or whose initialization the caller does not see yet");
     }
   }
   unsigned made_;

@@ -40,7 +40,7 @@ template <::std::size_t alignment>
 void check_aligned(const void* to, const void* from, aligned_size_t<alignment> size, ::simt::Place place) {
   const auto bits = reinterpret_cast<::std::uintptr_t>(to) | reinterpret_cast<::std::uintptr_t>(from) | size.value;
   if (bits % alignment != 0) {
-    ::simt::fault("misaligned", place, "memcpy_async: an address or the size is no multiple of %zu, as aligned_size_t says", alignment);
+    ::simt::fault("misaligned", place, "memcpy_async: an address or the size is not a multiple of %zu, which aligned_size_t promises", alignment);
   }
 }
 inline void check_aligned(const void*, const void*, ::std::size_t, ::simt::Place) {}

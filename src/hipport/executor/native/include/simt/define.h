@@ -28,7 +28,7 @@ using same = typename as_is<T>::type;
 
 template <typename To, typename From>
 inline To bits_as(const From& from) {
-  static_assert(sizeof(To) == sizeof(From), "no bit may be lost or made up");
+  static_assert(sizeof(To) == sizeof(From), "both types need the same size");
   To to;
   std::memcpy(static_cast<void*>(&to), static_cast<const void*>(&from), sizeof(to));
   return to;

@@ -133,7 +133,7 @@ Result execute(const char* name, Handle handle, const In* in, Out* out, Kind kin
     const Index sizes[] = {reach(plan, false) * Index(sizeof(In)), reach(plan, true) * Index(sizeof(Out))};
     for (int i = 0; i < 2; ++i) {
       if (host::side(pointers[i]) == host::Side::host) {
-        fault("host-memory", place, "%s: the %s is memory of the host, which the device cannot reach", name,
+        fault("host-memory", place, "%s: the %s is host memory, which the device cannot reach", name,
               i == 0 ? "input" : "output");
       }
       check_range(name, pointers[i], static_cast<std::size_t>(sizes[i]), place);

@@ -562,7 +562,7 @@ hipError_t told(hipGraphNode_t node, NodeKind of, Parameters* how, Place place) 
   const void* const kept = description(node);
   if (kept == nullptr) {
     fault("unsupported", place,
-          "the parameters of a node that a stream recorded of another call than one with such parameters");
+          "the parameters of a node that a stream recorded from another call");
   }
   *how = *static_cast<const Parameters*>(kept);
   return hipSuccess;
@@ -608,7 +608,7 @@ inline hipError_t hipGraphKernelNodeSetAttribute(hipGraphNode_t node, hipLaunchA
     simt::KernelCall call;
     if (const hipError_t error = simt::graphs::told(node, simt::NodeKind::kernel, &call, SIMT_THERE)) return error;
     if (call.how.cooperative == (value->cooperative != 0)) return hipSuccess;
-    simt::fault("unsupported", SIMT_THERE, "a kernel of a graph that becomes cooperative, or no longer is");
+    simt::fault("unsupported", SIMT_THERE, "a change of whether a graph's kernel is cooperative");
   }
   if (!simt::graphs::is_hint(which)) return simt::host::result(hipErrorInvalidValue);
   simt::graphs::attribute(node, which) = *value;

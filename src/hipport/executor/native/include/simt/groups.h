@@ -41,7 +41,7 @@ inline unsigned long long block_rank() {
 
 inline void sync_grid(::simt::Place place) {
   if (!::simt::is_cooperative()) {
-    ::simt::fault("not-cooperative", place, "a grid is synchronized whose launch was not cooperative");
+    ::simt::fault("not-cooperative", place, "a grid is synchronized, but its launch was not cooperative");
   }
   ::simt::grid_barrier(place);
 }
@@ -366,7 +366,7 @@ class grid_group : public thread_group {
   using arrival_token = details::Arrived;
   [[nodiscard]] arrival_token barrier_arrive(SIMT_HERE) const {
     if (!::simt::is_cooperative()) {
-      ::simt::fault("not-cooperative", SIMT_THERE, "a grid is synchronized whose launch was not cooperative");
+      ::simt::fault("not-cooperative", SIMT_THERE, "a grid is synchronized, but its launch was not cooperative");
     }
     return {details::halves_of_grid.arrive(num_threads())};
   }

@@ -179,10 +179,10 @@ inline hipError_t check_direction(const char* name, const void* to, const void* 
   const Side target = side(to), source = side(from);
   if ((to_device && target == Side::host) || (from_device && source == Side::host)) return hipErrorInvalidValue;
   if (!to_device && target == Side::device) {
-    warning("copy-direction", place, "%s: the target of a copy to the host is memory of the device", name);
+    warning("copy-direction", place, "%s: the target of a copy to the host is device memory", name);
   }
   if (!from_device && source == Side::device) {
-    warning("copy-direction", place, "%s: the source of a copy from the host is memory of the device", name);
+    warning("copy-direction", place, "%s: the source of a copy from the host is device memory", name);
   }
   return hipSuccess;
 }

@@ -35,7 +35,7 @@ inline void record_if(hipEvent_t event, hipStream_t stream) {
 
 template <typename... P, std::size_t... I>
 Started launch_with(const Launch& how, void (*kernel)(P...), void** arguments, std::index_sequence<I...>) {
-  static_assert((!std::is_reference_v<P> && ...), "a kernel has no parameters that are references");
+  static_assert((!std::is_reference_v<P> && ...), "a kernel cannot have reference parameters");
   // A kernel's parameters are copied when it is launched.
   std::tuple<std::remove_cv_t<P>...> kept(*static_cast<std::remove_cv_t<P>*>(arguments[I])...);
   if (records(how.stream)) return keep(how, kernel, std::move(kept));
@@ -263,7 +263,7 @@ void remember_if_kernel([[maybe_unused]] T* kernel) {
 inline std::size_t static_shared(const void* kernel, Place place) {
   std::size_t size = 0;
   if (!static_shared(kernel, size)) {
-    fault("unsupported", place, "what static shared memory a kernel has, as the program's file does not tell: it was "
+    fault("unsupported", place, "the size of a kernel's static shared memory, which the program's file does not contain: it was "
           "stripped of its symbols, or linked without --emit-relocs");
   }
   return size;

@@ -188,7 +188,7 @@ enum Kept : int { nothing = 0, normal = 1, log_normal = 2 };
 
 inline void say_whose(Place place) {
   if constexpr (dialect == Dialect::hip) {
-    warning("random-numbers", place, "these are cuRAND's random numbers: rocRAND gives others for the same seed");
+    warning("random-numbers", place, "these are cuRAND's random numbers: rocRAND generates others for the same seed");
   }
 }
 

@@ -39,20 +39,20 @@ namespace host {
     simt::host::refuse(SIMT_REFUSED_NAME(hip, cuda), what);                           \
   }
 
-SIMT_REFUSE(hipStreamBeginCaptureToGraph, cudaStreamBeginCaptureToGraph, "recording into a graph that there is")
-SIMT_REFUSE(hipStreamGetCaptureInfo_v2, cudaStreamGetCaptureInfo_v2, "tale of what a stream that records waits for")
+SIMT_REFUSE(hipStreamBeginCaptureToGraph, cudaStreamBeginCaptureToGraph, "capture into an existing graph")
+SIMT_REFUSE(hipStreamGetCaptureInfo_v2, cudaStreamGetCaptureInfo_v2, "query of the dependencies of a capturing stream")
 SIMT_REFUSE(hipStreamUpdateCaptureDependencies, cudaStreamUpdateCaptureDependencies,
-            "changes of what a stream that records waits for")
-SIMT_REFUSE(hipGraphChildGraphNodeGetGraph, cudaGraphChildGraphNodeGetGraph, "graph in a node, which keeps a copy")
+            "changes of the dependencies of a capturing stream")
+SIMT_REFUSE(hipGraphChildGraphNodeGetGraph, cudaGraphChildGraphNodeGetGraph, "access to the graph in a node, which keeps a copy")
 SIMT_REFUSE(hipGraphExecChildGraphNodeSetParams, cudaGraphExecChildGraphNodeSetParams,
-            "other graph for a node that was made")
+            "other graph for an existing node")
 SIMT_REFUSE(hipGraphExecEventRecordNodeSetEvent, cudaGraphExecEventRecordNodeSetEvent,
-            "other event for a node that was made")
-SIMT_REFUSE(hipGraphNodeFindInClone, cudaGraphNodeFindInClone, "way from a graph's node to a copy's")
-SIMT_REFUSE(hipGraphAddNode, cudaGraphAddNode, "nodes of a graph by their parameters")
+            "other event for an existing node")
+SIMT_REFUSE(hipGraphNodeFindInClone, cudaGraphNodeFindInClone, "mapping from a graph's node to a copy's")
+SIMT_REFUSE(hipGraphAddNode, cudaGraphAddNode, "generic nodes of a graph")
 SIMT_REFUSE(hipGraphDebugDotPrint, cudaGraphDebugDotPrint, "drawings of graphs")
-SIMT_REFUSE(hipMemRangeGetAttribute, cudaMemRangeGetAttribute, "memory of what was advised")
-SIMT_REFUSE(hipMemRangeGetAttributes, cudaMemRangeGetAttributes, "memory of what was advised")
+SIMT_REFUSE(hipMemRangeGetAttribute, cudaMemRangeGetAttribute, "query of memory advice")
+SIMT_REFUSE(hipMemRangeGetAttributes, cudaMemRangeGetAttributes, "query of memory advice")
 SIMT_REFUSE(hipMemPoolExportToShareableHandle, cudaMemPoolExportToShareableHandle, "memory shared by processes")
 SIMT_REFUSE(hipMemPoolImportFromShareableHandle, cudaMemPoolImportFromShareableHandle, "memory shared by processes")
 SIMT_REFUSE(hipIpcGetMemHandle, cudaIpcGetMemHandle, "memory shared by processes")
@@ -78,18 +78,18 @@ SIMT_REFUSE(hipGetMipmappedArrayLevel, cudaGetMipmappedArrayLevel, "mipmaps")
 #endif
 
 SIMT_REFUSE_DRIVER(hipModuleGetTexRef, cuModuleGetTexRef, "textures of modules")
-#define SIMT_WORDS "words that streams write and wait for"
+#define SIMT_WORDS "stream memory operations"
 SIMT_REFUSE_DRIVER(hipStreamWriteValue32, cuStreamWriteValue32, SIMT_WORDS)
 SIMT_REFUSE_DRIVER(hipStreamWriteValue64, cuStreamWriteValue64, SIMT_WORDS)
 SIMT_REFUSE_DRIVER(hipStreamWaitValue32, cuStreamWaitValue32, SIMT_WORDS)
 SIMT_REFUSE_DRIVER(hipStreamWaitValue64, cuStreamWaitValue64, SIMT_WORDS)
 SIMT_REFUSE_DRIVER(hipStreamBatchMemOp, cuStreamBatchMemOp, SIMT_WORDS)
 #undef SIMT_WORDS
-SIMT_REFUSE_DRIVER(hipMemcpyParam2D, cuMemcpy2D, "copies of the driver's by a description")
-SIMT_REFUSE_DRIVER(hipMemcpyParam2DAsync, cuMemcpy2DAsync, "copies of the driver's by a description")
-SIMT_REFUSE_DRIVER(hipDrvMemcpy2DUnaligned, cuMemcpy2DUnaligned, "copies of the driver's by a description")
-SIMT_REFUSE_DRIVER(hipDrvMemcpy3D, cuMemcpy3D, "copies of the driver's by a description")
-SIMT_REFUSE_DRIVER(hipArrayCreate, cuArrayCreate, "arrays of the driver's")
+SIMT_REFUSE_DRIVER(hipMemcpyParam2D, cuMemcpy2D, "copies by a descriptor in the driver API")
+SIMT_REFUSE_DRIVER(hipMemcpyParam2DAsync, cuMemcpy2DAsync, "copies by a descriptor in the driver API")
+SIMT_REFUSE_DRIVER(hipDrvMemcpy2DUnaligned, cuMemcpy2DUnaligned, "copies by a descriptor in the driver API")
+SIMT_REFUSE_DRIVER(hipDrvMemcpy3D, cuMemcpy3D, "copies by a descriptor in the driver API")
+SIMT_REFUSE_DRIVER(hipArrayCreate, cuArrayCreate, "arrays of the driver API")
 SIMT_REFUSE_DRIVER(hipMemAddressReserve, cuMemAddressReserve, "virtual memory management")
 SIMT_REFUSE_DRIVER(hipMemCreate, cuMemCreate, "virtual memory management")
 SIMT_REFUSE_DRIVER(hipMemMap, cuMemMap, "virtual memory management")

@@ -442,7 +442,7 @@ inline OnCube beside_face(const OnCube& at) {
 /// the other three are weighed.
 template <typename T>
 T fetch_cube(const Texture& t, float x, float y, float z, int layer, const char* name, Place place) {
-  if (!t.cube) fault("texture-type", place, "%s of a texture that is no cube map", name);
+  if (!t.cube) fault("texture-type", place, "%s of a texture that is not a cube map", name);
   const long long size = t.width, base = layer_of(t, layer < 0 ? 0 : layer * 6);
   const auto index = [&](float from_minus_1) {
     const long long i = static_cast<long long>(std::floor((from_minus_1 + 1.0f) * 0.5f * static_cast<float>(size)));

@@ -92,9 +92,9 @@ class Completed {
     while (missed < count && gathered.record[missed] != nullptr) ++missed;
     if (missed == count) return;
     missing = true;
-    const char* const said = "%s is an operation of %u threads, and thread %u of them is not here%s";
+    const char* const said = "%s is an operation of %u threads, but thread %u of them did not reach it%s";
     if constexpr (dialect == Dialect::hip) fault("inactive-lane", place, said, name, count, missed, "");
-    warning("inactive-lane", place, said, name, count, missed, ": what comes of it is not defined, and 0 for it here");
+    warning("inactive-lane", place, said, name, count, missed, ": its result is undefined, and 0 here");
     records_.assign(gathered.record, gathered.record + gathered.size);
     none_.resize(gathered.size);
     const Record* const some = *std::find_if(records_.begin(), records_.end(), [](const Record* each) { return each != nullptr; });

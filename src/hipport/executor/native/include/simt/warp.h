@@ -23,7 +23,7 @@ inline T poison() {
 __attribute__((noinline)) inline void warn_of_lane(const Meeting& meeting, unsigned source, const Operation& operation,
                                                    Place place) {
   warning("inactive-lane", place,
-          "%s: lane %u reads from lane %u, which takes no part: what it gets is not defined, and 0 here (lanes 0x%llx take part)",
+          "%s: lane %u reads from lane %u, which takes no part: the result is undefined, and 0 here (lanes 0x%llx take part)",
           operation.name, lane(), source, static_cast<unsigned long long>(meeting.lanes));
 }
 

@@ -39,7 +39,7 @@ struct ShuffleXor {
 /// The bits of a lane that say which group of `width` lanes it is in.
 inline unsigned segment_of(int width, const Operation& operation, Place place) {
   if (width < 1 || width > 32 || (width & (width - 1)) != 0) {
-    warning("shuffle-width", place, "%s: the width %d is no power of two from 1 to 32", operation.name, width);
+    warning("shuffle-width", place, "%s: the width %d is not a power of two from 1 to 32", operation.name, width);
   }
   return static_cast<unsigned>(32 - width) & 31u;
 }

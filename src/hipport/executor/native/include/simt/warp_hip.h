@@ -41,7 +41,7 @@ struct ShuffleXor {
 
 inline void check_width(int width, const Operation& operation, Place place) {
   if (width < 1 || width > warpSize || (width & (width - 1)) != 0) {
-    warning("shuffle-width", place, "%s: the width %d is no power of two from 1 to the wavefront's %d", operation.name,
+    warning("shuffle-width", place, "%s: the width %d is not a power of two from 1 to the wavefront's %d", operation.name,
             width, warpSize);
   }
 }
@@ -144,7 +144,7 @@ SIMT_INLINE T shuffle(const Operation& operation, Mask mask, T value, By by, int
     // A lane of another group gives its value as well, as in ROCm's, but that is not defined.
     if ((lanes >> source & 1) != 0) return meeting.get<Masked<T>>(source).value;
     warning("inactive-lane", place,
-            "%s: lane %u reads from lane %u, which takes no part: what it gets is not defined, and 0 here (lanes 0x%llx take part)",
+            "%s: lane %u reads from lane %u, which takes no part: the result is undefined, and 0 here (lanes 0x%llx take part)",
             operation.name, lane(), source, static_cast<unsigned long long>(lanes));
     return nothing<T>();
   });
@@ -168,7 +168,7 @@ SIMT_INLINE std::uint64_t vote(const Operation& operation, Mask mask, int predic
 template <typename T>
 inline void check_matches(T value, const Operation& operation, Place place) {
   static_assert(std::is_arithmetic_v<T> && (sizeof(T) == 4 || sizeof(T) == 8), "numbers of 4 or 8 bytes");
-  if (value != value) fault("match", place, "%s of a NaN never ends on AMD's GPUs: it equals nothing", operation.name);
+  if (value != value) fault("match", place, "%s of a NaN never ends on AMD's GPUs, because a NaN equals nothing", operation.name);
 }
 
 }  // namespace detail
