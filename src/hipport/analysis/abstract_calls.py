@@ -8,7 +8,17 @@ from collections.abc import Iterable, Sequence
 
 from hipport.analysis.abstract_memory import Cells, Closure, Named, Place, Slot, class_name, narrowed
 from hipport.analysis.abstract_program import Callee, Frame, Machine, Site, Start
-from hipport.analysis.built_ins import BY_BLOCK, BY_THREAD, BY_WARP, LANES, PURE, SHUFFLES, VECTOR, WARP_SIZES
+from hipport.analysis.built_ins import (
+    BY_BLOCK,
+    BY_POINTER,
+    BY_THREAD,
+    BY_WARP,
+    LANES,
+    PURE,
+    SHUFFLES,
+    VECTOR,
+    WARP_SIZES,
+)
 from hipport.analysis.device_ir import Instruction, Span
 from hipport.analysis.lowering_state import is_wide
 from hipport.analysis.memory_access import MemoryAccess
@@ -170,7 +180,7 @@ class AbstractCalls(MemoryAccess):
         """Return what a function gives that computes with its arguments alone."""
         made = least(values)
         for address in addresses:
-            if address is not None and short in ("sincos", "sincosf", "modf", "frexp", "remquo", "memcpy"):
+            if address is not None and short in BY_POINTER:
                 self._write(address, made)
         for value in values:
             if value.targets and short not in ("printf", "assert"):

@@ -9,6 +9,9 @@ Whatever is called otherwise belongs in the tables of the passes.
 from __future__ import annotations
 
 import re
+from pathlib import Path
+
+from hipport.core.tables import load, one_of
 
 #: How many lanes a warp has.
 LANES = 32
@@ -64,25 +67,9 @@ GIVEN = re.compile(
 )
 #: Variables that CUDA and HIP define, without white space.
 BUILT_IN_VARIABLES = re.compile(rb"(?:threadIdx|blockIdx|blockDim|gridDim)\.[xyz]")
-#: Functions whose result depends on their arguments alone: C's and C++'s mathematics, CUDA's mathematical, conversion
-#: and bit functions (CUDA Math API, 13.0; C++ standard, <cmath>, <algorithm>, <utility>), and what makes vector types.
-PURE = re.compile(
-    rb"(?:__)?(?:a?(?:cos|sin|tan)h?|atan2|a?(?:cos|sin|tan)pi|sincos(?:pi)?|exp(?:2|10|m1)?|log(?:2|10|1p|b)?|pow[if]?|"
-    rb"r?sqrt|r?cbrt|r?hypot|norm\w*|rnorm\w*|erfc?(?:inv|x)?|[lt]gamma|j[01n]|y[01n]|cyl_bessel_i[01]|ceil|floor|"
-    rb"trunc|l?l?r(?:ound|int)|nearbyint|fmod|remainder|remquo|modf|frexp|ldexp|scalbl?n|ilogb|copysign|nextafter|nan|"
-    rb"isnan|isinf|isfinite|signbit|fdim|fm(?:a|ax|in|od)|f?abs|l?l?abs|u?l?l?(?:max|min)|saturate|fdivide|fdividef|"
-    rb"normcdf(?:inv)?|frcp_\w+|fsqrt_\w+|frsqrt_\w+|[fd](?:add|sub|mul|div|ma|rcp|sqrt)_\w+|f?m?a_\w+)[fl]?|"
-    rb"(?:std::)?(?:clamp|swap|move|forward|get|make_pair|make_tuple|tie|numeric_limits|max|min|abs|addressof|declval|ref|"
-    rb"cref|bit_cast|as_const)|"
-    rb"__u?l?l?(?:mul24|mulhi|mul64hi|hadd|rhadd|sad|popc|popcll|clz|clzll|ffs|ffsll|brev|brevll|byte_perm)|"
-    rb"__(?:popc|clz|ffs|brev|mulhi|umulhi|mul24|umul24|sad|usad|hadd|uhadd|rhadd|urhadd|popcll|clzll|ffsll|brevll|"
-    rb"byte_perm|funnelshift_\w+|mul64hi|umul64hi|fns|dp[24]a\w*|v\w+[24])|"
-    rb"__\w+2\w+_r[nzud]|__\w+_as_\w+|__\w+2\w+|__h\w+|h(?:sqrt|rsqrt|exp|exp2|exp10|log|log2|log10|sin|cos|rcp|ceil|floor|"
-    rb"trunc|rint|2\w+)|__(?:low|high|lows|highs)\w*|__halves2\w+|__ldg|__ldc[agsvl]\w*|__ldlu|__ldcv|"
-    rb"make_\w+|__builtin_(?:expect|assume_aligned|popc\w*|clz\w*|ctz\w*|ffs\w*|bswap\w*|fabs\w*|sqrt\w*)|"
-    rb"__assume|assert|static_assert|printf|memcpy|memset|__syncthreads|__syncwarp|__threadfence\w*|__nanosleep|__trap|abort|"
-    rb"size|begin|end|data|length|numel|dim|stride|ndimension|num_threads|group_size|group_dim|dim_threads|dim_blocks|value|"
-    rb"sizeof|alignof"
-)
+_FUNCTIONS = load(Path(__file__).with_name("pure_functions.toml"))["functions"]
+#: Functions whose result depends on their arguments alone; of these, those that write it where an argument points.
+PURE = re.compile(f"(?:__)?{one_of(_FUNCTIONS['mathematics'])}[fl]?|{one_of(_FUNCTIONS['others'])}".encode())
+BY_POINTER = frozenset(_FUNCTIONS["by_pointer"].split())
 #: Variables and types of a vector's members.
 VECTOR = re.compile(rb"(?:u?(?:char|short|int|long|longlong)|float|double)([1-4])|dim3")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The device code of files that belong together, for hipport.analysis.abstract_execution.
 
-    proofs = Proofs.of(kernels, source)
+    proofs = Proofs(kernels, source)
     proofs.value(function, node)     # the worst that the expression is, in any call, with the reason
     proofs.site(function, node)      # how threads come to a call
 
@@ -12,29 +12,76 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from hipport.analysis.abstract_execution import AbstractExecution
 from hipport.analysis.abstract_program import Callee, Site
+from hipport.analysis.block_shapes import BlockShape
 from hipport.analysis.device_ir import DeviceIR, Span
 from hipport.analysis.functions import Function, functions
 from hipport.analysis.lowering import lower, lower_members
 from hipport.analysis.lowering_state import LoweringContext, squeezed
+from hipport.analysis.macros import Macro
 from hipport.analysis.uniform_values import BLOCK, GRID, Axis, Blocks, Reason, Value, varying
-from hipport.analysis.uniformity import Numbering
 from hipport.syntax.cpp import Cpp
 
 if TYPE_CHECKING:
     from tree_sitter import Node
-
-    from hipport.analysis.kernels import Kernels
 
 _CLASSES = frozenset(("struct_specifier", "class_specifier", "union_specifier"))
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _NUMBERINGS = {Axis.ROW: "ROW", Axis.ROWS: "ROWS", Axis.GRID: "GRID", Axis.LANE: "GROUP"}
 #: Texts that macros make are followed up to this size.
 _LONGEST = 200_000
+
+
+class DeviceFiles(Protocol):
+    """What is asked of the files; see hipport.analysis.kernels.Kernels, which is one."""
+
+    def files(self, source: Cpp) -> tuple[Cpp, ...]:
+        """Return the files that `source` is connected to, itself among them."""
+        ...
+
+    def functions(self, source: Cpp) -> tuple[Function, ...]:
+        """Return the device functions of a file."""
+        ...
+
+    def definitions(self, source: Cpp, name: bytes) -> tuple[Function, ...]:
+        """Return the device functions of that name."""
+        ...
+
+    def declarations(self, source: Cpp, name: bytes) -> tuple[tuple[bytes, ...], ...]:
+        """Return the parameters of the declarations of a function whose body is not seen."""
+        ...
+
+    def called_at(self, function: Function) -> Iterator[tuple[Function, Node]]:
+        """Yield the callers of the function, and the places in them."""
+        ...
+
+    def blocks(self, function: Function) -> tuple[BlockShape, ...] | None:
+        """Return the shapes of the blocks that come to the function; None if they are not all seen."""
+        ...
+
+    def assumes_of(self, function: Function, numbering: str, size: int) -> None:
+        """Note an assumption on the launches; `numbering` is the name of a Numbering."""
+        ...
+
+    def named_constant(self, source: Cpp, name: bytes) -> int | None:
+        """Return the number that a macro or constant is."""
+        ...
+
+    def template_numbers(self, function: Function, name: bytes) -> frozenset[int]:
+        """Return the numbers that a parameter of the function's template may be."""
+        ...
+
+    def macros(self, source: Cpp) -> Mapping[bytes, tuple[Macro, ...]]:
+        """Return the macros of the files that `source` is connected to."""
+        ...
+
+    def expanded(self, source: Cpp, name: bytes, given: Sequence[bytes] | None) -> list[bytes]:
+        """Return what a macro may stand for."""
+        ...
 
 
 class ClassType(NamedTuple):
@@ -134,7 +181,7 @@ class Expanded(NamedTuple):
 class _Program:
     """What an execution asks of the files that belong together."""
 
-    def __init__(self, kernels: Kernels, source: Cpp) -> None:
+    def __init__(self, kernels: DeviceFiles, source: Cpp) -> None:
         self._kernels = kernels
         self._files = kernels.files(source)
         self._source = source
@@ -316,7 +363,7 @@ def class_name_of(function: Function) -> str:
     return ""
 
 
-def expand(kernels: Kernels, function: Function) -> Expanded | None:
+def expand(kernels: DeviceFiles, function: Function) -> Expanded | None:
     """Return the function's text with its macros replaced; None where it uses none."""
     source = function.source
     macros = kernels.macros(source)
@@ -386,7 +433,7 @@ def _either(texts: Sequence[bytes]) -> bytes:
 class Proofs:
     """What is proven of expressions and calls in the device code of files that belong together."""
 
-    def __init__(self, kernels: Kernels, source: Cpp, shown: bool = False) -> None:
+    def __init__(self, kernels: DeviceFiles, source: Cpp, shown: bool = False) -> None:
         """Know the files that `source` is connected to; `shown`: assume nothing of blocks that are not seen."""
         self._kernels = kernels
         self._shown = shown
@@ -479,7 +526,7 @@ class Proofs:
         callee = self._program.callee(function)
 
         def assume(axis: Axis, size: int) -> None:
-            self._kernels.assumes(function, Numbering[_NUMBERINGS[axis]], size)
+            self._kernels.assumes_of(function, _NUMBERINGS[axis], size)
 
         blocks = Blocks(self._kernels.blocks(function), None if self._shown else assume)
         self._execution.run(callee, blocks, [given] * callee.ir.parameters)

@@ -344,6 +344,10 @@ class Kernels(Facts):
         """Note that numbers of threads in the function are taken to agree on `size`, for want of its launches."""
         self._known(function.source).assumed.setdefault(function, {})[numbering, size] = None
 
+    def assumes_of(self, function: Function, numbering: str, size: int) -> None:
+        """Note the same by the name of the numbering."""
+        self.assumes(function, Numbering[numbering], size)
+
     def assumption(self, source: Cpp, function: Function | None = None, most: int = WARP) -> str:
         """Say what was assumed of blocks in the files that belong together; empty if nothing was.
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hipport.analysis.built_ins import BUILT_IN_VARIABLES
 from hipport.analysis.device_ir import Lambda
 from hipport.analysis.lowering_state import LoweringState, called, class_in, identifiers
+from hipport.core.tables import load, one_of
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -17,11 +19,8 @@ if TYPE_CHECKING:
 _CASTS = frozenset(("static_cast", "reinterpret_cast", "const_cast", "dynamic_cast", "bit_cast"))
 _NUMBER = re.compile(r"0[xX][0-9a-fA-F']+|0[bB][01']+|\d[\d']*")
 _WRAPPERS = frozenset(("parenthesized_expression", "condition_clause"))
-# PTX that computes with its operands alone (PTX ISA 8.8, arithmetic, logic, conversion and video instructions).
 _PURE_ASSEMBLY = re.compile(
-    r"(?:add|addc|sub|subc|mul|mul24|mad|mad24|madc|fma|div|rem|sad|abs|neg|min|max|popc|clz|bfind|fns|brev|bfe|bfi|szext|"
-    r"bmsk|dp4a|dp2a|testp|copysign|rcp|sqrt|rsqrt|sin|cos|lg2|ex2|tanh|set|setp|selp|slct|and|or|xor|not|cnot|lop3|shf|"
-    r"shl|shr|prmt|mov|cvt|cvta|v(?:add|sub|absdiff|min|max|shl|shr|mad|set)[24]?)(?:\.\w+)*"
+    one_of(load(Path(__file__).with_name("pure_functions.toml"))["instructions"]["pure"]) + r"(?:\.\w+)*"
 )
 _STATEMENT = re.compile(r"(?:@!?\w+\s+)?([a-z]\w*(?:\.\w+)*)\s+([^;]*)")
 

@@ -8,8 +8,8 @@
 
 It is the analysis of synchronization dependence of compilers for GPUs (Karrenberg and Hack, "Improving performance of
 OpenCL on CPUs", 2012; Rosemann, Moll and Hack, "An abstract interpretation for SPMD divergence on reducible control
-flow graphs", 2021): labels of the branch's sides are propagated through the graph without its back edges, and where two meet
-is a join.
+flow graphs", 2021): labels of the branch's sides are propagated through the graph without its back edges, and where
+two meet is a join.
 """
 
 from __future__ import annotations
