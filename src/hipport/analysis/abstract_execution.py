@@ -484,6 +484,7 @@ _HANDLERS: Mapping[str, Callable[[Any, Instruction], Value | None]] = {
     "bind": _Activation._bind,
     "bound": _Activation._bound,
     "declare": _Activation._declare,
+    "end": _Activation._declare,
     "field": _Activation._field,
     "element": _Activation._element,
     "decay": _Activation._decay,

@@ -182,7 +182,7 @@ class Lowering(LoweredExpressions):
     def _lower_compound_statement(self, node: Node) -> None:
         self._scopes.append(Scope())
         self._statements(node.named_children)
-        self._scopes.pop()
+        self._end_scope()
 
     def _lower_expression_statement(self, node: Node) -> None:
         for each in node.named_children:
@@ -239,7 +239,7 @@ class Lowering(LoweredExpressions):
             self._scoped(alternative)
         self._jump(after)
         self._at = after
-        self._scopes.pop()
+        self._end_scope()
 
     def _lower_else_clause(self, node: Node) -> None:
         self._statements(node.named_children)
@@ -247,7 +247,7 @@ class Lowering(LoweredExpressions):
     def _scoped(self, node: Node) -> None:
         self._scopes.append(Scope())
         self.statement(node)
-        self._scopes.pop()
+        self._end_scope()
 
     def _condition(self, node: Node, yes: int, no: int) -> None:
         """Lower a condition of `if` or a loop: `init; declaration or expression`."""
@@ -294,7 +294,7 @@ class Lowering(LoweredExpressions):
     def _lower_while_statement(self, node: Node) -> None:
         self._scopes.append(Scope())
         self._loop(node, node.child_by_field_name("condition"), None, first=False)
-        self._scopes.pop()
+        self._end_scope()
 
     def _lower_do_statement(self, node: Node) -> None:
         self._loop(node, node.child_by_field_name("condition"), None, first=True)
@@ -305,7 +305,7 @@ class Lowering(LoweredExpressions):
         if initializer is not None:
             self.statement(initializer)
         self._loop(node, node.child_by_field_name("condition"), node.child_by_field_name("update"), first=False)
-        self._scopes.pop()
+        self._end_scope()
 
     def _lower_for_range_loop(self, node: Node) -> None:
         self._scopes.append(Scope())
@@ -344,7 +344,7 @@ class Lowering(LoweredExpressions):
         self._jumps.pop()
         self._jump(test)
         self._at = after
-        self._scopes.pop()
+        self._end_scope()
 
     def _lower_switch_statement(self, node: Node) -> None:
         self._scopes.append(Scope())
@@ -377,7 +377,7 @@ class Lowering(LoweredExpressions):
         if not has_default:
             block.successors.append(after)
         self._at = after
-        self._scopes.pop()
+        self._end_scope()
 
     def _lower_case_statement(self, node: Node) -> None:
         # Within nested blocks of a switch: the device of a loop that is unrolled by hand. It is not followed.
@@ -451,7 +451,7 @@ class Lowering(LoweredExpressions):
         self._jumps.pop()
         self._jump(test)
         self._at = after
-        self._scopes.pop()
+        self._end_scope()
 
     def _lower_declaration(self, node: Node) -> None:
         type_node = node.child_by_field_name("type")

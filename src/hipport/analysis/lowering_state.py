@@ -97,6 +97,12 @@ class LoweringState:
         """Where a node stands in the file."""
         return self.context.origin(node.start_byte, node.end_byte)
 
+    def _end_scope(self) -> None:
+        """Leave a block of statements: its variables are gone."""
+        for cell in self._scopes.pop().names.values():
+            if self.ir.cells[cell].kind in ("local", "reference", "temporary"):
+                self._emit("end", number=cell)
+
     def new_cell(self, cell: Cell) -> int:
         """Add a variable; a name is found in the innermost scope from now on."""
         self.ir.cells.append(cell)

@@ -97,6 +97,7 @@ class MemoryAccess:
         return slot.value if slot is not None else varying("a reference is not followed", span)
 
     def _declare(self, each: Instruction) -> None:
+        """Begin or end the life of a variable."""
         assert each.number is not None
         self.cells.pop((self.depth, each.number), None)
 
