@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _MARK = b"\xef\xbb\xbf"
 _BRACKET = re.compile(rb"[()\[\]{}]")
+_JOINED = re.compile(rb"\\(?:\r\n|\n|\r)\Z")
 _INDENT = re.compile(rb"(?<=[\r\n])[ \t\f]+")
 _DEEPEST = 200  # CPython's own limit on brackets within brackets; libcst overflows the stack some way beyond
 _LONGEST = 256  # of a chain of calls, subscripts and attributes; libcst takes time by the square of it
@@ -141,6 +142,19 @@ class Python(Source):
         if self[span] != code and _unindented(self[span]) != _unindented(code):
             raise Misplaced(f"{self.path}: a {type(node).__name__} is not at {span.start}")
         return span
+
+    def line_start(self, offset: int) -> int:
+        """Return where the line that `offset` is on starts, with all lines that it goes on from by a backslash.
+
+        A remark ends with its line; one behind code is taken not to.
+        """
+        start = super().line_start(offset)
+        while joined := _JOINED.search(self.text, max(0, start - 3), start):
+            before = super().line_start(joined.start())
+            if self.text[before : joined.start()].lstrip().startswith(b"#"):
+                break
+            start = before
+        return start
 
     @cached_property
     def errors(self) -> int:
