@@ -203,3 +203,12 @@ def test_what_python_warns_of_a_tree_is_not_said(tmp_path: Path) -> None:
 def test_a_line_goes_on_behind_a_backslash(text: bytes, line: bytes) -> None:
     at = text.index(b"X")
     assert text[_python(text).line_start(at) : at] == line
+
+
+@pytest.mark.parametrize("text", [b"\\\nX\n", b"a\n\\\r\n\\\r\n(X)\n", b"if a:\n  b\n\\\n  X\n", b'"""\n\\\n"""\nX'])
+def test_empty_lines_that_go_on_move_no_spans(text: bytes) -> None:
+    """libcst leaves them out."""
+    source = _python(text)
+    assert source.module is not None
+    spans = [source.span(node) for node in _nodes(source.module) if isinstance(node, libcst.Name) and node.value == "X"]
+    assert [span.start for span in spans] == [text.index(b"X")]

@@ -45,7 +45,7 @@ _ALONE = re.compile(rb"\r(?!\n)")
 _BLANK = b" \t\f\v\r\n"
 # A directive behind which there is nothing more but remarks.
 _WHOLE = re.compile(
-    rb"#[ \t]*(?:(?:endif|else)\b|ifn?def[ \t]+\w+|include(?:_next)?[ \t]*(?:<[^<>\r\n]*>|\"[^\"\r\n]*\"))"
+    rb"#[ \t]*(?:(?:endif|else)\b|ifn?def[\s\\]+\w+|include(?:_next)?[ \t]*(?:<[^<>\r\n]*>|\"[^\"\r\n]*\"))"
 )
 _LAST_BLANKS = re.compile(rb"(?:[ \t\f\v\r]|\\[ \t\f\v]*\r?\n)+\Z")
 _LINE_END = re.compile(rb"\r\n|\n|\r")

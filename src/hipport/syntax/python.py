@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _MARK = b"\xef\xbb\xbf"
 _BRACKET = re.compile(rb"[()\[\]{}]")
 _JOINED = re.compile(rb"\\(?:\r\n|\n|\r)\Z")
+_EMPTY = re.compile(r"(?:(?<=[\r\n\f])|\A)\\(?:\r\n|\n|\r)")
 _INDENT = re.compile(rb"(?<=[\r\n])[ \t\f]+")
 _DEEPEST = 200  # CPython's own limit on brackets within brackets; libcst overflows the stack some way beyond
 _LONGEST = 256  # of a chain of calls, subscripts and attributes; libcst takes time by the square of it
@@ -90,8 +91,9 @@ class Python(Source):
     def _offsets(self) -> Sequence[int]:
         """Where in this text each byte of the tree's code, as UTF-8, comes from: libcst counts those.
 
-        The code has no byte-order mark, no form feed at the start of a line, not always the last line ending, and is
-        in UTF-8 whatever the coding line says. Empty when the code cannot be laid over the text.
+        The code has no byte-order mark, no form feed at the start of a line, no empty line that goes on by a backslash,
+        not always the last line ending, and is in UTF-8 whatever the coding line says. Empty when the code cannot be
+        laid over the text.
         """
         code = self._placed[0]
         encoded = code.encode("utf-8")
@@ -102,9 +104,15 @@ class Python(Source):
         offsets: list[int] = []
         expected = iter(code)
         wanted, end = next(expected, ""), start
-        for character in characters:
+        joined = {match.start(): match.end() for match in _EMPTY.finditer(characters)}
+        left_out = 0
+        for place, character in enumerate(characters):
             width = len(character.encode(self._encoding))
-            if character == wanted:
+            if place in joined and wanted != "\\":
+                left_out = joined[place]
+            if place < left_out:
+                pass
+            elif character == wanted:
                 offsets += [start] * len(character.encode("utf-8"))
                 wanted, end = next(expected, ""), start + width
             elif character != "\f" and (wanted or not character.isspace()):
