@@ -88,7 +88,7 @@ def _unbound(table: symtable.SymbolTable, name: str) -> bool:
 
 
 def _only_without(tree: ast.Module, name: str) -> bool:
-    """Say whether a name is set where an import has failed, and nowhere else."""
+    """Say whether a name is set where an import has failed, and nowhere else, but used elsewhere."""
     handlers = [node for node in ast.walk(tree) if isinstance(node, ast.ExceptHandler)]
     without = {id(node) for handler in handlers for node in ast.walk(handler)}
     bound = [
@@ -98,7 +98,8 @@ def _only_without(tree: ast.Module, name: str) -> bool:
         or (isinstance(node, ast.alias) and name in (node.asname, node.asname or node.name))
         or (isinstance(node, ast.arg) and node.arg == name)
     ]
-    return bool(bound) and all(id(node) in without for node in bound)
+    used = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id == name]
+    return bool(bound) and all(id(node) in without for node in bound) and any(id(node) not in without for node in used)
 
 
 def _edit(source: Python, tree: ast.Module, starts: list[int], name: str) -> Edit | None:

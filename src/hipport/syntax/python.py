@@ -25,6 +25,7 @@ _MARK = b"\xef\xbb\xbf"
 _BRACKET = re.compile(rb"[()\[\]{}]")
 _JOINED = re.compile(rb"\\(?:\r\n|\n|\r)\Z")
 _EMPTY = re.compile(r"(?:(?<=[\r\n\f])|\A)\\(?:\r\n|\n|\r)")
+_REST = re.compile(rb"(?:[^\\\r\n#]|\\(?:\r\n|[\s\S]|\Z))*(?:#[^\r\n]*)?")
 _INDENT = re.compile(rb"(?<=[\r\n])[ \t\f]+")
 _DEEPEST = 200  # CPython's own limit on brackets within brackets; libcst overflows the stack some way beyond
 _LONGEST = 256  # of a chain of calls, subscripts and attributes; libcst takes time by the square of it
@@ -163,6 +164,12 @@ class Python(Source):
                 break
             start = before
         return start
+
+    def line_end_behind(self, statement: int) -> int:
+        """Return where the line ends that a statement ends on, with all lines that it goes on in by a backslash."""
+        rest = _REST.match(self.text, statement)
+        assert rest is not None
+        return rest.end()
 
     @cached_property
     def errors(self) -> int:
