@@ -663,6 +663,8 @@ def test_declarators_behind_a_type(text: bytes, names: str) -> None:
         b"#define NOTHING \\\n /* a\n remark */",
         b"#define NOTHING \\\n",
         b"#error // a remark",
+        b"#define FOLDER sources/ // a remark",
+        b"#define OVER(x) x /",
         b"#ifdef A // a remark\n#else B\n#endif GUARD_H",
         b"#ifndef A B\n#endif A\\\n B",
         b'#include "a.h" a remark',

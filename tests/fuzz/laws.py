@@ -193,7 +193,7 @@ _OF_FILES = (_adds_no_errors, _keeps_line_endings, _keeps_comments, _leaves_the_
 # A line that goes on in an empty one, which the parser does not know.
 _NOTHING = re.compile(rb"\\\r?\n[ \t]*(?:\r?\n|\Z)")
 _DIRECTIVE = re.compile(
-    rb"#[ \t]*((?:ifn?def|define|undef)(?=[ \t]+[A-Za-z_])|(?:el)?if(?=[ \t(!]*[\w(])|else(?=\s)|endif\b"
+    rb"#[ \t]*((?:ifn?def|define|undef)(?=[ \t]+[A-Za-z_])|(?:el)?if\b(?=[ \t(!]*[\w(])|else(?=\s)|endif\b"
     rb"|include(?=[ \t]*[\w\"<])|pragma|error|warning|line)"
 )
 _CONDITION = re.compile(rb"#[ \t]*(?:el)?if\b")

@@ -42,12 +42,12 @@ _BEFORE_TYPE = re.compile(
     rb"\s*[;=,\[]"
 )
 _ALONE = re.compile(rb"\r(?!\n)")
-_BLANK = b" \t\f\v\r\n"
+# To the grammar, a slash at the end of a directive goes on in the next line.
+_BLANK = b" \t\f\v\r\n/"
 # A directive behind which there is nothing more but remarks.
 _WHOLE = re.compile(
     rb"#[ \t]*(?:(?:endif|else)\b|ifn?def[\s\\]+\w+|include(?:_next)?[ \t]*(?:<[^<>\r\n]*>|\"[^\"\r\n]*\"))"
 )
-_LAST_BLANKS = re.compile(rb"(?:[ \t\f\v\r]|\\[ \t\f\v]*\r?\n)+\Z")
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 # In code, in which what they say is blank.
 _LITERAL = re.compile(rb"\"[ \r\n]*\"|'[ \r\n]*'")
@@ -185,8 +185,15 @@ def _tail(code: bytes, directive: Span) -> int:
     whole = _WHOLE.match(code, directive.start, directive.end)
     if whole is not None:
         return whole.end()
-    blanks = _LAST_BLANKS.search(code, directive.start, directive.end) if code[directive.end - 1] in _BLANK else None
-    return blanks.start() if blanks is not None else directive.end
+    end = directive.end
+    while code[end - 1] in _BLANK:
+        end -= 1
+        if code[end] in b"\r\n":
+            # Behind a backslash, perhaps with blanks between.
+            while code[end - 1] in b" \t\f\v\r":
+                end -= 1
+            end -= code[end - 1] == 0x5C
+    return end
 
 
 def _ends_in(source: Lexed, comment: Span) -> Iterator[int]:

@@ -160,7 +160,7 @@ def _imports(program: PythonProgram, line: cst.SimpleStatementLine, module: str)
         statement
         for node in program.nodes
         if isinstance(node, (cst.Import, cst.ImportFrom))
-        and re.match(rb"(?:import|from)[ \t]+" + module.encode() + rb"\b", program.source[program.source.span(node)])
+        and re.match(rb"(?:import|from)[\s\\]+" + module.encode() + rb"\b", program.source[program.source.span(node)])
         and (statement := program.statement(node)) is not None
         and program.function(statement) is program.function(line)
     ]
@@ -213,7 +213,7 @@ def _uses(
         inner
         for node in program.nodes
         if isinstance(node, (cst.Import, cst.ImportFrom))
-        and re.match(rb"(?:import|from)[ \t]+" + module.encode() + rb"\b", program.source[program.source.span(node)])
+        and re.match(rb"(?:import|from)[\s\\]+" + module.encode() + rb"\b", program.source[program.source.span(node)])
         and (inner := program.function(node)) is not None
         and inner is not scope
     }
