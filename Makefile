@@ -1,6 +1,6 @@
 # make demo   sets everything up and ports, builds and reports a bundled example
 # make test   sets everything up and runs the tests
-# make test-all   runs with them those that show the same on further packages and examples
+# make test-all   runs with them those that show the same on further packages, examples and targets
 # make fuzz   tries inputs at random
 # make site   builds the documentation into build/site
 PYTHON ?= python3

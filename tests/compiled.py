@@ -130,14 +130,14 @@ def _key(words: Sequence[str], folder: Path, env: Mapping[str, str], trees: Sequ
     for at, word in enumerate(words[1:], 1):
         for option in _FOLDERS:
             word = word.removeprefix(option)
-        path = folder / word
-        if at in written or word.startswith("-") or not path.exists():
+        named = folder / word
+        if at in written or word.startswith("-") or not named.exists():
             continue
-        if path.is_dir():
-            read.append(path)
-        elif path.is_file() and path.suffix not in _MADE:
-            parts.append(hashlib.sha256(path.read_bytes()).hexdigest())
-            read += [path.parent] if path.suffix in _SOURCES else []
+        if named.is_dir():
+            read.append(named)
+        elif named.is_file() and named.suffix not in _MADE:
+            parts.append(hashlib.sha256(named.read_bytes()).hexdigest())
+            read += [named.parent] if named.suffix in _SOURCES else []
     # A folder within one that is looked at is looked at.
     whole = [tree for tree in dict.fromkeys(read) if not any(other in tree.parents for other in read)]
     parts += [_fingerprint(str(tree)) for tree in whole]

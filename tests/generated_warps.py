@@ -21,6 +21,7 @@ from itertools import pairwise
 from pathlib import Path
 from random import Random
 
+from endless import ENDLESS
 from hipport import api
 from hipport.executor import compile as compiling
 from hipport.executor.compile import CompileOptions
@@ -522,7 +523,12 @@ def found(source: Path) -> Found:
         inner = [each for each in spans if each != name and each not in seen and f"{each}(" in text]
         return any(is_said(each, seen | {name}) for each in inner)
 
-    right, said, silent, unfit, warned, printed = 0, [], [], [], [], []
+    right = 0
+    said: list[str] = []
+    silent: list[str] = []
+    unfit: list[str] = []
+    warned: list[str] = []
+    printed: list[int] = []
     for number in range(KERNELS):
         first = run(original, number, 32, "forward")
         printed.append(zlib.crc32(first[1].strip().encode()))
@@ -548,7 +554,7 @@ def run(path: Path, number: int, lanes: int, order: str) -> tuple[int, str, str]
     env = {**os.environ, "SIMT_WAVE": str(lanes), "SIMT_ORDER": order}
     try:
         ran = subprocess.run(
-            [path, str(number)], env=env, capture_output=True, text=True, errors="replace", timeout=60, check=False
+            [path, str(number)], env=env, capture_output=True, text=True, errors="replace", timeout=ENDLESS, check=False
         )
     except subprocess.TimeoutExpired:
         return -1, "", "did not end"

@@ -568,7 +568,7 @@ def float_words(kind: str) -> list[tuple[int, ...]]:
     if kind in ("f16", "bf16"):
         # Both halves of words.
         other = rows[::-1]
-        rows = [tuple(x | y << 16 for x, y in zip(*each, strict=True)) for each in zip(rows, other, strict=True)]
+        rows = [(a | x << 16, b | y << 16, c | z << 16) for (a, b, c), (x, y, z) in zip(rows, other, strict=True)]
     return [(*row, source.getrandbits(64)) for row in rows]
 
 
@@ -588,7 +588,7 @@ def approximated_words(kind: str) -> list[tuple[int, ...]]:
 def words() -> dict[str, list[tuple[int, ...]]]:
     """Return what the instructions are run on: rows of four words for each pool."""
     source = random.Random(20)
-    integers: list[tuple[int, ...]] = []
+    integers: list[tuple[int, int, int, int]] = []
     for a, b in itertools.product(EDGES, EDGES[::2]):
         integers.append((a, b, source.choice(EDGES), source.choice(EDGES)))
     for i in range(600):
@@ -597,7 +597,7 @@ def words() -> dict[str, list[tuple[int, ...]]]:
             row[1:3] = source.randint(0, 40), source.randint(0, 40)
         if i % 5 == 0:
             row[0] = -source.randint(0, 300) % (1 << 64)
-        integers.append(tuple(row))
+        integers.append((row[0], row[1], row[2], row[3]))
     # A position and a length are below 256.
     fields = [(a, b, c % 256, d % 256) for a, b, c, d in integers]
     positions = [(a, b % 256, c % 256, d) for a, b, c, d in integers]
@@ -605,10 +605,10 @@ def words() -> dict[str, list[tuple[int, ...]]]:
         (source.getrandbits(32), source.randrange(32), source.randint(-12, 12) % (1 << 32), 0) for _ in range(400)
     ]
     return {
-        "integers": integers,
-        "fields": fields,
-        "positions": positions,
-        "places": places,
+        "integers": [*integers],
+        "fields": [*fields],
+        "positions": [*positions],
+        "places": [*places],
         "singles": float_words("f32"),
         "doubles": float_words("f64"),
         "halves": float_words("f16"),

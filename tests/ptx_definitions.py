@@ -96,7 +96,7 @@ def root(value: Fraction, form: Format) -> Fraction:
     scaled = value * scale
     whole = math.isqrt(scaled.numerator // scaled.denominator)
     exact = Fraction(whole * whole) == scaled
-    return (Fraction(whole) + (0 if exact else Fraction(1, 2))) / 2 ** (2 * form.precision + form.bias)
+    return (Fraction(whole) + (0 if exact else Fraction(1, 2))) / Fraction(2 ** (2 * form.precision + form.bias))
 
 
 def arithmetic(name: str, kind: str, modifiers: list[str], arguments: list[int]) -> int:

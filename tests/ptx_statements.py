@@ -233,13 +233,13 @@ def statements() -> Iterator[tuple[str, str, str, str, str]]:
             "mad.lo.u32 %0, d, 7, a; }",
             '"=r"(made) : "l"(memory->halves + 4 * (lane / 2))',
         )
-    for kind, size in (("s8", 1), ("u8", 1), ("s16", 2)):
+    for kind, width in (("s8", 1), ("u8", 1), ("s16", 2)):
         yield (
             f"ld.{kind}",
             "int",
-            f"int(ld<{kind}>(generic(memory->words, {size} * lane + 64)))",
+            f"int(ld<{kind}>(generic(memory->words, {width} * lane + 64)))",
             f"ld.{kind} %0, [%1+64];",
-            f'"=r"(made) : "l"((char*)memory->words + {size} * lane)',
+            f'"=r"(made) : "l"((char*)memory->words + {width} * lane)',
         )
     stores = ".wb .cg .cs .wt .volatile .relaxed.gpu .release.cta .release.gpu .release.sys"
     for i, store in enumerate(["", *stores.split()]):

@@ -112,7 +112,7 @@ def record(
             "ROCM_HOME" if rocm else "CUDA_HOME": str(home),
             **(env or {}),
         }
-        status = _of_server({**request, "folder": str(Path(request["script"]).parent), "env": environment})
+        status = _of_server({**request, "folder": str(Path(str(request["script"])).parent), "env": environment})
         if not output.exists():
             said = (Path(scratch) / "stderr").read_text(errors="replace")
             return Recorded((), f"it ended with {status}: {said[-500:]}")
@@ -367,9 +367,9 @@ def _main(request: dict[str, Any]) -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (20, 20))
     resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
     child = _Child(request)
-    sys.meta_path.insert(0, _Finder("torch", "setuptools", "distutils"))  # type: ignore[arg-type]
+    sys.meta_path.insert(0, _Finder("torch", "setuptools", "distutils"))
     # Where they are not installed.
-    sys.meta_path.append(_Finder("numpy", "pybind11", "Cython", "wheel", "pkg_resources", "packaging"))  # type: ignore[arg-type]
+    sys.meta_path.append(_Finder("numpy", "pybind11", "Cython", "wheel", "pkg_resources", "packaging"))
     error = ""
     child.torch()
     child.setuptools()
@@ -409,7 +409,7 @@ def _serve() -> None:
                 _in_place(request)
                 _main(request)
             except BaseException:
-                sys.excepthook(*sys.exc_info())  # type: ignore[arg-type]
+                sys.excepthook(*sys.exc_info())
                 os._exit(1)
             # Not what is left of the server's input.
             os._exit(0)

@@ -8,22 +8,16 @@ import subprocess
 import sys
 import tarfile
 import tempfile
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
-from _pytest.mark import ParameterSet
 
 import compiled
 
 PACKAGES = ("torch-scatter==2.1.2", "torch-cluster==1.6.3", "torch-spline-conv==1.2.2", "chamferdist==1.0.3")
 #: The CUDA units of each: what must be compiled.
 UNITS = {"torch-scatter": 3, "torch-cluster": 7, "torch-spline-conv": 2, "chamferdist": 1}
-
-
-def further(packages: Iterable[str], repeated: Collection[str]) -> list[ParameterSet]:
-    """Return parameters of a test, of which those `repeated` show nothing new: `make test-all` runs them."""
-    return [pytest.param(each, marks=[pytest.mark.further] if each in repeated else [], id=each) for each in packages]
 
 
 def without_cuda(env: Mapping[str, str] = os.environ) -> dict[str, str]:

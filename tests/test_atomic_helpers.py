@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from endless import ENDLESS
+
 INCLUDE = Path(__file__).parent.parent / "src/hipport/include"
 
 # What the header uses of HIP. A __half is a 16-bit number here: what is tested is where it lies.
@@ -87,7 +89,7 @@ def test_no_update_is_lost(tmp_path: Path) -> None:
     command = ["g++", "-std=c++14", "-O1", "-w", "-pthread", "-D__HIP__", "-I.", f"-I{INCLUDE}", "program.cpp"]
     built = subprocess.run([*command, "-o", "program"], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert not built.returncode, built.stderr
-    ran = subprocess.run([str(tmp_path / "program")], capture_output=True, text=True, check=True, timeout=120)
+    ran = subprocess.run([str(tmp_path / "program")], capture_output=True, text=True, check=True, timeout=ENDLESS)
     turns = 20000
     ring = 3 * turns % 7
     down = (2 - 3 * turns) % 5

@@ -76,6 +76,19 @@ def test_folders_of_both_stay(hip: str, cuda: str) -> None:
     assert {f"{cuda}/lanes.h", f"{cuda}/ops.cu"} <= changed(alone)
 
 
+def test_a_kernel_in_hips_folder_needs_no_name_of_hips_itself() -> None:
+    kernel = "__global__ void k(int *p) { p[threadIdx.x % warpSize] = 1; }\n"
+    ported = port(
+        {
+            "hip/device.h": "#include <hip/hip_runtime.h>\n",
+            "hip/count.cu": '#include "device.h"\n' + kernel,
+            "cuda/count.cu": "#include <cuda_runtime.h>\n" + kernel,
+            "cuda/alone.cu": "#include <cuda_runtime.h>\n" + kernel,
+        }
+    )
+    assert changed(ported) == {"cuda/alone.cu"}
+
+
 @pytest.mark.parametrize("macro", ["GGML_USE_HIP", "USE_AMD_ROCM", "ON_AMD", "BACKEND_RADEON"])
 @pytest.mark.parametrize("first", ["hip", "cuda"])
 def test_both_sides_of_a_choice_stay_whatever_the_macro_is_called(macro: str, first: str) -> None:

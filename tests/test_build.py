@@ -28,7 +28,7 @@ from hipport.engine.knowledge import Knowledge
 from hipport.engine.pipeline import Progress
 from hipport.reporting.report import built_as_json, built_as_text
 from hipport.syntax.cuda import Cuda
-from hipport.toolchain.toolchains import NoToolchain, Toolchain, choose, find
+from hipport.toolchain.toolchains import NoToolchain, Toolchain, cache, choose, find
 from hipport.workspace.copies import reached
 from hipport.workspace.discovery import NotFound
 
@@ -88,7 +88,9 @@ class Workshop:
         hipcc.write_text(FAKE.format(python=sys.executable, log=str(self.log)))
         hipcc.chmod(0o755)
         self.toolchain = Toolchain(hipcc, (6, 4, 0), "21", frozenset({"gfx942", "gfx1100"}), "given")
-        self.env = {"PATH": "/usr/bin:/bin", "HOME": str(folder), "XDG_CACHE_HOME": str(folder / "cache")}
+        # A home that all have: a Python that has loaded PyTorch is kept for each home, and takes seconds to begin.
+        home = str(folder.parent / "home")
+        self.env = {"PATH": "/usr/bin:/bin", "HOME": home, "XDG_CACHE_HOME": str(folder / "cache")}
         self.env["CCACHE_DIR"] = str(self.log.parent)
 
     def write(self, name: str, text: str) -> Path:
@@ -434,6 +436,18 @@ def test_headers_that_only_cmake_makes_are_named(workshop: Workshop, script: str
     workshop.write("a.cu", '#include "config.h"\n#include "there.h"\nint a;\n')
     (guess,) = {unit.guess for unit, *_ in workshop.build(archs=["gfx942"]).units}
     assert "config.h: not there" in guess and "there.h" not in guess and "not.h" not in guess and why in guess
+
+
+@pytest.mark.parametrize("place", ["include", "root/usr/include"])
+def test_other_compilers_find_the_headers_of_the_toolchain(workshop: Workshop, place: str) -> None:
+    """Those that `hipport toolchain install` unpacks, too, which no /opt/rocm has."""
+    workshop.write("Makefile", "all:\n\tgcc -I/opt/rocm/include -c a.c\n")
+    workshop.write("a.c", "#include <hip/of_the_test.h>\nint a = HERE;\n")
+    header = workshop.toolchain.root / place / "hip/of_the_test.h"
+    header.parent.mkdir(parents=True)
+    header.write_text("#define HERE 1\n")
+    built = workshop.build(archs=["gfx942"])
+    assert [each.path.name for each in built.compiled] == ["a.c"] and not built.messages, built.messages
 
 
 def test_c_is_compiled_by_the_compiler_that_the_makefile_names(workshop: Workshop) -> None:
@@ -876,10 +890,10 @@ def extension(workshop: Workshop) -> Workshop:
     workshop.write("csrc/cuda/scale.cu", KERNEL)
     # Its headers are PyTorch's, which a compiler that reads them is needed for: not the matter of these tests.
     overlays = Path(workshop.env["XDG_CACHE_HOME"]) / "hipport" / "torch-headers"
-    shared = Path(os.environ.get("HOME", "/")) / ".cache" / "hipport" / "torch-headers"
-    if shared.is_dir():
-        overlays.parent.mkdir(parents=True)
-        overlays.symlink_to(shared)
+    shared = cache(os.environ) / "torch-headers"
+    shared.mkdir(parents=True, exist_ok=True)
+    overlays.parent.mkdir(parents=True)
+    overlays.symlink_to(shared)
     return workshop
 
 

@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
+from endless import ENDLESS
 from hipport.core.finding import Certainty
 from hipport.core.tables import load
 from hipport.engine.outcomes import Ported
@@ -82,7 +83,7 @@ def _configure(source: Path, *options: str, env: Mapping[str, str] | None = None
     build = source.parent / f"{source.name}-build"
     command = [_cmake(), "-S", str(source), "-B", str(build), "-G", "Unix Makefiles", *options]
     command.append("-DCMAKE_EXPORT_COMPILE_COMMANDS=ON")
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, env=env)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=ENDLESS, check=False, env=env)
     assert done.returncode == 0, done.stdout + done.stderr
     commands = build / "compile_commands.json"
     return json.loads(commands.read_text()) if commands.exists() else [], done.stdout + done.stderr

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from endless import ENDLESS
 from hipport.syntax.cmake_script import CMake, CMakeCommand, Expression
 
 
@@ -166,7 +167,7 @@ def test_commands_are_those_that_cmake_runs(tmp_path: Path) -> None:
     script.write_text("set(A 1)\n" + _SCRIPT)
     trace = tmp_path / "trace"
     command = ["cmake", "--trace-format=json-v1", f"--trace-redirect={trace}", "-P", str(script)]
-    subprocess.run(command, check=True, capture_output=True, timeout=60)
+    subprocess.run(command, check=True, capture_output=True, timeout=ENDLESS)
     ran = [json.loads(line) for line in trace.read_text().splitlines()[1:]]
     source = _cmake(script.read_bytes())
     mine: dict[int, CMakeCommand] = {source.position(each.span.start)[0]: each for each in source.commands}

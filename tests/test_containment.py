@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from endless import ENDLESS
 from hipport.building.dry_runs import dry_run
 from hipport.cli import main
 from hipport.executor.compilers import run_compiler
@@ -57,6 +58,19 @@ def test_programs_of_the_current_folder_are_not_those_of_the_machine() -> None:
 Runner = Callable[..., tuple[int | None, str]]
 
 
+@pytest.fixture(scope="module")
+def with_pytorch() -> Iterator[processes._Loaded]:
+    """A process that has loaded PyTorch, which takes seconds."""
+    pytest.importorskip(
+        "torch", reason="PyTorch is not installed: that scripts in a fork are contained was NOT checked"
+    )
+    loaded = processes._Loaded(PYTHON, dict(os.environ))
+    yield loaded
+    if loaded.process is not None and loaded.process.stdin is not None:
+        loaded.process.stdin.close()
+        loaded.process.wait()
+
+
 @pytest.fixture(params=["alone", "loaded", "bubblewrap"])
 def run(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Runner]:
     """Run Python as a command of a tree: in a process of its own, or in one that has loaded PyTorch."""
@@ -66,13 +80,11 @@ def run(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Monk
         if not processes._bubblewrap():
             processes._bubblewrap.cache_clear()
             pytest.skip("no bubblewrap: that it guards files where there is no Landlock was NOT checked")
-    loaded = processes._Loaded(PYTHON, dict(os.environ)) if request.param == "loaded" else None
-    if loaded is not None:
-        pytest.importorskip(
-            "torch", reason="PyTorch is not installed: that scripts in a fork are contained was NOT checked"
-        )
+    loaded: processes._Loaded | None = None
+    if request.param == "loaded":
+        loaded = request.getfixturevalue("with_pytorch")
 
-    def run(text: str, box: Box | None = None, seconds: float = 60.0) -> tuple[int | None, str]:
+    def run(text: str, box: Box | None = None, seconds: float = ENDLESS) -> tuple[int | None, str]:
         script = tmp_path / "script.py"
         script.write_text(textwrap.dedent(text))
         env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path / "home")}
@@ -84,8 +96,6 @@ def run(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Monk
 
     yield run
     processes._bubblewrap.cache_clear()
-    if loaded is not None and loaded.process is not None and loaded.process.stdin is not None:
-        loaded.process.stdin.close()
 
 
 def running(*words: str) -> bool:
@@ -242,15 +252,15 @@ LARGE = "import sys\nfor _ in range(3): sys.stdout.write('x' * (1 << 24)); sys.s
 def test_of_what_a_command_prints_so_much_is_read_as_somebody_reads(run: Runner, tmp_path: Path) -> None:
     status, said = run(LARGE)
     assert status == 0 and len(said) < 34 << 20 and said.endswith("xend\n") and "\n[…]\n" in said
-    status, said = processes.limited([str(PYTHON), "-c", LARGE], tmp_path, os.environ, 60)
+    status, said = processes.limited([str(PYTHON), "-c", LARGE], tmp_path, os.environ, ENDLESS)
     assert status == 0 and len(said) < 34 << 20 and said.endswith("xend\n")
 
 
 def test_compilers_have_limits_from_their_beginning(tmp_path: Path) -> None:
     """Those of their children too: what g++ begins is there before anybody could limit it from outside."""
     text = "import resource as r; print(*(r.getrlimit(x)[0] for x in (r.RLIMIT_AS, r.RLIMIT_FSIZE, r.RLIMIT_CPU)))"
-    status, said = processes.limited(["/bin/sh", "-c", f'{PYTHON} -c "{text}"; true'], tmp_path, os.environ, 60)
-    assert (status, said.split()) == (0, [str(processes.MEMORY), str(1 << 30), "61"])
+    status, said = processes.limited(["/bin/sh", "-c", f'{PYTHON} -c "{text}"; true'], tmp_path, os.environ, ENDLESS)
+    assert (status, said.split()) == (0, [str(processes.MEMORY), str(1 << 30), str(ENDLESS + 1)])
 
 
 def test_a_compiler_that_takes_too_long_is_ended_with_its_children(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -376,6 +377,7 @@ HOSTILE = (
     "'; touch PWNED; '",
     '"; touch PWNED; "',
     "x\ntouch PWNED\n",
+    "x\n::error::PWNED\x1b[31m\xe9",
     "a b; touch PWNED",
 )
 ENDS = "HIPPORT_EOF\ntouch PWNED\ncat <<'HIPPORT_EOF'\n"
@@ -427,6 +429,8 @@ def check_script(tree: Path, tmp_path: Path) -> str:
     """Have bash read the script of a tree, then run it: nothing but what it says happens. Returns what was called."""
     plan = hipport.deps([tree])
     text = os.fsencode(install_plan.as_script(plan))
+    # A log that shows the script is read by programs of CI systems.
+    assert not re.search(rb"^\s*::|[\x00-\x08\x0b-\x1f\x7f]", text, re.MULTILINE)
     read = subprocess.run(["bash", "-n"], input=text, capture_output=True)
     assert (read.returncode, read.stderr) == (0, b"")
     scratch = tmp_path / f"scratch-{tree.name}"

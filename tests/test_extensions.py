@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from hipport.core.edits import Edit, Span
 from hipport.core.globs import Glob
-from hipport.program.extension_scripts import Extension
+from hipport.program.extension_facts import Extension
+from hipport.program.extension_scripts import include_folders
 from hipport.program.extensions import extensions
 from hipport.program.project import Project
 from hipport.syntax.file_languages import source
@@ -85,6 +86,11 @@ setup(name="p", ext_modules=[CUDAExtension("p._C", {1})], cmdclass={{"build_ext"
         ("", "list(filter(lambda f: 'x' not in f, glob.glob('csrc/*.cpp')))", ("csrc/a.cpp",)),
         ("", "list(map(lambda f: os.path.join('csrc', f), ['a.cpp']))", ("csrc/a.cpp",)),
         ("os.chdir('/')", "sources=glob.glob('/absolute/*.cu')", ()),
+        # A name stands for what it is in its own function, a global one for what any function makes of it.
+        ("def other(s):\n    s = ['top.cu']\n    return s\ns = ['csrc/a.cpp']", "s", ("csrc/a.cpp",)),
+        ("def fill():\n    global s\n    s = ['csrc/a.cpp']\nfill()", "s", ("csrc/a.cpp",)),
+        ("import os.path", "[os.path.join('csrc', 'a.cpp')]", ("csrc/a.cpp",)),
+        ("", "['csrc/' 'a.cpp', rf'csrc/{\"a\"}.cpp', f'{{csrc}}/{here}']", ("csrc/a.cpp",)),
         # Not to be read off the script.
         ("", "os.listdir('csrc')", None),
         ("", "json.load(open('sources.json'))", None),
@@ -145,6 +151,22 @@ def test_an_extension_whose_sources_are_not_listed_has_what_nothing_else_has() -
 )
 def test_what_builds_an_extension(script: str, expected: list[tuple[str, str | None]]) -> None:
     assert [(e.kind, e.name) for e in found(script)] == expected
+
+
+@pytest.mark.parametrize(
+    ("script", "expected"),
+    [
+        ("CUDAExtension('n', [], include_dirs=['include', here + '/csrc'])", ("include", "csrc")),
+        ("d = include_paths() + ['include']\nCUDAExtension('n', [], include_dirs=d)", ("include",)),
+        ("def f():\n    d = []\n    d.append(os.environ['CUB'])\n    d.append('cub')\n    return d\nd = f()\n"
+         "load('n', [], extra_include_paths=d)", ("cub",)),
+        ("flags = ['-Iinclude', '-I' + 'csrc', f'-I{here}/deep', '-I' 'joined', '-I/usr/include']",
+         ("include", "csrc", "deep", "joined")),
+    ],
+)  # fmt: skip
+def test_the_include_folders_that_a_script_names(script: str, expected: tuple[str, ...]) -> None:
+    text = f"import os\nhere = os.path.dirname(__file__)\n{script}\n"
+    assert include_folders(Python(PurePosixPath("setup.py"), text.encode())) == expected
 
 
 def test_nothing_is_executed(tmp_path: Path) -> None:

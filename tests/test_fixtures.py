@@ -1,39 +1,42 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every fixture obeys every law, and every pass has fixtures, of its own name."""
 
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from hipport.engine.outcomes import Outcome
 from hipport.engine.pipeline import Pass, run
 from hipport.program.project import Project, Target
 from hipport.syntax.cpp import Cpp
+from hipport.syntax.file_languages import is_of_gpus
+from hipport.syntax.shell import Definition
 from hipport.testing import LAWS, Fixture, fixtures
 from hipport_passes import PASSES
+from hipport_passes.packages.recipes import naming
 
 FOLDER = Path(__file__).parent.parent / "fixtures"
 BY_NAME = {each.name: each for each in PASSES}
 CASES = [(BY_NAME[folder.name], case) for folder in sorted(FOLDER.iterdir()) for case in fixtures(folder)]
 
 
-@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.__name__)
+# One test for all laws: to begin and to report one takes longer than most laws do.
 @pytest.mark.parametrize(("each", "case"), CASES, ids=[str(case) for _, case in CASES])
-def test_law(law: Any, each: Pass[Any], case: Fixture) -> None:
-    law(each, case)
+def test_laws(each: Pass[Any], case: Fixture) -> None:
+    for law in LAWS:
+        law(each, case)
 
 
-@pytest.mark.parametrize("case", [case for _, case in CASES], ids=[str(case) for _, case in CASES])
-def test_all_passes_leave_a_second_run_nothing(case: Fixture) -> None:
-    """What one pass makes is nothing that another wants changed, or that a person is told of for the first time."""
-    first = run(Project((case.before, *case.beside), Target(), case.skipped), PASSES)
-    made = (Cpp(file.path, file.text) for file in first.created)
-    again = run(Project((*first.project.sources, *made), Target(), case.skipped), PASSES)
-    assert [str(reported) for reported in again.reported if reported.outcome is not Outcome.REPORTED] == []
-    told, anew = (Counter(r.rule for r in each.reported if r.outcome is Outcome.REPORTED) for each in (first, again))
-    assert anew - told == Counter()
+@pytest.mark.parametrize("of", sorted({each.name for each, case in CASES if not isinstance(case.before, Cpp)}))
+def test_what_is_found_in_a_line_is_found_in_a_tree(of: str) -> None:
+    """Of a tree only those files are read that say anything of GPUs: what they say may be this one line."""
+    named = naming({})
+    for case in (case for each, case in CASES if each.name == of and not isinstance(case.before, Cpp)):
+        # A definition has another line that says that it is one.
+        for line in () if isinstance(case.before, Definition) else case.before.text.splitlines(keepends=True):
+            alone = type(case.before)(case.before.path, line.lstrip())
+            if not is_of_gpus(alone, alone.text, named):
+                assert not run(Project((alone,), Target()), [BY_NAME[of]]).reported, (case.name, line)
 
 
 @pytest.mark.parametrize("each", PASSES, ids=lambda each: each.name)

@@ -15,6 +15,7 @@ import pytest
 
 import hipport
 import verifying
+from endless import ENDLESS
 from hipport.reporting import verify_report
 from hipport.toolchain import toolchains
 from hipport.verifying import amd_gpus
@@ -91,7 +92,7 @@ def verified(tmp_path: Path, env: dict[str, str], machine: Path) -> tuple[Verifi
         port=lambda places: hipport.rewrite(places),
         waves=(64,),
         orders=("forward",),
-        limits=Limits(60),
+        limits=Limits(ENDLESS),
         folder=folder,
         gpu=gpu,
     )

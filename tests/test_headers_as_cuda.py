@@ -55,3 +55,16 @@ def test_a_second_run_finds_the_runtime_behind_headers_of_ours() -> None:
     first["hipport/samples.h"] = (HEADERS / "samples.h").read_bytes()
     again = {str(each.path): each.text for each in hipport.rewrite(first).project.sources}
     assert again == first
+
+
+def test_a_programs_own_checks_stay(tmp_path: Path) -> None:
+    """It brings one of the headers of NVIDIA's samples, with checks of its own, and includes another one."""
+    compiler = shutil.which("g++") or pytest.skip("no g++")
+    (tmp_path / "hip").mkdir()
+    (tmp_path / "hip/hip_runtime_api.h").write_text("")
+    own = "#define checkCudaErrors(call) own(call)\n#define getLastCudaError(message) own(message)\n"
+    uses = "int a = checkCudaErrors(1), b = getLastCudaError(2);\nint c = printLastCudaError(3);\n"
+    (tmp_path / "main.cpp").write_text(f'{own}#include "{HEADERS / "samples.h"}"\n{uses}')
+    command = [compiler, "-E", "-Werror", f"-I{tmp_path}", tmp_path / "main.cpp"]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert "int a = own(1), b = own(2);" in done.stdout and "int c = hipport::samples::check_last(3," in done.stdout

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from further import further
 from hipport.analysis.macros import defined, expanded
 from hipport.core.edits import Span
 from hipport.engine.outcomes import Outcome
@@ -193,8 +194,13 @@ def test_hipify_leaves_launches_whole_once_they_are_ported() -> None:
 
 
 @pytest.mark.toolchain
-def test_compiler_takes_what_hipify_makes(tmp_path: Path) -> None:
-    functions = [FUNCTION % (n, context.replace("@", launch)) for n, (context, launch) in enumerate(_texts())]
+@pytest.mark.parametrize("every", further([5, 1], [1]))
+def test_compiler_takes_what_hipify_makes(every: int, tmp_path: Path) -> None:
+    # Each fifth is with all contexts, kernels and configurations, but not with all of their pairs.
+    texts = list(enumerate(_texts()))[::every]
+    used = "\n".join(context + launch for _, (context, launch) in texts)
+    assert all(each in used for each in (*(part for each in CONTEXTS for part in each.split("@")), *CONFIGURATIONS))
+    functions = [FUNCTION % (n, context.replace("@", launch)) for n, (context, launch) in texts]
     ported = BEGIN + "".join(map(_ported, functions))
     (tmp_path / "ported.cu").write_text(ported)
     (tmp_path / "hipified.cu").write_text(_hipified(ported))

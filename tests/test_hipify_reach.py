@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import hipport
+from endless import ENDLESS
 from hipport.testing import Fixture, fixtures
 from test_vendored import PRETEND
 
@@ -50,7 +51,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
         scripts.append(_tree(folder / "before" / name, case, case.before.text))
         scripts.append(_tree(folder / "after" / name, case, case.after))
     arguments = [sys.executable, "-c", PRETEND, *map(str, scripts)]
-    done = subprocess.run(arguments, capture_output=True, text=True, check=False, timeout=300)
+    done = subprocess.run(arguments, capture_output=True, text=True, check=False, timeout=ENDLESS)
     assert done.returncode == 0, done.stderr[-2000:]
     return folder
 
@@ -136,7 +137,11 @@ def test_folders_above_the_tree_are_renamed_for_load_too(tmp_path: Path) -> None
             assert not again.changed and not again.created
         scripts.append(tree / "setup.py")
     done = subprocess.run(
-        [sys.executable, "-c", PRETEND, *map(str, scripts)], capture_output=True, text=True, check=False, timeout=300
+        [sys.executable, "-c", PRETEND, *map(str, scripts)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=ENDLESS,
     )
     assert done.returncode == 0, done.stderr[-2000:]
     assert _faults(tmp_path / "before/some-hip") == ["ops.hip: ops.h is not found"]

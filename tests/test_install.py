@@ -15,9 +15,10 @@ import pytest
 
 import hipport
 import quick_hipcc
+from further import further
 from hipport.toolchain import toolchains
 from hipport.toolchain.overlay import overlay
-from source_packages import PACKAGES, UNITS, further, unpacked, without_cuda
+from source_packages import PACKAGES, UNITS, unpacked, without_cuda
 
 HERE = Path(__file__).parent
 ARCHS = ("gfx942", "gfx1100")
@@ -26,8 +27,9 @@ LIGHT = HERE.parent / "src/hipport/executor/native/include/torch_light"
 #: Of the libraries of these, those that are not built: their kernels are run in test_verify_packages.py, and what they
 #: are compiled with is that of the others.
 LEFT_OUT = {"torch-scatter": ("segment_coo",), "torch-cluster": ("grid", "knn", "nearest", "rw")}
-#: Their setup.py is that of torch-scatter, of the same authors; chamferdist has another.
-FURTHER = ("torch-cluster", "torch-spline-conv")
+#: One package shows that pip builds what was rewritten. The setup.py of torch-spline-conv, torch-scatter's and
+#: torch-cluster's too, is run in test_verify_packages.py.
+FURTHER = ("torch-scatter", "torch-cluster", "torch-spline-conv")
 _ALL_TYPES = r"(?<=AT_DISPATCH_)ALL_TYPES_AND2?\(at::ScalarType::Half,( at::ScalarType::BFloat16,)?"
 #: What is written for less in files of these: the pattern, and how often it is there.
 FEWER = {

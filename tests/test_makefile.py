@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from endless import ENDLESS
 from hipport.building.dry_runs import dry_run
 from hipport.engine.pipeline import run
 from hipport.program.project import Project
@@ -90,7 +91,7 @@ def _dry_run(folder: Path, text: bytes, *options: str) -> list[str]:
         (folder / name.decode()).touch()
     command = ["make", "--dry-run", "--always-make", "--keep-going", *options]
     env = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS", "CUDA", "CXX"))}
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60, check=False, env=env)
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=ENDLESS, check=False, env=env)
     return done.stdout.replace("\\\n", " ").splitlines()
 
 

@@ -12,13 +12,15 @@ from typing import Any
 
 import pytest
 
+from endless import ENDLESS
 from hipport.core.finding import Certainty
 from hipport.core.tables import load
 from hipport.syntax.cpp import Cpp
+from hipport.syntax.holes import HOLE
 from hipport.toolchain import toolchains
 from hipport_passes.build_files import nvcc_flags
 from hipport_passes.build_files.build_scripts.standards import nothing_gone
-from hipport_passes.build_files.nvcc_flags import HOLE, library, translate
+from hipport_passes.build_files.nvcc_flags import library, translate
 
 TABLE: list[dict[str, Any]] = load(Path(nvcc_flags.__file__).with_suffix(".toml"))["flag"]
 FAST = "-fgpu-flush-denormals-to-zero -fno-hip-fp32-correctly-rounded-divide-sqrt -fgpu-approx-transcendentals"
@@ -198,7 +200,7 @@ def _answers(each: toolchains.Toolchain, flags: Iterable[str]) -> list[tuple[str
     arch = "gfx90a"
     command = [each.hipcc, *flags, "-x", "hip", "-c", f"--offload-arch={arch}", "-###", "/dev/null", "-o", "/dev/null"]
     done = subprocess.run(
-        command, capture_output=True, text=True, check=False, env=each.environment(os.environ), timeout=60
+        command, capture_output=True, text=True, check=False, env=each.environment(os.environ), timeout=ENDLESS
     )
     assert done.stderr or done.stdout, "hipcc said nothing at all"
     return re.findall(r"^(?:\S*/)?clang[-+\w.]*: (error|warning): (.*)", done.stdout + done.stderr, re.MULTILINE)

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import hipport
+from further import further
 from hipport.syntax.cpp import Cpp
 from recorded_builds import ENVIRONMENTS, record, untranslated
 from source_packages import PACKAGES, UNITS, unpacked
@@ -28,7 +29,11 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return unpacked(tmp_path_factory.mktemp("packages"))
 
 
-@pytest.fixture(params=[name.partition("==")[0] for name in PACKAGES])
+#: Of the authors of torch-scatter, and written as it is.
+FURTHER = ("torch-cluster", "torch-spline-conv")
+
+
+@pytest.fixture(params=further([name.partition("==")[0] for name in PACKAGES], FURTHER))
 def tree(request: pytest.FixtureRequest, packages: dict[str, Path], tmp_path: Path) -> Path:
     copy = tmp_path / str(request.param)
     shutil.copytree(packages[str(request.param)], copy)

@@ -15,7 +15,7 @@ import hipport
 from hipport.building import builder
 from hipport.cli import main
 from hipport.core import reading
-from hipport.executor.torch_extension import NotBuildable
+from hipport.executor.torch_installed import NotBuildable
 from hipport.reporting import evidence
 from hipport.reporting.evidence import Evidence
 from hipport.toolchain.toolchains import NoToolchain, Toolchain
@@ -52,7 +52,9 @@ class Desk:
         self.tree = folder / "tree"
         self.tree.mkdir()
         self.folder = folder
-        self.env = {"PATH": "/usr/bin:/bin", "HOME": str(folder), "XDG_CACHE_HOME": str(folder / "cache")}
+        # A home that all have: a Python that has loaded PyTorch is kept for each home, and takes seconds to begin.
+        home = str(folder.parent / "home")
+        self.env = {"PATH": "/usr/bin:/bin", "HOME": home, "XDG_CACHE_HOME": str(folder / "cache")}
         hipcc = folder / "rocm/bin/hipcc"
         hipcc.parent.mkdir(parents=True)
         hipcc.write_text(FAKE.format(python=sys.executable, log=str(folder / "said/log")))

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from endless import ENDLESS
 from hipport.toolchain import processes
 
 PYTHON = Path(sys.executable)
@@ -31,7 +32,7 @@ def script(folder: Path, text: str) -> Path:
 
 
 def run(
-    loaded: processes._Loaded, path: Path, *arguments: str, seconds: float = 60.0, **env: str
+    loaded: processes._Loaded, path: Path, *arguments: str, seconds: float = ENDLESS, **env: str
 ) -> tuple[int | None, str]:
     answer = loaded.run(path, arguments, path.parent, {**os.environ, **env}, seconds)
     assert answer is not None, "it was not run in the process that has loaded PyTorch"
@@ -65,7 +66,7 @@ def test_a_script_ends_and_speaks_as_in_a_process_of_its_own(
 ) -> None:
     path = script(tmp_path, text)
     assert run(loaded, path) == (status, said)
-    assert processes.limited([str(PYTHON), str(path)], tmp_path, os.environ, 60) == (status, said)
+    assert processes.limited([str(PYTHON), str(path)], tmp_path, os.environ, ENDLESS) == (status, said)
 
 
 def test_a_script_gets_what_it_is_given_and_leaves_nothing(loaded: processes._Loaded, tmp_path: Path) -> None:
@@ -87,11 +88,11 @@ def test_a_script_gets_what_it_is_given_and_leaves_nothing(loaded: processes._Lo
 
 
 def test_a_script_that_takes_too_long_is_ended_with_its_children(loaded: processes._Loaded, tmp_path: Path) -> None:
-    sleep = f"77.{os.getpid()}"
+    sleep = f"{2 * ENDLESS}.{os.getpid()}"
     path = script(tmp_path, f"import subprocess; print('begun', flush=True); subprocess.run(['sleep', '{sleep}'])")
     start = time.monotonic()
     assert run(loaded, path, seconds=0.5) == (None, "begun\n")
-    assert time.monotonic() - start < 30
+    assert time.monotonic() - start < ENDLESS
     commands = [each.read_bytes() for each in Path("/proc").glob("[0-9]*/cmdline") if each.exists()]
     assert not any(sleep.encode() in command for command in commands)
 
@@ -106,12 +107,14 @@ def test_a_process_that_ended_is_begun_anew_and_one_that_is_busy_is_not_waited_f
     loaded.process.kill()
     loaded.process.wait()
     assert run(loaded, path) != first
-    slow = script(tmp_path, "import time; time.sleep(3)")
+    go_on = tmp_path / "go_on"
+    slow = script(tmp_path, f"import os, time\nwhile not os.path.exists({str(go_on)!r}): time.sleep(0.02)")
     thread = threading.Thread(target=run, args=(loaded, slow))
     thread.start()
     while not loaded.lock.locked():
         time.sleep(0.01)
-    assert loaded.run(path, (), tmp_path, os.environ, 60) is None
+    assert loaded.run(path, (), tmp_path, os.environ, ENDLESS) is None
+    go_on.touch()
     thread.join()
 
 
@@ -121,11 +124,11 @@ def test_where_nothing_can_be_loaded_a_script_loads_what_it_needs(
     (tmp_path / "torch.py").write_text("raise ImportError('it is broken')\n")
     path = script(tmp_path, "import sys; print(sys.argv[1:])")
     env = {**os.environ, "PYTHONPATH": str(tmp_path)}
-    assert processes._Loaded(PYTHON, env).run(path, (), tmp_path, env, 60) is None
-    assert processes.run_script(PYTHON, path, ["x"], tmp_path, env, 60) == (0, "['x']\n")
+    assert processes._Loaded(PYTHON, env).run(path, (), tmp_path, env, ENDLESS) is None
+    assert processes.run_script(PYTHON, path, ["x"], tmp_path, env, ENDLESS) == (0, "['x']\n")
     # What an interpreter asks for at its start makes another process; what scripts ask for does not.
     asked: list[object] = []
     monkeypatch.setattr(processes, "_loaded", lambda python, start: asked.append(start))
     for more in ({"PYTHONHASHSEED": "1"}, {}, {"FORCE_CUDA": "1"}, {"TORCH_CUDA_ARCH_LIST": "8.0"}):
-        processes.run_script(PYTHON, path, [], tmp_path, {"PATH": os.environ["PATH"], **more}, 60)
+        processes.run_script(PYTHON, path, [], tmp_path, {"PATH": os.environ["PATH"], **more}, ENDLESS)
     assert asked[0] != asked[1] == asked[2] == asked[3]

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from endless import ENDLESS
 from hipport import executor
 
 FIXTURES = Path(__file__).parent.parent / "fixtures" / "pytorch_api"
@@ -44,5 +45,5 @@ def test_pytorch_takes_what_is_written(tmp_path: Path) -> None:
         *(f"-I{folder}" for folder in folders),
         "unit.cpp",
     ]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=600)
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=ENDLESS)
     assert done.returncode == 0, done.stderr[-4000:]

@@ -13,6 +13,7 @@ from hipport.cli import main
 from hipport.engine.outcomes import Ported
 from hipport.engine.pipeline import run
 from hipport.program.project import Project, Target
+from hipport.syntax.file_languages import is_of_gpus, source
 from hipport.syntax.packaging import Requirements
 from hipport.syntax.shell import Command, Dockerfile, Shell
 from hipport.syntax.toml import Toml
@@ -370,3 +371,32 @@ def test_instructions_of_a_dockerfile() -> None:
     assert [each.name for each in source.instructions] == ["FROM", "RUN", "ENV", "CMD"]
     assert [[word.text for word in command.words] for command in source.commands] == [["c"], ["e", "f", "g"]]
     assert [word.text for word in source.instructions[2].words] == ["A=1", "B=2"]
+
+
+@pytest.mark.parametrize(
+    "name", ["build.sh", "Dockerfile", "README.md", "pyproject.toml", "tox.ini", "environment.yml"]
+)
+def test_every_package_with_a_recipe_is_looked_for_in_a_tree(name: str) -> None:
+    """Files that install packages are many, and those alone are read that say a name that there is a recipe for."""
+    named = recipes.naming({})
+    texts = {
+        "build.sh": "pip install {}\n",
+        "Dockerfile": "FROM ubuntu\nRUN pip install {}\n",
+        "README.md": "```bash\npip install {}\n```\n",
+        "pyproject.toml": '[project]\nname = "q"\ndependencies = ["{}"]\n',
+        "tox.ini": "[testenv]\ndeps = {}\n",
+        "environment.yml": "dependencies:\n  - {}\n",
+    }
+    for family in recipes.merged({}).families:
+        packages = [*family.distributions, *(f"git+https://github.com/{each}.git" for each in family.repositories)]
+        for each in (*packages, *(family.conda if name == "environment.yml" else ())):
+            text = texts[name].format(each.replace("*", "x")).encode()
+            assert is_of_gpus(source(PurePosixPath(name), text), text, named), each
+    assert not is_of_gpus(source(PurePosixPath(name), b"x"), texts[name].format("matplotlib").encode(), named)
+
+
+def test_a_package_of_a_family_is_found_in_a_tree(tmp_path: Path) -> None:
+    (tmp_path / "Dockerfile").write_text("FROM ubuntu\nRUN pip install vllm\n")
+    (tmp_path / "build.sh").write_text("nvcc -o a a.cu\n")
+    rules = {reported.rule for reported in api.rewrite([tmp_path]).reported}
+    assert {"requirements/no_rocm", "shell_builds/nvcc"} <= rules

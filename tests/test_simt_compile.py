@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import hipport
+from endless import ENDLESS
 from hipport.building.dry_runs import portable
 from hipport.executor import compile as compiling
 from hipport.executor import compilers
@@ -221,7 +222,7 @@ def write(folder: Path, files: dict[str, str]) -> Path:
 
 
 def ran(path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([str(path), *arguments], capture_output=True, text=True, timeout=60)
+    return subprocess.run([str(path), *arguments], capture_output=True, text=True, timeout=ENDLESS)
 
 
 def test_a_program_is_built_once_and_run(tmp_path: Path, env: dict[str, str]) -> None:
@@ -263,7 +264,9 @@ def test_every_form_of_launches_and_shared_memory(
     what = [tree] if dialect == "cuda" else hipport.rewrite([tree])
     built = program(what, dialect, CompileOptions(env=env, compiler=compiler, precompile=False))
     assert not built.reported
-    done = subprocess.run([str(built.path)], capture_output=True, text=True, env={**env, "SIMT_WAVE": wave}, timeout=60)
+    done = subprocess.run(
+        [str(built.path)], capture_output=True, text=True, env={**env, "SIMT_WAVE": wave}, timeout=ENDLESS
+    )
     assert done.returncode == 0, done.stderr
     # Worked out by hand; the original prints the same on a GPU.
     assert done.stdout == "158 59 60 61\n7 8.5 42 42 43\n9 11 12 1 4 5\n"
@@ -273,7 +276,9 @@ def test_lanes_of_different_turns_are_not_together(tmp_path: Path, env: dict[str
     source = Path(__file__).parent / "simt_programs" / "turns.cu"
     tree = write(tmp_path / "tree", {"turns.cu": source.read_text()})
     built = program([tree], "hip", CompileOptions(env=env, precompile=False))
-    done = subprocess.run([str(built.path)], capture_output=True, text=True, env={**env, "SIMT_WAVE": "64"}, timeout=60)
+    done = subprocess.run(
+        [str(built.path)], capture_output=True, text=True, env={**env, "SIMT_WAVE": "64"}, timeout=ENDLESS
+    )
     # Each row: the four turns of one loop; first those of lane 0, then those of lane 1.
     rows = ["5 0 5 0", "0 0 3 9", "1 0 0 0", "f f f f", "0 a 0 a", "0 6 3 0", "0 2 0 0", "a a a a"]
     expected = [" ".join(digit if digit == "0" else digit * 16 for digit in row.split()) for row in rows]
@@ -289,7 +294,7 @@ def test_a_lane_that_leads_atomic_operations_is_waited_for(tmp_path: Path, env: 
         ((original, "32"), (ported, "32"), (ported, "64")), ("forward", "reverse", "random:1")
     ):
         given = {**env, "SIMT_WAVE": wave, "SIMT_ORDER": order}
-        done = subprocess.run([str(built.path)], capture_output=True, text=True, env=given, timeout=60)
+        done = subprocess.run([str(built.path)], capture_output=True, text=True, env=given, timeout=ENDLESS)
         assert done.stdout == "0 wrong\n", (wave, order, done.stderr)
 
 
@@ -303,7 +308,7 @@ def test_what_is_behind_a_loop_that_waits_comes_behind_it(name: str, tmp_path: P
     assert any(b"SIMT_WAITING_LOOP" in each.read_bytes() for each in built.prepared.sources)
     for wave in ("32", "64"):
         given = {**env, "SIMT_WAVE": wave}
-        done = subprocess.run([str(built.path)], capture_output=True, text=True, env=given, timeout=60)
+        done = subprocess.run([str(built.path)], capture_output=True, text=True, env=given, timeout=ENDLESS)
         assert done.stdout == "0 wrong\n", (wave, done.stderr)
 
 
@@ -483,7 +488,7 @@ def test_loops_of_the_host_are_rewritten_and_need_no_headers(tmp_path: Path, env
     built = program([tree], "cuda", CompileOptions(env=env))
     prepared = next(path for path in built.prepared.sources if path.name == "host.cpp")
     assert b"SIMT_LOCKSTEP_TURN" in prepared.read_bytes()
-    done = subprocess.run([built.path], capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run([built.path], capture_output=True, text=True, check=True, timeout=ENDLESS)
     assert done.stdout == "4\n"
 
 
@@ -534,5 +539,5 @@ def test_asm_statements_do_what_the_manual_says(tmp_path: Path, env: dict[str, s
     built = program(ported, "hip", CompileOptions(env=env, precompile=False))
     for wave in ("32", "64"):
         given = {**env, "SIMT_WAVE": wave}
-        done = subprocess.run([str(built.path)], capture_output=True, text=True, env=given, timeout=60)
+        done = subprocess.run([str(built.path)], capture_output=True, text=True, env=given, timeout=ENDLESS)
         assert done.stdout == "checked\n", (wave, done.stdout, done.stderr)

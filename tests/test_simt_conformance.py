@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from endless import ENDLESS
 from hipport import api
 from hipport.executor import compile as compiling
 from hipport.verifying.execution import Limits
@@ -27,7 +28,7 @@ ELSE_ON_AMD = "conversions 10:"
 
 
 def printed(executable: compiling.Executable, configuration: Configuration) -> tuple[str, ...]:
-    ran = run(executable.path, [], configuration, os.environ, HERE, Limits(60), HERE)
+    ran = run(executable.path, [], configuration, os.environ, HERE, Limits(ENDLESS), HERE)
     assert ran.status == 0, (ran.errors, ran.faults)
     return ran.lines
 

@@ -22,6 +22,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from endless import ENDLESS
 from hipport.executor.compile import INCLUDE, CompileOptions, dialect_defines, program
 from hipport.executor.compilers import NoCompiler, find_compiler
 from hipport.executor.messages import NotCompiled
@@ -53,7 +54,7 @@ def built(name: str, dialect: Dialect, *flags: str) -> Path:
 
 def run(path: Path, *arguments: str, given: bytes = b"", lanes: int = 32) -> subprocess.CompletedProcess[bytes]:
     env = {**os.environ, "SIMT_WAVE": str(lanes)}
-    return subprocess.run([path, *arguments], input=given, env=env, capture_output=True, timeout=60, check=False)
+    return subprocess.run([path, *arguments], input=given, env=env, capture_output=True, timeout=ENDLESS, check=False)
 
 
 # ---- what an NVIDIA GPU printed

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from endless import ENDLESS
 from hipport.executor import compile as compiling
 from hipport.verifying.execution import Limits
 from hipport.verifying.program_runs import ProgramRun
@@ -41,7 +42,7 @@ def ran(
 ) -> ProgramRun:
     # SIMT_* of the environment do not reach a program that is verified: a wrapper sets what a test needs.
     wrapped = ["env", *(f"{name}={value}" for name, value in env.items()), str(program), what]
-    return run(Path("/usr/bin/env"), wrapped[1:], Configuration(side, lanes, order), ENV, HERE, Limits(60), HERE)
+    return run(Path("/usr/bin/env"), wrapped[1:], Configuration(side, lanes, order), ENV, HERE, Limits(ENDLESS), HERE)
 
 
 FOUND = [
@@ -155,7 +156,7 @@ def test_the_order_of_threads_and_blocks_does_not_depend_on_how_long_they_comput
 
 def test_threads_begin_where_others_look_in_turn_for_what_they_do() -> None:
     program = compiling.program([HERE / "chain_in_turns.cu"], "cuda", compiling.CompileOptions(ENV)).path
-    result = run(program, [], Configuration("original", 32, "reverse"), ENV, HERE, Limits(30), HERE)
+    result = run(program, [], Configuration("original", 32, "reverse"), ENV, HERE, Limits(ENDLESS), HERE)
     assert (result.status, result.lines) == (0, ("512",)), result.errors
     # Lanes that meet at each look come to nothing all the same.
     result = run(
@@ -164,7 +165,7 @@ def test_threads_begin_where_others_look_in_turn_for_what_they_do() -> None:
         Configuration("original", 32),
         ENV,
         HERE,
-        Limits(30),
+        Limits(ENDLESS),
         HERE,
     )
     (fault,) = result.faults
@@ -173,7 +174,7 @@ def test_threads_begin_where_others_look_in_turn_for_what_they_do() -> None:
 
 def test_looking_in_vain_costs_no_time_slice() -> None:
     program = compiling.program([HERE / "chain.cu"], "cuda", compiling.CompileOptions(ENV)).path
-    result = run(program, [], Configuration("original", 32, "reverse"), ENV, HERE, Limits(30), HERE)
+    result = run(program, [], Configuration("original", 32, "reverse"), ENV, HERE, Limits(ENDLESS), HERE)
     assert (result.status, result.lines) == (0, ("512",)), result.errors
 
 
@@ -386,9 +387,9 @@ def test_memory_of_the_wrong_side_is_a_fault_of_a_library(libraries: Path, what:
 
 def test_looking_for_races_without_memory_for_it_is_a_fault() -> None:
     program = compiling.program([MEMORY], "cuda", compiling.CompileOptions(ENV, sanitize=("thread",))).path
-    result = run(program, [], Configuration("original", 32), ENV, HERE, Limits(60, memory=8 << 30), HERE)
+    result = run(program, [], Configuration("original", 32), ENV, HERE, Limits(ENDLESS, memory=8 << 30), HERE)
     assert (result.status, result.lines, result.faults) == (0, ("done",), ()), result.errors
-    result = run(program, [], Configuration("original", 32), ENV, HERE, Limits(60, memory=1 << 30), HERE)
+    result = run(program, [], Configuration("original", 32), ENV, HERE, Limits(ENDLESS, memory=1 << 30), HERE)
     (fault,) = result.faults
     assert (result.status, fault.kind, fault.kernel) == (97, "out-of-memory", "touches"), result.errors
 
@@ -404,9 +405,9 @@ def test_more_threads_that_wait_than_there_is_memory_for_is_a_fault(tmp_path: Pa
         "int main() { waits<<<200, 64>>>(); return cudaDeviceSynchronize(); }\n"
     )
     program = compiling.program([source], "cuda", compiling.CompileOptions(ENV)).path
-    result = run(program, [], Configuration("original", 32), ENV, HERE, Limits(60, memory=16 << 30), HERE)
+    result = run(program, [], Configuration("original", 32), ENV, HERE, Limits(ENDLESS, memory=16 << 30), HERE)
     assert (result.status, result.faults) == (0, ()), result.errors
-    result = run(program, [], Configuration("original", 32), ENV, HERE, Limits(60, memory=1 << 30), HERE)
+    result = run(program, [], Configuration("original", 32), ENV, HERE, Limits(ENDLESS, memory=1 << 30), HERE)
     (fault,) = result.faults
     assert (result.status, fault.kind, fault.kernel) == (97, "out-of-memory", "waits"), result.errors
     assert fault.line == 4
@@ -415,5 +416,5 @@ def test_more_threads_that_wait_than_there_is_memory_for_is_a_fault(tmp_path: Pa
 @pytest.mark.parametrize("order", ["forward", "reverse", "random:3"])
 def test_lanes_in_different_branches_are_apart_in_a_function_that_both_call(order: str) -> None:
     program = compiling.program([BRANCHES], "cuda", compiling.CompileOptions(ENV)).path
-    result = run(program, [], Configuration("original", 32, order), ENV, HERE, Limits(30), HERE)
+    result = run(program, [], Configuration("original", 32, order), ENV, HERE, Limits(ENDLESS), HERE)
     assert (result.status, result.lines) == (0, ("55555555 aaaaaaaa 3 3 33333330 33333330",)), result.errors

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from endless import ENDLESS
 from hipport.executor import compile as compiling
 from hipport.verifying.execution import Limits
 from hipport.verifying.results import Configuration
@@ -25,7 +26,7 @@ def program() -> Path:
 
 @pytest.mark.parametrize("order", ["forward", "reverse", "random:9"])
 def test_races(program: Path, order: str) -> None:
-    ran = run(program, [], Configuration("original", 32, order), ENV, PROGRAM.parent, Limits(60), PROGRAM.parent)
+    ran = run(program, [], Configuration("original", 32, order), ENV, PROGRAM.parent, Limits(ENDLESS), PROGRAM.parent)
     assert (ran.status, ran.lines) == (0, ("0",)), ran.errors
     assert {(each.kind, each.level) for each in ran.faults} == {("race", "warning"), ("uninitialized", "warning")}
     kernels: dict[str, list[str]] = {}

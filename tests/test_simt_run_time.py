@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import verifying
+from endless import ENDLESS
 from hipport import api
 from hipport.executor import run_time_compiler
 from hipport.executor.compile import CompileOptions, program
@@ -34,7 +35,7 @@ def built(dialect: str, *sanitize: str) -> Path:
 
 def run(path: Path, what: str, wave: int = 32, **more: str) -> subprocess.CompletedProcess[str]:
     env = {**os.environ, "SIMT_WAVE": str(wave), **run_time_compiler.variables(os.environ), **more}
-    return subprocess.run([path, what], env=env, capture_output=True, text=True, timeout=300, check=False)
+    return subprocess.run([path, what], env=env, capture_output=True, text=True, timeout=ENDLESS, check=False)
 
 
 @pytest.mark.parametrize(("dialect", "wave"), CONFIGURATIONS)
@@ -77,7 +78,7 @@ def test_nothing_beside_the_program_is_imported(tmp_path: Path) -> None:
         (tmp_path / f"{name}.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w').close()\n")
     env = {**os.environ, **run_time_compiler.variables(os.environ), "PYTHONPATH": str(tmp_path)}
     done = subprocess.run(
-        [built("cuda"), "fault"], env=env, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False
+        [built("cuda"), "fault"], env=env, cwd=tmp_path, capture_output=True, text=True, timeout=ENDLESS, check=False
     )
     assert "in kernel beyond" in done.stderr, done.stdout + done.stderr
     assert not (tmp_path / "ran").exists()

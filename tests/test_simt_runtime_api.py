@@ -13,6 +13,7 @@ from types import ModuleType
 
 import pytest
 
+from endless import ENDLESS
 from hipport.executor.compile import INCLUDE, CompileOptions, dialect_defines, include_folders, program
 from hipport.executor.compilers import NoCompiler, find_compiler
 from hipport.executor.prepare import Dialect
@@ -59,7 +60,9 @@ def executable(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
 
 def run(path: Path, *arguments: str, lanes: int = 32) -> subprocess.CompletedProcess[str]:
     env = {**os.environ, "SIMT_WAVE": str(lanes)}
-    return subprocess.run([str(path), *arguments], env=env, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(
+        [str(path), *arguments], env=env, capture_output=True, text=True, timeout=ENDLESS, check=False
+    )
 
 
 def test_what_the_program_expects(executable: tuple[Dialect, Path]) -> None:
@@ -129,7 +132,7 @@ def check(
     command = [compiler, *(["-fpermissive"] if lenient and "clang" not in compiler else []), "-fsyntax-only"]
     command += [*dialect_defines(dialect), *(f"-I{each}" for each in include_folders(dialect))]
     command += ["-include", "simt/prelude.h", *(flags or ("-std=c++17",)), str(source)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=ENDLESS, check=False)
 
 
 def test_nothing_need_be_included(compiler: str, tmp_path: Path) -> None:

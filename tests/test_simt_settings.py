@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from endless import ENDLESS
 from hipport.executor import compile as compiling
 
 PROGRAM = Path(__file__).parent / "verified/atomics.cu"
@@ -22,7 +23,9 @@ def program() -> Path:
 
 def ran(program: Path, **env: str) -> subprocess.CompletedProcess[str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("SIMT_")}
-    return subprocess.run([str(program)], env={**kept, **env}, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(
+        [str(program)], env={**kept, **env}, capture_output=True, text=True, timeout=ENDLESS, check=False
+    )
 
 
 @pytest.mark.parametrize("threads", ["1", "2", "7"])

@@ -21,7 +21,7 @@ import verifying
 from hipport.building.compiler_messages import SourcePlaces
 from hipport.building.digests import Digests
 from hipport.engine.pipeline import run
-from hipport.executor import torch_devices, torch_extension
+from hipport.executor import torch_devices, torch_extension, torch_installed, torch_units
 from hipport.program.project import Project
 from hipport.syntax.cuda import Cuda
 from hipport.verifying import extension_verifier
@@ -87,7 +87,7 @@ def test_of_two_registrations_the_gpus_is_the_cpus() -> None:
 
 
 def run_python(text: str) -> str:
-    folder = torch_extension.HERE.parent
+    folder = torch_installed.HERE.parent
     code = f"import sys; sys.path.insert(0, {str(folder)!r})\nimport pretend_gpu, torch\n" + textwrap.dedent(text)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -200,7 +200,7 @@ def reference(x, beyond):
 
 
 def test_every_header_of_cuda_has_its_counterpart_of_hip() -> None:
-    shims = torch_extension.HERE / "include/torch_shims"
+    shims = torch_installed.HERE / "include/torch_shims"
     names = [path.relative_to(shims) for folder in shims.glob("*/**/cuda") for path in folder.rglob("*.*")]
     assert len(names) > 20
     for name in names:
@@ -260,7 +260,7 @@ def test_one_changed_kernel_is_compiled_in_seconds(small: Path) -> None:
 
 def test_what_does_not_compile_is_said_at_the_users_line(small: Path) -> None:
     (small / "small.cu").write_text(KERNEL.replace("gpuAtomicAdd(sum, x[i]);", "gpuAtomicAdd(sum, no_such_thing);"))
-    with pytest.raises(torch_extension.NotBuildable, match=r"small\.cu:12: .*no_such_thing"):
+    with pytest.raises(torch_installed.NotBuildable, match=r"small\.cu:12: .*no_such_thing"):
         verifying.driver(small).build("original")
 
 
@@ -303,7 +303,7 @@ def test_the_size_of_a_wavefront_is_a_constant_where_there_is_one(small: Path, t
             waves=waves,
         )
 
-    with pytest.raises(torch_extension.NotBuildable, match="give --wave 32, then --wave 64"):
+    with pytest.raises(torch_installed.NotBuildable, match="give --wave 32, then --wave 64"):
         verified(32, 64)
     ran = verified(64).ran
     assert [each.configuration.lanes for each in ran] == [32, 64]
@@ -338,19 +338,19 @@ def test_a_unit_that_needs_more_of_pytorch_gets_all_its_headers(
         Path(command[command.index("-o") + 1]).touch()
         return 0, ""
 
-    light = f"-I{torch_extension._TORCH_LIGHT}"
-    monkeypatch.setattr(torch_extension, "limited", limited)
+    light = f"-I{torch_units._TORCH_LIGHT}"
+    monkeypatch.setattr(torch_units, "limited", limited)
     compiler = SimpleNamespace(
         _command=lambda unit, headers: [headers, *([light] if headers != "whole" else [])],
         _is_of_host=lambda source: False,
         _made=lambda path: path,
         session=SimpleNamespace(digests=Digests()),
-        options=torch_extension.ExtensionOptions({}, tmp_path, Path(sys.executable), timeout=1),
+        options=torch_units.ExtensionOptions({}, tmp_path, Path(sys.executable), timeout=1),
         torch=SimpleNamespace(include=Path("/torch")),
         places=SourcePlaces(tmp_path),
     )
-    unit = torch_extension._Unit(tmp_path / "x.cpp", device, (), tmp_path, "x")
-    made = torch_extension._Compiler.compile(cast(torch_extension._Compiler, compiler), unit)
+    unit = torch_units.Unit(tmp_path / "x.cpp", device, (), tmp_path, "x")
+    made = torch_units.UnitCompiler.compile(cast(torch_units.UnitCompiler, compiler), unit)
     assert [command[0] for command in commands] == tries
     assert made.path.exists() == (tries[-1] == "whole") and bool(made.messages) == (tries[-1] != "whole")
 
@@ -452,7 +452,7 @@ def test_code_of_the_host_is_compiled_by_a_clang_that_can(tmp_path: Path) -> Non
     shared = include / "pybind11/conduit/pybind11_platform_abi_id.h"
     shared.parent.mkdir(parents=True)
     shared.touch()
-    torch = torch_extension.PyTorch(Path(sys.executable), "2.13", include, tmp_path, tmp_path, True)
+    torch = torch_installed.PyTorch(Path(sys.executable), "2.13", include, tmp_path, tmp_path, True)
 
     def chosen(version: str, *, library: bool = True, **more: str) -> str:
         clang = programs / "clang++"
@@ -464,7 +464,7 @@ def test_code_of_the_host_is_compiled_by_a_clang_that_can(tmp_path: Path) -> Non
         # Nor is there a toolchain of which it could have one. What was asked once is remembered by the environment.
         home = tmp_path / f"{version}{library}{more}"
         env = {"PATH": f"{programs}:{os.environ['PATH']}", "HOME": str(home), **more}
-        return torch_extension.host_compiler(torch, env).path
+        return torch_installed.host_compiler(torch, env).path
 
     own = str(programs / "clang++")
     assert chosen("21.1.0") == own

@@ -75,6 +75,32 @@ def test_header_that_is_missing(tree: Path) -> None:
     assert not (tree / "hipport").is_dir() or not list((tree / "hipport").iterdir())
 
 
+def test_script_that_is_missing(tree: Path) -> None:
+    """A fresh clone without what CMake scripts include does not configure."""
+    (tree / "b/CMakeLists.txt").write_text("cmake_minimum_required(VERSION 3.18)\nadd_library(b b.cu)\n")
+    (tree / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.18)\nproject(x CXX)\nfind_package(CUDA)\n"
+        "cuda_add_library(a a/a.cu)\nadd_subdirectory(b)\n"
+    )
+    git(tree, "add", "-A")
+    hipport("rewrite", tree)
+    made = {path: path.read_bytes() for path in (tree / "hipport").glob("*.cmake")}
+    assert {path.name for path in made} == {"hipport.cmake", "find_cuda.cmake"}
+    said = hipport("rewrite", "--check", "--staged", tree / "CMakeLists.txt")
+    assert said.exit_code == 1
+    assert "CMakeLists.txt includes hipport/hipport.cmake, which is not in Git: git add" in said.output
+    assert "CMakeLists.txt includes hipport/find_cuda.cmake, which is not in Git: git add" in said.output
+    for path in made:
+        path.unlink()
+    checked = hipport("rewrite", "--check", tree)
+    assert checked.exit_code == 1 and "headers/missing" in checked.output
+    assert "would make: hipport/find_cuda.cmake, hipport/hipport.cmake" in checked.output
+    assert hipport("rewrite", tree).exit_code == 0
+    assert {path: path.read_bytes() for path in made} == made
+    git(tree, "add", "-A")
+    assert hipport("rewrite", "--check", "--staged", tree / "CMakeLists.txt").exit_code == 0
+
+
 def test_folder_does_not_depend_on_what_is_staged(tree: Path) -> None:
     for name in ("a/a.cu", "b/b.cu"):
         hipport("rewrite", "--staged", tree / name)

@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
+from endless import ENDLESS
 from hipport.engine.pipeline import run
 from hipport.program.project import Project, Skipped
 from hipport.syntax.cuda import Cuda
@@ -105,7 +106,7 @@ def _library(folder: Path) -> dict[str, str]:
 
 def _build(*scripts: Path) -> None:
     arguments = [sys.executable, "-c", PRETEND, *map(str, scripts)]
-    done = subprocess.run(arguments, capture_output=True, text=True, check=False, timeout=300)
+    done = subprocess.run(arguments, capture_output=True, text=True, check=False, timeout=ENDLESS)
     assert done.returncode == 0, done.stderr[-2000:]
 
 

@@ -22,11 +22,12 @@ import pytest
 
 import hipport
 import verifying
-from hipport.executor import torch_extension
+from further import further
+from hipport.executor import torch_extension, torch_units
 from hipport.reporting import verify_report
 from hipport.verifying import extension_verifier
 from hipport.verifying.results import Configuration, Verified
-from source_packages import downloaded, further, unpack
+from source_packages import downloaded, unpack
 
 #: Of those that are gathered, the files in csrc, csrc/cpu and csrc/cuda, by the name of their library.
 PACKAGES = {
@@ -124,8 +125,9 @@ def show_as(built: torch_extension.BuiltExtension, libraries: tuple[str, ...]) -
                 link.symlink_to(module.path.name)
 
 
-#: torch-sparse has torch-scatter's shuffles and reductions, torch-cluster has plain kernels, as torch-spline-conv has.
-FURTHER = ("torch-cluster==1.6.3", "torch-sparse==0.6.18")
+#: torch-cluster has plain kernels, as torch-spline-conv has; torch-scatter and torch-sparse have shuffles within parts
+#: of a warp, as some of the examples have, and more to compile.
+FURTHER = ("torch-scatter==2.1.2", "torch-cluster==1.6.3", "torch-sparse==0.6.18")
 
 
 def name_of(package: str) -> str:
@@ -186,7 +188,7 @@ def record(package: str) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         driver = driver_of(package, Path(scratch) / "packages")
         gather(driver.root, name_of(package), PACKAGES[package], gpu=False)
-        options = torch_extension.ExtensionOptions(
+        options = torch_units.ExtensionOptions(
             {**os.environ, "FORCE_ONLY_CPU": "1"}, driver.kept, driver.how.python, jobs=2
         )
         built = torch_extension.build(driver.root, "host", options)

@@ -14,6 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 import verifying
+from endless import ENDLESS
 from hipport import api
 from hipport.cli import main
 from hipport.core.edits import Edit, Span
@@ -634,15 +635,15 @@ def test_nothing_goes_on_when_hipport_is_ended(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "hipport", "verify", str(source), "--original-only", "--order", "forward"]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         running: list[Path] = []
-        end = time.monotonic() + 100
+        end = time.monotonic() + ENDLESS
         while not running and time.monotonic() < end:
             time.sleep(0.2)
             ran = [Path("/proc", str(pid)) for pid in contained._below(process.pid)]
             running = [each for each in ran if _is_ours(each / "exe")]
         assert running
         process.terminate()
-        process.wait(20)
-    end = time.monotonic() + 20
+        process.wait(ENDLESS)
+    end = time.monotonic() + ENDLESS
     while any((each / "exe").exists() for each in running) and time.monotonic() < end:
         time.sleep(0.1)
     assert not any((each / "exe").exists() for each in running)

@@ -17,6 +17,7 @@ import pytest
 
 import compiled
 import hipport
+from further import further_rows
 from hipport.toolchain.toolchains import Toolchain, find
 
 TESTS = Path(__file__).parent
@@ -373,6 +374,8 @@ def test_a_port_leaves_it_alone(name: str) -> None:
 # ---- with compilers for GPUs
 
 TARGETS = {(5, 2): ("gfx90a", "gfx1030"), (6, 4): ("gfx90a", "gfx942", "gfx1100", "gfx1201")}
+#: One of each release, and one of each size of a wavefront, are enough to show what differs.
+FURTHER = [((5, 2), "gfx90a"), ((6, 4), "gfx90a"), ((6, 4), "gfx1201")]
 # Every type that CUDA shuffles or matches; bfloat16 where HIP has it.
 DEVICE_PROGRAM = r"""
 #ifdef NATIVE
@@ -474,7 +477,8 @@ def toolchains() -> tuple[Toolchain, ...]:
 @pytest.mark.parametrize("native", ["", "-DNATIVE"], ids=["warp.h", "wave.h"])
 @pytest.mark.parametrize("macro", ["", "-DHIP_ENABLE_WARP_SYNC_BUILTINS"], ids=["without", "with_sync_builtins"])
 @pytest.mark.parametrize(
-    ("release", "target"), [(release, target) for release, targets in TARGETS.items() for target in targets], ids=str
+    ("release", "target"),
+    further_rows([(release, target) for release, targets in TARGETS.items() for target in targets], FURTHER),
 )
 def test_compiles_for_amd(release: tuple[int, int], target: str, macro: str, native: str, tmp_path: Path) -> None:
     each = next((each for each in toolchains() if each.rocm == release and each.targets([target])), None)

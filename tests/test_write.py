@@ -27,6 +27,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import hipport
+from endless import ENDLESS
 from hipport import api
 from hipport.core.edits import Span
 from hipport.core.placing import Below
@@ -764,11 +765,11 @@ def test_one_waits_for_another_and_gives_up(tmp_path: Path) -> None:
 
     def hold(step: str) -> None:
         started.set()
-        assert go_on.wait(20)
+        assert go_on.wait(ENDLESS)
 
     first = threading.Thread(target=writing.write, args=(tmp_path, [change("a.cu", b"a", b"A")]), kwargs={"at": hold})
     first.start()
-    assert started.wait(20)
+    assert started.wait(ENDLESS)
     with pytest.raises(Refused, match="another hipport is writing here"):
         writing.write(tmp_path, [change("b.cu", b"b", b"B")], patience=0.1)
     with pytest.raises(Refused, match="another hipport"):
@@ -928,8 +929,8 @@ def test_many_at_once(tmp_path: Path) -> None:
             status = 1
             try:
                 for _ in range(10):
-                    writing.write(tmp_path, [change(f"{i}.cu", b"a", b"b")], patience=60)
-                    writing.write(tmp_path, [change(f"{i}.cu", b"b", b"a")], patience=60)
+                    writing.write(tmp_path, [change(f"{i}.cu", b"a", b"b")], patience=ENDLESS)
+                    writing.write(tmp_path, [change(f"{i}.cu", b"b", b"a")], patience=ENDLESS)
                 status = 0
             finally:
                 os._exit(status)

@@ -228,8 +228,8 @@ def _places(source: Source, end: int) -> Iterator[Place]:
         yield Place(end, b"", _MAKE)
         yield Place(0, b"", _MAKE[1:])
     elif isinstance(source, Requirements):
-        for number, line in enumerate(source.text.splitlines()):
-            if re.match(rb"[A-Za-z]", line):
+        for number, text in enumerate(source.text.splitlines()):
+            if re.match(rb"[A-Za-z]", text):
                 yield Place(number, b"", _REQUIREMENTS)
         yield Place(end, b"", _REQUIREMENTS)
     elif isinstance(source, Dockerfile):
@@ -239,10 +239,10 @@ def _places(source: Source, end: int) -> Iterator[Place]:
                 yield Place(line - 1, b"", _DOCKER)
         yield Place(end, b"", _DOCKER)
     else:
-        for number, line in enumerate(source.text.splitlines()):
-            if item := _ITEM.match(line):
+        for number, text in enumerate(source.text.splitlines()):
+            if item := _ITEM.match(text):
                 yield Place(number, item[1], tuple(each + b"\n" for each in _ITEMS))
-            elif item := _QUOTED_ITEM.match(line):
+            elif item := _QUOTED_ITEM.match(text):
                 yield Place(number, item[1], tuple(b'"' + each + b'",\n' for each in _ITEMS))
 
 
@@ -255,7 +255,7 @@ def _in_cpp(source: Cpp, end: int) -> Iterator[Place]:
         node = waiting.pop()
         waiting += node.children
         if node.type == "translation_unit" or node.type.startswith("preproc_") or node.type == "declaration_list":
-            of = pieces
+            of: tuple[bytes, ...] = pieces
             if node.parent is not None and node.parent.type in ("compound_statement", "function_definition"):
                 continue
         elif node.type == "compound_statement":

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -204,7 +204,7 @@ def decisions() -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def on_files(files: Any, config: Mapping[str, Any]) -> Any:
+def on_files(files: Any, config: Any) -> Any:
     """Add the generated pages to the site; those of single rules are found by search and links, not in the menu."""
     from mkdocs.structure.files import File, InclusionLevel
 

@@ -168,9 +168,9 @@ def sources(path: Path) -> tuple[dict[str, str], str]:
             for member in archive:
                 name = name or member.name.partition("/")[0]
                 inside = re.fullmatch(r"[^/]+/src/(CUDA2HIP\w*\.cpp)", member.name)
-                file = archive.extractfile(member) if inside else None
-                if inside and file is not None:
-                    files[inside[1]] = file.read().decode()
+                packed = archive.extractfile(member) if inside else None
+                if inside and packed is not None:
+                    files[inside[1]] = packed.read().decode()
     release = re.search(r"\d+(?:\.\d+)+", name)
     if release is None:
         raise ValueError(f"{path}: which release of HIPIFY is this? Neither its name nor its change log says")

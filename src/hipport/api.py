@@ -88,8 +88,8 @@ def rewrite(
             exclude=exclude,
             base=exclude_base,
             vendored=_markers(),
-            repository=repository,
-            staged=staged,
+            named=_named(rules),
+            of=discovery.Extent(repository, staged),
         )
         discovery.refuse_conflicts(project)
         project = replace(project, rules=rules or {})
@@ -101,7 +101,7 @@ def rewrite(
 
 
 def left_out(ported: Ported, env: Mapping[str, str]) -> Mapping[PurePath, PurePath]:
-    """Return hipport's headers that a commit would leave out, each with a file that includes it. Asks Git."""
+    """Return hipport's files that a commit would leave out, each with a file that includes it. Asks Git."""
     from hipport.workspace import staged
 
     return staged.left_out(ported, env)
@@ -229,7 +229,9 @@ def review(
             originals = writing.originals(root)
         except OSError as error:
             raise writing.Refused([f"{root}: what hipport saved there is damaged: {error}"]) from error
-        project = discovery.discover([root], target, exclude=exclude, base=exclude_base, vendored=_markers())
+        project = discovery.discover(
+            [root], target, exclude=exclude, base=exclude_base, vendored=_markers(), named=_named(rules)
+        )
         kept = {path: text for path, text in originals.items() if any((root / path).is_relative_to(i) for i in inside)}
         project = replace(project, rules=rules or {})
         found.append(reviewed(root, project, kept, lambda project: run(project, PASSES, accept)))
@@ -636,7 +638,9 @@ def deps(
     from hipport_passes.packages import planning
 
     _check_rules(rules)
-    project = discovery.discover(_listed(paths), target, exclude=exclude, base=exclude_base, vendored=_markers())
+    project = discovery.discover(
+        _listed(paths), target, exclude=exclude, base=exclude_base, vendored=_markers(), named=_named(rules)
+    )
     discovery.refuse_conflicts(project)
     return planning.plan(replace(project, rules=rules or {}), rocm)
 
@@ -672,6 +676,13 @@ def _check_rules(rules: Mapping[str, Any] | None) -> None:
     if unknown:
         raise ValueError(f"{min(unknown)}: no pass of that name takes rules; there is: requirements")
     recipes.merged(rules["requirements"])
+
+
+def _named(rules: Mapping[str, Any] | None) -> Callable[[bytes], bool]:
+    """What says of a text whether it names a package that there are recipes for."""
+    from hipport_passes.packages import recipes
+
+    return recipes.naming((rules or {}).get("requirements", {}))
 
 
 def _markers() -> Mapping[str, tuple[str, ...]]:

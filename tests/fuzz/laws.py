@@ -12,7 +12,7 @@ from pathlib import PurePath, PurePosixPath
 from typing import NamedTuple
 
 from hipport import Target, rewrite
-from hipport.core.edits import Conflict, Span
+from hipport.core.edits import Conflict, NewFile, Span
 from hipport.core.source import Source
 from hipport.engine.byte_order import MARK
 from hipport.engine.outcomes import Outcome, Ported
@@ -62,17 +62,17 @@ def suspects(trees: Sequence[Tree], target: Target | None = None) -> list[Tree]:
     """
     number_of: dict[str, int] = {}
     together: dict[str, bytes] = {}
-    for number, tree in enumerate(trees):
+    for i, tree in enumerate(trees):
         for name, text in tree.items():
-            place = _beside(name, number)
-            number_of[place] = number
+            place = _beside(name, i)
+            number_of[place] = i
             together[place] = text
 
     def number(path: PurePath) -> str:
         known = number_of.get(path.as_posix())
         return path.parts[0] if known is None else str(known)
 
-    of = [each.path and number(each.path) for each in _broken(together, target, number)]
+    of = [None if each.path is None else number(each.path) for each in _broken(together, target, number)]
     single = [trees[int(each)] for each in dict.fromkeys(of) if each and each.isdigit()]
     return single if all(each and each.isdigit() for each in of) else [*single, together]
 
@@ -170,8 +170,9 @@ def _converges(ported: Ported, target: Target | None, part: Callable[[PurePath],
 
     But what Python imports anywhere counts for the packages of all of the tree.
     """
-    files = [*ported.project.sources, *ported.created]
-    concerned = {part(each.path) for each in (*ported.changed, *ported.created)}
+    files: list[Source | NewFile] = [*ported.project.sources, *ported.created]
+    written: list[Source | NewFile] = [*ported.changed, *ported.created]
+    concerned = {part(each.path) for each in written}
     texts = {e.path.as_posix(): e.text for e in files if part(e.path) in concerned or isinstance(e, Python)}
     if not concerned:
         return

@@ -42,12 +42,12 @@ def test_what_is_nested_deeply_breaks_no_law(kind: str) -> None:
     assert broken(nested(kind, 60)) == []
 
 
-# What is deep in programs that other programs write.
+# What is deep in programs that other programs write: more levels than Python has. Each of CMake's is two.
 @pytest.mark.parametrize(
     "kind", ["cpp_parentheses", "cmake_expressions", "python_parentheses", "json_arrays", "toml_arrays"]
 )
 def test_what_is_nested_beyond_all_limits_breaks_no_law(kind: str) -> None:
-    assert broken(nested(kind, 2500)) == []
+    assert broken(nested(kind, 1250 if kind == "cmake_expressions" else 2500)) == []
 
 
 def test_inputs_are_of_all_kinds_and_differ() -> None:

@@ -159,6 +159,11 @@ def _module(name: str, archs: tuple[str, ...]) -> bytes:
     return (_MODULES / name).read_bytes().replace(b"@ARCHS@", ";".join(archs).encode())
 
 
+def module(name: str, project: Project) -> bytes | None:
+    """Return the text of a script of hipport's, None if it has none of that name."""
+    return _module(name, project.target.archs) if (_MODULES / name).is_file() else None
+
+
 def _file(tree: Tree, name: str, project: Project) -> NewFile:
     return NewFile(tree.home / "hipport" / name, _module(name, project.target.archs))
 
@@ -537,4 +542,4 @@ class _Script(CMakeProbes):
         return self.tree.find_cuda
 
 
-PASS = Pass(CMake, find)
+PASS = Pass(CMake, find, module=module)

@@ -19,11 +19,12 @@ from hipport.core.source import Source
 from hipport.engine.pipeline import Pass
 from hipport.program.project import Project
 from hipport.syntax.cmake_script import CMake
+from hipport.syntax.holes import HOLE
 from hipport.syntax.json import CMakePresets
 from hipport.syntax.python import Misplaced, Python
 from hipport.syntax.shell import Definition, Dockerfile, Shell
 from hipport.syntax.toml import Toml, TomlEntry
-from hipport_passes.build_files.nvcc_flags import HOLE, FlagChange, translate, worded
+from hipport_passes.build_files.nvcc_flags import FlagChange, translate, worded
 
 _MENTIONS = re.compile(rb"CMAKE_CUDA_(?:FLAGS|ARCHITECTURES|STANDARD)")
 # CMake's variables for the language CUDA that have one for HIP ("CMAKE_<LANG>_…", CMake 3.21).
@@ -182,8 +183,8 @@ def _in_presets(source: CMakePresets, project: Project) -> Iterator[Finding]:
 def _in_python(source: Python, project: Project) -> Iterator[Finding]:
     import libcst as cst
 
+    from hipport.program.script_names import lone_call
     from hipport_passes.build_files.build_scripts.script import Script
-    from hipport_passes.build_files.build_scripts.script_names import lone_call
 
     script = source.fact(Script)
     for node in script.nodes:

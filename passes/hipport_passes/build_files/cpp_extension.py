@@ -12,12 +12,13 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator
-from pathlib import PurePath
+from pathlib import Path, PurePath
 
 from hipport.core.edits import Span
 from hipport.core.finding import Certainty, Finding
 from hipport.core.group import Group
 from hipport.core.placing import walk
+from hipport.core.tables import load, one_of
 from hipport.engine.pipeline import Pass
 from hipport.program.dividing import near
 from hipport.program.project import Project
@@ -27,19 +28,14 @@ from hipport_passes.build_files.nvcc_flags import Translated, translate
 __all__ = ["PASS", "Translated", "find", "translate"]
 
 # What a script has that builds something for a GPU, or asks for nvcc.
-_MENTIONS = re.compile(
-    rb"CUDAExtension|extra_cuda_cflags|get_gencode_flags|_get_cuda_arch_flags|CUDA_HOME|TORCH_CUDA_ARCH_LIST"
-    rb"|[\"']nvcc[\"' ]|nvcc_?(?:flags|args)|NVCC_?(?:FLAGS|ARGS)|\.cu[\"']|-D(?!CMAKE_)\w*CUDA\w*="
-)
+_WORDS = load(Path(__file__).with_suffix(".toml"))["words"]
+_MENTIONS = re.compile(rf"{one_of(_WORDS['mentions'])}|[\"']nvcc[\"' ]|\.cu[\"']|-D(?!CMAKE_)\w*CUDA\w*=".encode())
 #: Flags that a script may have for another one that builds.
-_FLAGS = re.compile(
-    rb"use_fast_math|-lineinfo|--?expt-|--?extended-lambda|-gencode|-arch=(?:sm|compute)_|-Xptxas|--ptxas-options|-Xcompiler"
-    rb"|--compiler-options|-Xcudafe|-(?:diag[-_]suppress|maxrregcount|rdc=)|_GLIBCXX_USE_CXX11_ABI="
-)
+_FLAGS = re.compile(one_of(_WORDS["flags"]).encode())
 _COMMENT = re.compile(rb"(?<!\S)#[^\r\n]*")
 _IMPORT = re.compile(rb"^[ \t]*(?:from[ \t]+(\S+)[ \t]+)?import[ \t]+(\([^)]*\)|[^\r\n#]*)", re.MULTILINE)
 _RELEASE = re.compile(rb"version[ \t]*\.[ \t]*cuda\b")
-_BUILDS = re.compile(rb"\b(?:CUDAExtension|extra_cuda_cflags)\b")
+_BUILDS = re.compile(rf"\b{one_of(_WORDS['builds'])}\b".encode())
 
 
 def find(source: Python, project: Project) -> Iterator[Finding]:

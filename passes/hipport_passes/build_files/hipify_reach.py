@@ -28,7 +28,7 @@ from hipport.core.group import Group
 from hipport.core.source import Source
 from hipport.engine.pipeline import Pass
 from hipport.program import own_headers
-from hipport.program.extension_scripts import Extension
+from hipport.program.extension_facts import Extension
 from hipport.program.extensions import extensions
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp

@@ -11,10 +11,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import NamedTuple
 
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
+from hipport.core.tables import load, one_of
 from hipport.engine.pipeline import Pass
 from hipport.program.project import Project
 from hipport.syntax.enclosing import Block, answered
@@ -28,17 +30,16 @@ from hipport_passes.packages.asking import Asking
 from hipport_passes.packages.commands import in_commands
 from hipport_passes.packages.recipes import for_rocm
 
+_WORDS = load(Path(__file__).with_suffix(".toml"))["words"]
 _MENTIONS = re.compile(
-    rb"nvcc|nvc\+\+|cuda|nvidia-smi|-lcu[a-z]|-gencode|--?x[ =]cu\b|-Xcompiler|-Xptxas|-arch[ =]sm_|--expt-"
-    rb"|use_fast_math|torch|--gpus\b|\bcu1\d\d\b",
-    re.IGNORECASE,
+    rf"{one_of(_WORDS['mentions'])}|-lcu[a-z]|--?x[ =]cu\b|-arch[ =]sm_|--gpus\b|\bcu1\d\d\b".encode(), re.IGNORECASE
 )
 # What is read in recipes besides compilers: commands that install, and that start containers; and what they do.
-_INSTALLS = re.compile(rb"\binstall\b|\bdocker\b|\bpodman\b|\bconda\b")
+_INSTALLS = re.compile(rf"\b{one_of(_WORDS['installs'])}\b".encode())
 _OF_RECIPES = frozenset(
     "pin torch index separate cuda_only no_rocm isolation conda channel image container packages".split()
 )
-_HIP = re.compile(rb"(?<![A-Za-z0-9])(?:hipcc|HIPCC|HIP|ROCM|rocm|hipify)(?![A-Za-z0-9])")
+_HIP = re.compile(rf"(?<![A-Za-z0-9]){one_of(_WORDS['hip'])}(?![A-Za-z0-9])".encode())
 _USES_HIP = re.compile(rb"USE_HIP\)?\s*,\s*1\b")
 _DEFINED = re.compile(rb"[ \t]*(?:override[ \t]+|export[ \t]+)*define[ \t]+([\w.-]+)")
 _ASSIGNS = re.compile(rb"[ \t]*[\w.-]+[ \t]*(?:[:+?!]|::)?=")
@@ -48,7 +49,7 @@ _NAMED = re.compile(rb"-l\$[({]|addprefix[ \t]+-l|%[ \t]*,[ \t]*-l%")
 _HPC_SDK = ("-gpu=", "-mp", "-acc", "-Minfo", "-cudalib", "-stdpar")
 _PROBE = re.compile(rb"\$\(shell[^)]*\b(?:nvcc|nvidia-smi|deviceQuery)\b|`[^`]*\b(?:nvcc|nvidia-smi)\b[^`]*`")
 # Compilers and linkers besides nvcc.
-_LINKER = re.compile(r"(?:CXX|CC|LD|LINK\w*|[gc]\+\+|gcc|clang(?:\+\+)?|mpi\w+)[)}]?$")
+_LINKER = re.compile(rf"{one_of(_WORDS['linkers'])}[)}}]?$")
 _HANDED_ON = re.compile(rb"(?<![\w$(])\w+=(\$[({](\w+)[)}])(?![\w\"'])")
 # nvcc reads options from these ("CUDA Compiler Driver NVCC", 13.0); hipcc, where it compiles, from one.
 _NVCC_READS = re.compile(rb"[ \t]*(?:(?:export|override)[ \t]+)*(?P<name>NVCC_(?:PREPEND|APPEND)_FLAGS)\b")

@@ -11,9 +11,8 @@ from pathlib import Path
 
 from hipport.core.finding import Certainty
 from hipport.core.tables import load
+from hipport.syntax.holes import HOLE
 
-#: Stands in a flag for what is only known when the build runs: `-arch=sm_` + HOLE.
-HOLE = "\0"
 #: Asks for the C++ library's old ABI, which nothing for ROCm has.
 OLD_ABI = re.compile(rb"_GLIBCXX_USE_CXX11_ABI=0(?!\w)")
 #: The same by a variable of a shell's or of CMake's.

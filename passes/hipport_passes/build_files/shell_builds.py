@@ -15,11 +15,12 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import accumulate, pairwise
-from pathlib import PurePath
+from pathlib import Path, PurePath
 
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
 from hipport.core.source import Source
+from hipport.core.tables import load, one_of
 from hipport.engine.pipeline import Pass
 from hipport.program.project import Project
 from hipport.syntax.notebook import Notebook
@@ -34,13 +35,14 @@ from hipport_passes.build_files.nvcc_flags import ABI_BY_VARIABLE, OLD_ABI, tran
 from hipport_passes.packages.asking import Asking
 from hipport_passes.packages.image_environment import of_image
 
+_WORDS = load(Path(__file__).with_suffix(".toml"))["words"]
 _NVCC = re.compile(r"(?:\S*/)?nvcc(?:-[\d.]+)?|\$\{?\w*NVCC\w*\}?", re.IGNORECASE)
 _SMI = re.compile("nvidia-smi")
 _CLOSING = re.compile(rb"^[ \t]*\}|[;\s]\}", re.MULTILINE)
 _SUBSTITUTED = re.compile(rb"(?:\$\([ \t]*|`)([\w-]+)")
 _FUNCTION = re.compile(rb"^[ \t]*(?:function[ \t]+)?([\w-]+)[ \t]*(?:\([ \t]*\))?[ \t\r\n]*\{", re.MULTILINE)
 _ROCM_WORDS = re.compile(r"rocm|(?<![a-z])hip(?:cc)?(?![a-z])|(?<![a-z])amd(?!64|[a-z])", re.IGNORECASE)
-_CUDA_WORDS = re.compile(r"cuda|nvidia|nvcc", re.IGNORECASE)
+_CUDA_WORDS = re.compile(one_of(_WORDS["cuda"]), re.IGNORECASE)
 _SOURCE = re.compile(r".*\.(?:cu|cuh)")
 # What these are given is said, or looked for, and no flag.
 _PRINTS = frozenset({"echo", "printf", "grep", "egrep", "awk", "log", "info", "warn", "die"})
@@ -50,7 +52,7 @@ _FOLDER = re.compile(
 )
 _PYTHON = re.compile(r"(?:.*/)?python[\d.]*|\$\{?PYTHON\w*\}?|\{sys\.executable\}")
 # Cheap: what Python must say at all for a pass to have something to say.
-_ASKS = re.compile(r"torch|cuda|nvidia|pynvml|tensorrt|cupy|triton")
+_ASKS = re.compile(one_of(_WORDS["python"]))
 _VARIABLE = re.compile(r"\$\{?(\w+)\}?")
 _WHOLE = re.compile(r"\$\{?(\w+)(?:\[[@*]\])?\}?")
 _DECLARES = frozenset(("declare", "local", "readonly", "typeset", "export"))
@@ -58,7 +60,7 @@ _DECLARES = frozenset(("declare", "local", "readonly", "typeset", "export"))
 _NVCC_OPTIONS = re.compile(r"NVCC_(?:PREPEND|APPEND)_FLAGS")
 _NVIDIA_SMI = re.compile(r"(?:.*/)?nvidia-smi")
 # Compilers of the host's, and the question whether a tool or a folder of NVIDIA's is there.
-_HOSTS = re.compile(r"(?:.*/)?(?:g\+\+|gcc|c\+\+|cc|clang(?:\+\+)?)(?:-[\d.]+)?|\$\{?(?:CXX|CC)\}?")
+_HOSTS = re.compile(rf"(?:.*/)?{one_of(_WORDS['host_compilers'])}(?:-[\d.]+)?|\$\{{?(?:CXX|CC)\}}?")
 _LOOKED_FOR = re.compile(
     rb"(?P<not>![ \t]*)?(?:\[\[?[ \t]+(?:-x[ \t]+)?\"?\$\()?[ \t]*\b(?:command[ \t]+-v|which|type|hash)[ \t]+"
     rb"[\"']?(?:[\w./${}]+/)?(?P<tool>nvcc|nvidia-smi)\b"
@@ -79,25 +81,21 @@ _NVIDIA_CONTAINER = re.compile(r"--gpus(?:=|$)|--runtime=nvidia\b|--device=/dev/
 # Package managers of systems.
 _INSTALLERS = frozenset(("apt", "apt-get", "aptitude", "yum", "dnf", "microdnf", "tdnf", "zypper"))
 # Modules of clusters by NVIDIA's names; and NVIDIA's installers, and where they come from.
-_MODULE = re.compile(r"(?i)(?:.*/)?(?:cuda(?:toolkit)?|cudnn|nccl|nvhpc|tensorrt)(?:[-/_.]*\d[\w./-]*)?")
+_MODULE = re.compile(rf"(?i)(?:.*/)?{one_of(_WORDS['modules'])}(?:[-/_.]*\d[\w./-]*)?")
 _INSTALLER = re.compile(
     r"(?:^|/)cuda_[\d.]+_[\w.]*\.run$|developer\.download\.nvidia\.com/compute|cuda-keyring_[\w.-]+\.deb$"
 )
 #: What Debian's and NVIDIA's repositories call NVIDIA's compiler, libraries and drivers.
-_DEBIAN = re.compile(
-    r"(?:cuda(?:-[\w.-]+)?|nsight-(?:systems|compute)[\w.-]*|nvidia-(?:cuda|driver|utils|container|kernel|dkms|settings|fs)[\w.-]*"
-    r"|lib(?:cudnn|nccl|cublas|cufft|curand|cusolver|cusparse|npp|nvjpeg|nvinfer|nvonnx|nvtoolsext|cudart)\d*[\w.-]*"
-    r"|tensorrt(?:-[\w.-]+)?)(?:[=:].*)?"
-)
+_DEBIAN = re.compile(one_of(_WORDS["debian"], r"[\w.-]*") + "(?:[=:].*)?")
 #: Magics of extensions for notebooks that give a cell to nvcc: nvcc4jupyter's, old and new.
 _CELLS = frozenset({"cu", "cuda", "cuda_run", "cuda_group_save", "cuda_group_run", "nvcc", "nvcc_plugin"})
 # Files that hipport ports, where they are files; and what such a file has for CUDA alone.
 _READ = re.compile(
-    r"(?:.*/)?(?:.+\.(?:py|sh|bash|cmake|mk|toml|cfg|hpp|h|cpp|cc|cxx)|CMakeLists\.txt|(?:GNU)?[Mm]akefile|Dockerfile|[\w-]*requirements[\w-]*\.txt)"
+    rf"(?:.*/)?(?:.+\.{one_of(_WORDS['suffixes'])}|{one_of(_WORDS['files'])}|[\w-]*requirements[\w-]*\.txt)"
 )
 _WRITTEN = re.compile(
-    rb"\bnvcc\b|nvidia-smi|\b(?:nvidia/cuda|pytorch/pytorch):|\bpynvml\b|CUDAExtension|extra_cuda_cflags|\bCUDA_HOME\b|\bcu1[12]\d\b|LANGUAGES[^\n)]*CUDA"
-    rb"|find_package\(CUDA|version\.cuda\b|__global__"
+    rf"{one_of(_WORDS['written'])}|\b{one_of(_WORDS['written_alone'])}\b|\b{one_of(_WORDS['images'])}:"
+    r"|\bcu1[12]\d\b|LANGUAGES[^\n)]*CUDA|version\.cuda\b".encode()
 )
 
 

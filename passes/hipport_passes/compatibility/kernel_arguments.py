@@ -158,6 +158,8 @@ def _symbol(source: Cpp, name: bytes, arguments: tuple[Span, ...], index: int) -
             f"{name.decode()} takes the symbol itself, not its name in a string (neither does CUDA since 5.0)",
             certainty=Certainty.MANUAL,
         )
+    elif source.path.suffix == ".c":
+        return  # In C the function takes an address, as CUDA's does, and HIP's headers define the macro for C++ alone.
     elif _SYMBOL.fullmatch(text) and text != b"HIP_SYMBOL":
         wrapped = (
             Edit(Span(argument.start, argument.start), b"HIP_SYMBOL("),

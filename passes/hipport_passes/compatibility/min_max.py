@@ -41,7 +41,7 @@ _UNSIGNED = re.compile(
 )
 _TEMPLATE = re.compile(rb"\btemplate\s*<([^(){};]*?)>\s*(?=[A-Za-z_])")
 _TYPE_NAME = re.compile(rb"\b(?:typename|class)\s+([A-Za-z_]\w*)")
-_AUTO = re.compile(rb"\bauto\s*(?:const\s*|&\s*)*\b([A-Za-z_]\w*)\s*[={]([^;]*);")
+_AUTO = re.compile(rb"\bauto\b")
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _FLOATING = re.compile(rb"(?<![\w.])(?:\d+\.\d*|\.\d+|\d+[eE])")
 
@@ -90,9 +90,11 @@ def _unsigned(source: Cpp) -> frozenset[bytes]:
         found.add(name)
         found.update(re.findall(rb"\b" + re.escape(name) + rb"\s+(?:const\s*|[*&]\s*)*([A-Za-z_]\w*)", source.code))
     # In order: one may be made from the one before.
-    for name, value in _AUTO.findall(source.code):
-        if _UNSIGNED.search(value) or not found.isdisjoint(_WORD.findall(value)):
-            found.add(name)
+    for match in _AUTO.finditer(source.code):
+        for each in declarators(source.code, match.end()):
+            value = source[each.value] if each.value is not None and each.opening != b"(" else b""
+            if _UNSIGNED.search(value) or not found.isdisjoint(_WORD.findall(value)):
+                found.add(each.name)
     return frozenset(found)
 
 
@@ -106,7 +108,13 @@ def _of_templates(source: Cpp) -> frozenset[tuple[bytes, bytes]]:
         + b"|".join(map(re.escape, sorted(types)))
         + rb")\s*(?:const\s*|__restrict__\s*|[*&]\s*)*\b([A-Za-z_]\w*)"
     )
-    return frozenset((match[2], match[1]) for match in declared.finditer(source.code))
+    found: set[tuple[bytes, bytes]] = set()
+    for match in declared.finditer(source.code):
+        found.add((match[2], match[1]))
+        # `T a = p[0], b = p[1];`
+        if b"," in source.code[match.end() : match.end() + 200] and begins(source.code, match.start()):
+            found.update((each.name, match[1]) for each in declarators(source.code, match.end(1)))
+    return frozenset(found)
 
 
 def _of_device(source: Cpp, offset: int) -> bool:

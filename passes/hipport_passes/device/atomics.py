@@ -34,7 +34,7 @@ from hipport_passes.device.host_memory import TOGETHER, roots, shared_in
 if TYPE_CHECKING:
     import tree_sitter
 
-_TABLE = Path(__file__).with_suffix(".own.toml")
+_TABLE = Path(__file__).with_suffix(".toml")
 _CALL = re.compile(rb"\s*\(")
 _FOR_DEVICE = re.compile(rb"#[ \t]*define[ \t]+(\w+)[ \t]+[^\r\n]*\b__device__\b")
 _ATOMIC = re.compile(rb"atomic[A-Z]\w+")
@@ -61,7 +61,7 @@ _HALF = frozenset(
     b"__half __half2 half half2 nv_bfloat16 nv_bfloat162 __nv_bfloat16 __nv_bfloat162 __hip_bfloat16 "
     b"__hip_bfloat162".split()
 )
-_ON = re.compile(rb"\batomic[A-Z]\w*\s*(?:<[^<>;]*>\s*)?\(")
+_ON = re.compile(rb"\b(atomic[A-Z]\w*)\s*(?:<[^<>;]*>\s*)?\(")
 _DEFINED_BY_NVCC = re.compile(rb"\bdefined\s*(?:\(\s*)?(?:__CUDA_ARCH__|__CUDACC__|__NVCC__)\b\s*\)?")
 _NUMBER_OF_NVCC = re.compile(rb"\b(?:__CUDA_ARCH__|__CUDACC__|__NVCC__)\b")
 
@@ -108,10 +108,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             if need is not None:
                 message = f"{name.decode()} of a type that HIP has no such function for: hipport/atomics.h has it"
                 yield Finding(span, "overload", message, (need,), creates=(header,))
-        if (
-            span.start in of_host
-            and name.decode().removesuffix("_system") not in load(_TABLE)["shared"]["reach"].split()
-        ):
+        if span.start in of_host:
             why, instead = load(_TABLE)["shared"]["why"], load(_TABLE)["shared"]["instead"]
             message = f"{name.decode()}: {why} (it is allocated {of_host[span.start]}); {instead}"
             yield Finding(span, "host_memory", message, certainty=Certainty.MANUAL)
@@ -416,10 +413,13 @@ def _hides(group: tuple[Conditional, ...], offset: int, newest: bool) -> bool:
 
 
 def _shared(source: Cpp, project: Project) -> dict[int, str]:
-    """Where atomic functions are called on memory that the host shares, and what allocates it."""
-    places = shared_in(source, project)
+    """Where atomic functions that are lost on memory of the host are called on some, and what allocates it."""
+    reach = frozenset(load(_TABLE)["shared"]["reach"].encode().split())
+    # Most programs have no others, and memory need not be followed then.
+    calls = [match for match in _ON.finditer(source.code) if match[1].removesuffix(b"_system") not in reach]
+    places = shared_in(source, project) if calls else {}
     found: dict[int, str] = {}
-    for match in _ON.finditer(source.code) if places else ():
+    for match in calls if places else ():
         arguments = source.arguments(match.end() - 1) or ()
         text = source.code[arguments[0].start : arguments[0].end] if arguments else b""
         origin = next((places[root] for root in roots(source, match.start(), text) if root in places), None)

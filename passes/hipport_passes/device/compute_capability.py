@@ -13,10 +13,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 from hipport.analysis.functions import function_at
 from hipport.core.edits import Span
 from hipport.core.finding import Certainty, Finding
+from hipport.core.tables import load, one_of
 from hipport.engine.pipeline import Pass
 from hipport.program.project import Component, Project
 from hipport.syntax.cpp import Cpp, word_before
@@ -37,10 +39,8 @@ _COMPARED = re.compile(rb"\s*\)?\s*(?P<sign>==|!=|>=|>|<=|<)\s*" + _FIRST + rb"(
 _ITEM = re.compile(rb"(?:\s*\[[^][]*\]|\s*(?:\.|->)\s*(?:at|load|value|get|front|back)\s*\([^()]*\))+")
 _ARGUMENT = re.compile(rb"\s*[,)]")
 # Functions that decide nothing by a number, and macros.
-_HARMLESS = re.compile(
-    rb"(?i:.*print.*|.*log.*|.*format.*|.*str(?:ing)?|.*warn.*|.*err(?:or)?|.*trace.*|.*report.*|.*write.*|append|cat|arg)"
-    rb"|min|max|abs|move|forward|tie|make_\w+|pair|tuple|push(?:_back)?|emplace(?:_back)?|insert|store|assign|hash\w*|int|long|size_t|\w*_cast|[A-Z][A-Z0-9_]*"
-)
+_WORDS = load(Path(__file__).with_suffix(".toml"))["words"]
+_HARMLESS = re.compile(rf"(?i:{one_of(_WORDS['shows'], '.*')})|{one_of(_WORDS['harmless'])}|[A-Z][A-Z0-9_]*".encode())
 _COMPARED_BEFORE = re.compile(rb"\b(?P<number>\d+)\s*(?P<sign>==|!=|>=|>|<=|<)\s*\(?\s*\Z")
 _MADE = re.compile(rb"\s*\)?\s*(?:\*\s*(?:10+|0x10)\b|<<\s*(?:4|8)\b)")
 _MADE_BEFORE = re.compile(rb"\b(?:10+|0x10)\s*\*\s*\(?\s*\Z")

@@ -63,7 +63,7 @@ class _Beyond(NamedTuple):
 
 @cache
 def _beyond() -> _Beyond:
-    table = load(Path(__file__).with_suffix(".own.toml"))
+    table = load(Path(__file__).with_suffix(".toml"))
     named, members = (frozenset(table["beyond"][key].encode().split()) for key in ("names", "members"))
     # A tensor may have the same members, without arguments.
     calls = rb"(?:\.|->)\s*(?:(?:" + b"|".join(sorted(members)) + rb")\s*\(|(?:any|all)\s*\(\s*[^\s)])"
@@ -184,7 +184,7 @@ def _ordered(source: Cpp) -> Iterator[Finding]:
 
 def _absent(source: Cpp) -> Iterator[Finding]:
     """What AMD lacks: one for each line, as what a line has of it is one thing to do."""
-    advice: dict[str, str] = load(Path(__file__).with_suffix(".own.toml"))["absent"]
+    advice: dict[str, str] = load(Path(__file__).with_suffix(".toml"))["absent"]
     uses = [(span, name.decode()) for span, name in source.names(_beyond().absent)]
     if b"tiled_partition" in source.words:
         uses += [(Span(*match.span()), f"a tile of {match[1].decode()} lanes") for match in _WIDE.finditer(source.code)]

@@ -36,7 +36,7 @@ _LONG_LONG = re.compile(rb"(?:\(\s*|static_cast\s*<\s*)(?:unsigned\s+)?long\s+lo
 @cache
 def _helpers() -> tuple[LibraryNames, dict[bytes, str], frozenset[bytes]]:
     """What to look for, what stands for each name, and for which of them it does so in `async.h`."""
-    rows = load(Path(__file__).with_suffix(".own.toml"))
+    rows = load(Path(__file__).with_suffix(".toml"))
     helpers = {name: f"hipport::ptx::{helper}" for name, helper in rows["ptx"].items()}
     for name, helper in rows["rounded"].items():
         for rounding, suffix in _ROUNDINGS.items():
@@ -77,7 +77,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
 
 def _of_float(source: Cpp, project: Project) -> Iterator[Finding]:
     """Calls that may be of float, for which HIP has the function of double alone: the header has the overload."""
-    words = load(Path(__file__).with_suffix(".own.toml"))["of_float"]["names"].encode().split()
+    words = load(Path(__file__).with_suffix(".toml"))["of_float"]["names"].encode().split()
     if source.words.isdisjoint(words):
         return
     for span, name in LibraryNames(frozenset(words), overloaded=True).uses(source, project):

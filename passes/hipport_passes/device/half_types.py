@@ -25,7 +25,7 @@ from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp
 from hipport.syntax.declarators import types_behind
 
-_TABLE = Path(__file__).with_suffix(".own.toml")
+_TABLE = Path(__file__).with_suffix(".toml")
 
 _CALL = re.compile(rb"\s*\(")
 _EMPTY = re.compile(rb"=\s*(?P<braces>\{\s*\})\s*;")

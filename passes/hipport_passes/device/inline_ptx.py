@@ -44,6 +44,7 @@ from hipport_passes.device.ptx import carry
 from hipport_passes.device.ptx.families import families, has_families
 from hipport_passes.device.ptx.later_uses import later_uses
 from hipport_passes.device.ptx.operations import TABLE, Untranslated, expanded
+from hipport_passes.device.ptx.pasted_keyword import pasted_keywords
 from hipport_passes.device.ptx.ptx_assembly import Unparsed, opcodes, parse
 from hipport_passes.device.ptx.statements import Statement, Unreadable, statements
 from hipport_passes.device.ptx.translate import Place, Translation, translate
@@ -151,6 +152,7 @@ def _find(source: Cpp, project: Project) -> Iterator[Finding]:
         yield Finding(edit.span, "argument", said, (edit,))
     for span, instead in later_uses(source, project):
         yield _later_use(source, span, instead)
+    yield from _pasted(source)
     for use in out.uses.get(source.path, ()):
         yield _at_use(source, project, use)
     for directive in out.users.get(source.path, ()):
@@ -193,6 +195,13 @@ def _find(source: Cpp, project: Project) -> Iterator[Finding]:
             yield _manual(statement, "unreadable", "there is a NUL byte in this asm statement, which is no C++")
         else:
             yield _refused(statement, words) or _translated(source, project, statement)
+
+
+def _pasted(source: Cpp) -> Iterator[Finding]:
+    for span in pasted_keywords(source) if isinstance(source, Cuda) else ():
+        said = source[span].decode(errors="replace")
+        message = f"{said}: this is the word asm, but hipport does not rewrite statements that begin so: write asm"
+        yield Finding(span, "unreadable", message, certainty=Certainty.MANUAL)
 
 
 def _passes_flag(source: Cpp, project: Project, out: WrittenOut) -> bool:

@@ -117,7 +117,8 @@ def _macros(files: Sequence[Cpp]) -> dict[bytes, _Macro]:
         starts = [match.start() for match in defines]
         under: dict[int, tuple[Conditional, ...]] = {}
         for group in source.conditionals if defines else ():
-            if b"__CUDA_ARCH__" in group[0].asked:
+            # One that asks for no number is true on AMD, too, as `arch_guards` makes it.
+            if _ARCHITECTURE.search(group[0].asked):
                 first, end = group[0].span.start, group[-1].span.start
                 for start in starts[bisect_left(starts, first) : bisect_left(starts, end)]:
                     under.setdefault(start, group)

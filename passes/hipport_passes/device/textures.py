@@ -29,7 +29,7 @@ _MODE = re.compile(rb"(?:cuda|hip)BoundaryMode(Zero|Trap|Clamp)")
 
 
 def _rows() -> dict[str, Any]:
-    return load(Path(__file__).with_suffix(".own.toml"))
+    return load(Path(__file__).with_suffix(".toml"))
 
 
 @cache

@@ -42,7 +42,7 @@ from hipport_passes.device.warp_intrinsics import assumption
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-_TABLE = Path(__file__).with_suffix(".own.toml")
+_TABLE = Path(__file__).with_suffix(".toml")
 
 _CLASS_NAME = re.compile(rb"Warp[A-Z]\w+|BlockLoad|BlockStore")
 _LANE_NAME = re.compile(rb"LaneId|WarpId|LaneMask\w\w|WARP_\w+|WarpMask|ShuffleUp|ShuffleDown")

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from hipport.core.edits import Span
 from hipport.core.finding import Certainty, Finding
 from hipport.core.source import Source
+from hipport.syntax.holes import HOLE
 from hipport.syntax.shell import Command, Definition, Dockerfile, DockerInstruction, Markdown, Shell, Word, settings
-from hipport_passes.build_files.nvcc_flags import HOLE
 from hipport_passes.packages.asking import Asking, says_cuda_index, unless_both
 from hipport_passes.packages.image_environment import built_for, for_cuda_image, image, indexes
 from hipport_passes.packages.install_commands import PROJECTS, pip_install

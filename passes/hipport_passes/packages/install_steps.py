@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath, PurePosixPath
@@ -19,7 +18,7 @@ from hipport.syntax.packaging import CondaEnvironment, Requirements, SetupCfg
 from hipport.syntax.python import Python
 from hipport.syntax.shell import Shell
 from hipport.syntax.toml import Toml
-from hipport.toolchain.install_plan import PackageMention, Step, in_work
+from hipport.toolchain.install_plan import PackageMention, Step, in_work, quoted
 from hipport_passes.packages import recipes as table
 from hipport_passes.packages.asking import Asking, decoded
 from hipport_passes.packages.family_mentions import of_setup
@@ -120,7 +119,7 @@ class Steps:
             mentions = self.found[family.name]
             names = _distributions(family, mentions)
             renamed = list(dict.fromkeys(family.renamed.get(name, name) for name in names))
-            commands = tuple(filled(family, index, list(map(shlex.quote, renamed))))
+            commands = tuple(filled(family, index, list(map(quoted, renamed))))
             if commands:
                 why = f"{family.name}: {family.note or family.why}"
                 optional = family.optional or not _is_required(mentions)
@@ -137,7 +136,7 @@ class Steps:
             self.built |= dict.fromkeys(line.strip() for line in lines if _is_built(line, self.rules))
             name = path.as_posix()
             if text == self.project.by_path[path].text.decode("utf-8", "replace"):
-                yield Step(name, (f"pip install -r {shlex.quote(name)}",))
+                yield Step(name, (f"pip install -r {quoted(name)}",))
             else:
                 file = f"list-{number}.txt"
                 command = f"pip install -r {in_work(file)}"
@@ -161,13 +160,13 @@ class Steps:
         folders = _folders(self.project)
         for folder in folders:
             if folder != ".":
-                command = f"pip install --no-build-isolation --no-deps ./{shlex.quote(folder)}"
+                command = f"pip install --no-build-isolation --no-deps ./{quoted(folder)}"
                 yield Step(f"the extension in {folder}, once it is ported", (command,))
         for number, folder in enumerate(_local(self.project, self.lists), 1):
             if any(PurePosixPath(folder).is_relative_to(each) for each in missing):
                 # What it has is seen once it is there.
-                rewrite = f"hipport rewrite ./{shlex.quote(folder)} || test $? = 1"
-                command = f"pip install --no-build-isolation --no-deps ./{shlex.quote(folder)}"
+                rewrite = f"hipport rewrite ./{quoted(folder)} || test $? = 1"
+                command = f"pip install --no-build-isolation --no-deps ./{quoted(folder)}"
                 yield Step(f"the package in {folder}, once it is there and ported", (rewrite, command))
             elif folder not in folders and _has_package(self.project, folder):
                 yield self._of_local(folder, number)
@@ -177,12 +176,12 @@ class Steps:
         needs = list(map(_on_a_line, _own_requirements(self.ported, folder)))
         kept = [text for text in needs if not self.by_hand.takes(text)]
         if kept == needs:
-            command = f"pip install --no-build-isolation ./{shlex.quote(folder)}"
+            command = f"pip install --no-build-isolation ./{quoted(folder)}"
             return Step(f"the package in {folder}", (command,))
         # pip would bring all that the package asks for.
         file = f"folder-{number}.txt"
         commands: tuple[str, ...] = (f"pip install -r {in_work(file)}",) if kept else ()
-        commands += (f"pip install --no-build-isolation --no-deps ./{shlex.quote(folder)}",)
+        commands += (f"pip install --no-build-isolation --no-deps ./{quoted(folder)}",)
         return Step(f"the package in {folder}", commands, {file: "\n".join(kept)} if kept else {})
 
 
@@ -263,16 +262,16 @@ def _built(text: str) -> Step:
     assert each is not None
     match = _CLONED.fullmatch(each.address)
     if match is None:
-        command = f"pip install --no-build-isolation {shlex.quote(text)}"
+        command = f"pip install --no-build-isolation {quoted(text)}"
         return Step(f"{each.name}, built against that PyTorch", (command,))
     named = re.sub(r"\.git$", "", match[1].rstrip("/").rpartition("/")[2])
     name = named if re.fullmatch(r"\w[\w.-]*", named, re.ASCII) else "repository"
     inside = re.search(r"subdirectory=([\w./-]+)", match[3] or "")
     # Beside no program of the script's: what is cloned could take the place of a module.
     place = f"sources/{name}"
-    commands = [f"git clone --recursive -- {shlex.quote(match[1])} {in_work(place)}"]
+    commands = [f"git clone --recursive -- {quoted(match[1])} {in_work(place)}"]
     if match[2]:
-        commands.append(f"git -C {in_work(place)} checkout --recurse-submodules {shlex.quote(match[2])}")
+        commands.append(f"git -C {in_work(place)} checkout --recurse-submodules {quoted(match[2])}")
     commands.append(f"hipport rewrite {in_work(place)} || test $? = 1")
     below = PurePosixPath(inside[1]) if inside and ".." not in PurePosixPath(inside[1]).parts else PurePosixPath()
     where = in_work(f"{place}/{below}" if below.parts and not below.is_absolute() else place)
@@ -297,7 +296,7 @@ def _of_scripts(project: Project, rules: Recipes, by_hand: ByHand) -> Iterator[S
                 if family_of(each, rules) is None:
                     words[word.text] = None
         if words:
-            command_line = "pip install " + " ".join(map(shlex.quote, words))
+            command_line = "pip install " + " ".join(map(quoted, words))
             yield Step(f"what {source.path.as_posix()} installs that is right on ROCm", (command_line,))
 
 

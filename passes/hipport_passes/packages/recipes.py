@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
-from fnmatch import fnmatchcase
+from fnmatch import fnmatchcase, translate
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, TypeVar
@@ -21,6 +21,7 @@ _ACTIONS = ("keep", "remove", "separate", "least", "relax", "manual", "leave")
 EXECUTED = ("install", "check", "environment", "fallback", "renamed", "with_torch")
 # What is a word of a command wherever it is put: of an address, and of an image's name.
 _PLAIN = re.compile(r"[A-Za-z0-9_./:@%+~-]+")
+_WORDS = re.compile(rb"[a-z0-9][\w.-]*").findall
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _CUDA = re.compile(
     r"(?:^|[^a-z0-9])(?:pt\d+|torch[\d.]*)?cu(?:da)?[-_]?(?:\$\{?\w+\}?|\d{2,3}x?|\d\d?\.\d)", re.IGNORECASE
@@ -240,6 +241,24 @@ def merged(user: Mapping[str, Any]) -> Recipes:
         tuple(_row(Index, row, f"index {name!r}") for name, row in rows["index"].items()),
         tuple(_row(Image, row, f"image {name!r}") for name, row in rows["image"].items()),
     )
+
+
+def naming(user: Mapping[str, Any]) -> Callable[[bytes], bool]:
+    """Return what says whether a text names a package of a family. Raises BadRules."""
+    names: set[str] = set()
+    for family in merged(user).families:
+        names.update((*family.distributions, *family.conda))
+        for each in family.repositories:
+            owner, _, name = each.partition("/")
+            names.add(owner if name == "*" else name)
+    exact = {normalised(name).encode() for name in names if "*" not in name}
+    pattern = re.compile("|".join(translate(normalised(name)) for name in names if "*" in name).encode())
+
+    def named(text: bytes) -> bool:
+        words = {re.sub(rb"[-_.]+", b"-", word).strip(b"-").removesuffix(b"-git") for word in _WORDS(text.lower())}
+        return not exact.isdisjoint(words) or any(map(pattern.fullmatch, words))
+
+    return named
 
 
 def _row(kind: Any, row: Mapping[str, Any], where: str) -> Any:

@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import pathlib
 import re
 from collections import defaultdict
 from collections.abc import Iterator
 
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
+from hipport.core.tables import load, one_of
 from hipport.syntax.tasks import tasks
 from hipport.syntax.toml import Path, Toml, TomlEntry
 from hipport_passes.packages.asking import Asking, finding, note, part, says_cuda_index, unless_both
@@ -17,27 +19,26 @@ from hipport_passes.packages.judge import Verdict, asked, on_linux
 from hipport_passes.packages.lists import commented, without
 from hipport_passes.packages.recipes import Family, for_rocm, normalised
 
-LISTS = re.compile(
-    r"build-system/requires/\d+|project/dependencies/\d+|project/optional-dependencies/[^/]+/\d+"
-    r"|dependency-groups/[^/]+/\d+|tool/uv/(?:\w+-)?dependencies/\d+|tool/uv/extra-build-dependencies/[^/]+/\d+"
-    r"|tool/pdm/dev-dependencies/[^/]+/\d+|tool/flit/metadata/requires\S*/\d+"
-    r"|tool/hatch/envs/[^/]+/(?:extra-)?dependencies/\d+"
-)
-POETRY = re.compile(
-    r"(?:tool/poetry/(?:dev-)?(?:group/[^/]+/)?dependencies|tool/pdm/resolution/overrides)/(?P<name>[^/]+)(?:/\d+)?(?:/(?P<what>version|url|git|source))?"
-)
+_WORDS = load(pathlib.Path(__file__).with_suffix(".toml"))["words"]
+
+
+def _at(where: str, rest: str = "") -> re.Pattern[str]:
+    """Return a pattern for places of a document, and what may stand behind them; `*` is any key, `#` an item."""
+    return re.compile(one_of(_WORDS[where], "[^/]+").replace(r"\#", r"\d+") + rest)
+
+
+LISTS = _at("lists")
+POETRY = _at("poetry", r"/(?P<name>[^/]+)(?:/\d+)?(?:/(?P<what>version|url|git|source))?")
 # Pipenv's, in a file of its own.
-_PIPENV = re.compile(r"(?:dev-)?packages/(?P<name>[^/]+)(?:/(?P<what>version|file|git))?")
+_PIPENV = _at("pipenv", "/(?P<name>[^/]+)(?:/(?P<what>version|file|git))?")
+_IN_PIXI = "(?:tool/pixi/)?(?:feature/[^/]+/)?"
 _PIXI = re.compile(
-    r"(?:tool/pixi/)?(?:feature/[^/]+/)?(?:target/[^/]+/)?(?P<pypi>pypi-)?dependencies/(?P<name>[^/]+)(?:/(?P<what>version|channel))?"
+    _IN_PIXI + "(?:target/[^/]+/)?(?P<pypi>pypi-)?dependencies/(?P<name>[^/]+)(?:/(?P<what>version|channel))?"
 )
 # What pixi asks of a machine: NVIDIA's driver.
-_NEEDS_CUDA = re.compile(r"(?:tool/pixi/)?(?:feature/[^/]+/)?system-requirements/cuda(?:/version)?")
-_CHANNEL = re.compile(r"(?:project|workspace|tool/pixi/project|tool/pixi/workspace|feature/[^/]+)/channels/\d+")
-_URLS = re.compile(
-    r"tool/(?:poetry|pdm)/source/\d+/url|tool/uv/index/\d+/url|tool/uv/(?:pip/)?(?:index-url|extra-index-url|find-links)(?:/\d+)?"
-    r"|tool/uv/sources/[^/]+(?:/\d+)?/url|source/\d+/url"
-)
+_NEEDS_CUDA = re.compile(_IN_PIXI + "system-requirements/cuda(?:/version)?")
+_CHANNEL = _at("channels")
+_URLS = _at("urls")
 _FOR_CPU = re.compile(r"(?i)(?<![a-z])cpu(?:only)?(?![a-z])")
 _LINE_END = re.compile(rb"[^\r\n]*")
 

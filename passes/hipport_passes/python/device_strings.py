@@ -13,10 +13,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
+from hipport.core.tables import load, one_of
 from hipport.engine.pipeline import Pass
 from hipport.program.dividing import near
 from hipport.program.project import Project
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from hipport_passes.build_files.build_scripts.script import Script
 from hipport_passes.python.devices.device_recipes import back_ends, concerns, known_recipes
 
+WORDS = load(Path(__file__).with_suffix(".toml"))["words"]
 _INVENTED = re.compile(r"(?:hip|rocm|amd|amdgpu)(:\d+)?")
 # Cheap: what a file must say at all.
 _MENTIONS = re.compile(
@@ -36,17 +39,14 @@ _MENTIONS = re.compile(
 )
 # A type of tensors.
 _TYPE = re.compile(r"torch\.(hip|rocm|amd)\.(?:sparse\.)?[A-Z]\w*Tensor")
-_SHOWS = re.compile(
-    r"(?:\w+\.)*(?:print|log|info|debug|warn|warning|error|critical|exception|\w*(?:Error|Exception|Warning))"
-)
-_MODEL = re.compile(
-    r"(?:\w+\.)*\w*(?:model|net|module|tensor|encoder|decoder|inputs?|images?|criterion|labels?|targets?)", re.I
-)
+#: What only shows what it is given.
+SHOWS = re.compile(rf"(?:\w+\.)*{one_of(WORDS['shows'])}")
+_MODEL = re.compile(rf"(?:\w+\.)*\w*{one_of(WORDS['models'])}", re.IGNORECASE)
 # A back end of PyTorch's of that name is somebody's own.
 _OWN = re.compile(rb"privateuse_?(?:1|one)", re.IGNORECASE)
 _MODULE = re.compile(r"torch\.(?:hip|rocm)|torch\.backends\.(?:hip|rocm)")
 #: Libraries that hand their `device` to PyTorch.
-LIBRARIES = r"transformers|diffusers|accelerate|whisper|sentence_transformers|open_clip|clip|lpips|ultralytics|kornia"
+LIBRARIES = one_of(WORDS["libraries"])
 _IMPORT = re.compile(rb"(?m)^[ \t]*(?:import|from)[ \t][^\r\n]*")
 # With what is made for PyTorch, and gets an `import torch` beside it by `python_gates`.
 _TORCH = re.compile(
@@ -278,7 +278,7 @@ def _type_of_tensor(script: Script, node: cst.SimpleString | cst.FormattedString
     if isinstance(above, cst.Arg):
         call = script.parent[above]
         function = script.code(call.func) if isinstance(call, cst.Call) else ""
-        if _SHOWS.fullmatch(function):
+        if SHOWS.fullmatch(function):
             return
         if function.startswith("torch.") or function.endswith(".type"):
             certainty = Certainty.SAFE

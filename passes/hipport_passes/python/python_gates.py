@@ -18,7 +18,7 @@ from pathlib import Path
 
 from hipport.core.edits import Span
 from hipport.core.finding import Certainty, Finding
-from hipport.core.tables import load
+from hipport.core.tables import load, one_of
 from hipport.engine.pipeline import Pass
 from hipport.program.dividing import near
 from hipport.program.project import Project
@@ -27,11 +27,12 @@ from hipport_passes.build_files import nvidia_tools
 from hipport_passes.device.lost_code import of_project
 
 #: What the names of NVIDIA's GPUs have in them.
-PRODUCT = re.compile(
-    rb"(?i)nvidia|geforce|tesla|quadro|titan|[rg]tx|\b(?:[abhlpv]|gb)\d{2,3}s?\b|\b(?:t4|k80|jetson|orin|hopper|ampere"
-    rb"|blackwell)\b|\b[2345]0[6789]0\b"
-)
 _TABLE = load(Path(__file__).with_suffix(".toml"))
+_WORDS = _TABLE["words"]
+PRODUCT = re.compile(
+    rf"(?i){one_of(_WORDS['product_parts'])}|\b(?:[abhlpv]|gb)\d{{2,3}}s?\b|\b{one_of(_WORDS['products'])}\b"
+    r"|\b[2345]0[6789]0\b".encode()
+)
 _MODULES = "|".join(sorted({re.escape(name.partition(".")[0]) for name in _TABLE["modules"]}))
 _IMPORTS = re.compile(
     rf"^[ \t]*(?:import|from)[ \t][^#\n]*?\b(?:{_MODULES})\b[^#\n]*"
@@ -45,24 +46,23 @@ _QUESTIONS = {
     "capabilities": re.compile(
         rb"\bget_device_capability\b|\A(?=(?s:.*)\bget_device_properties\b)(?s:.*)(?:\.|[\"'])(?:major|minor)\b"
     ),
-    "device_names": re.compile(rb"\bget_device_(?:name|properties)\b"),
+    "device_names": re.compile(rf"\b{one_of(_WORDS['device_names'])}\b".encode()),
     "nvidia_smi": re.compile(rb"nvidia-smi"),
     "tools": nvidia_tools.mentioned(),
     "installs": re.compile(
         rb"\b(?:pip3?|uv|conda|mamba)\b(?s:.{0,40}?)\b(?:install|add|create)\b|\bnox\b(?s:.*)\.(?:conda_)?install\("
     ),
-    "arch_lists": re.compile(rb"\bget_arch_list\b"),
+    "arch_lists": re.compile(rf"\b{one_of(_WORDS['arch_lists'])}\b".encode()),
     "warp_sizes": re.compile(rb"\.warp_size\b"),
     "switches": re.compile(rb"\bsdpa?_kernel\b|cudnn\.version\b|\benable_math_sdp\b"),
-    "homes": re.compile(rb"\bCUDA_(?:HOME|PATH)\b"),
+    "homes": re.compile(rf"\b{one_of(_WORDS['homes'])}\b".encode()),
     "removed": re.compile(rb"\butils[ \t]*\.[ \t]*ffi\b|\btorch\.utils[ \t]+import[ \t][^\n]*\bffi\b"),
     "libraries": re.compile(rb"\b(?:CDLL|LoadLibrary|PyDLL|find_library)\b[^\n]*(?:cu|nv|nccl)"),
-    "sources": re.compile(rb"\bload_inline\b"),
+    "sources": re.compile(rf"\b{one_of(_WORDS['sources'])}\b".encode()),
     "kernels": re.compile(
-        rb"\binline_asm_elementwise\b|extra\.cuda\b|\bgdc_|\bmaxnreg\b[\"']?[ \t]*[=:]"
-        rb"|\bnum_warps[\"']?[ \t]*[=:][ \t]*(?:32|64|\d{3})|\bnum_ctas[\"']?[ \t]*[=:][ \t]*(?:[2-9]|\d\d|[A-Za-z_])"
-        rb"|\bnum_(?:consumer_groups|buffers_warp_spec)\b|\breg_(?:dec|inc)_|\blibdevice[\w.]*\.bc\b|\bGPUTarget\b|\bget_current_target\b"
-        rb"|\btarget[ \t]*=[ \t]*\([ \t]*[\"']cuda"
+        rf"\b{one_of(_WORDS['kernels'])}\b|\bgdc_|\bmaxnreg\b[\"']?[ \t]*[=:]".encode()
+        + rb"|\bnum_warps[\"']?[ \t]*[=:][ \t]*(?:32|64|\d{3})|\bnum_ctas[\"']?[ \t]*[=:][ \t]*(?:[2-9]|\d\d|[A-Za-z_])"
+        rb"|\breg_(?:dec|inc)_|\blibdevice[\w.]*\.bc\b|\btarget[ \t]*=[ \t]*\([ \t]*[\"']cuda"
     ),
 }
 # A count of warps that is not written out there, and numbers that are too many.

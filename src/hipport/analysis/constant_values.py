@@ -31,6 +31,7 @@ _DEFINED = re.compile(rb"\(\s*(?:void\s*)?\)\s*(?:(?:const|noexcept|override|fin
 _CONSTEXPR, _NUMBERS = re.compile(rb"\bconst(?:expr|eval)\b"), re.compile(rb"[\d\s+*/%()<>xXuUlL-]+")
 # `struct Lanes`, `enum class Size : int`: what names are said behind.
 _CLASS = re.compile(rb"\b(?:struct|class|union|enum)\s+(?:(?:class|struct)\s+)?([A-Za-z_]\w*)")
+_NAMING = frozenset(b"struct class union enum namespace".split())
 _TEMPLATE = re.compile(rb"\s*template\s*<.*?>\s*(?=struct\b|class\b|union\b)", re.DOTALL)
 _ENUM = re.compile(rb"enum\b[^;{}()]*\{([^{}]*)\}")
 _ENTRY = re.compile(rb"([A-Za-z_]\w*)\s*=\s*([^,;(){}]+)(?=,|$)")
@@ -162,7 +163,8 @@ def _definitions(source: Cpp) -> frozenset[tuple[bytes, bytes]]:
         # A plain enumeration's names are also those of the class around it.
         found += ((match.start(1) + entry.start(), entry[1], entry[2]) for entry in _ENTRY.finditer(match[1]))
     names = {(name, body.strip()) for _, name, body in found}
-    if b"::" in code:
+    # They are said by the names of classes in other files.
+    if not source.words.isdisjoint(_NAMING):
         for at, name, body in found:
             names.update((each + b"::" + name, body.strip()) for each in _around(source, at))
     return frozenset(names)

@@ -461,9 +461,9 @@ class _Compiler:
 
     def _command(self, unit: Unit, target: str) -> list[str]:
         flags = list(unit.flags)
-        headers = self.toolchain.root / "include"
+        headers = self.toolchain.headers
         # After all others: it may be the machine's own.
-        for_headers = ["-idirafter", str(headers)] if (headers / "hip").is_dir() else []
+        for_headers = ["-idirafter", str(headers)] if headers is not None else []
         if unit.compiler:
             flags += [flag for flag in _API_FLAGS if flag not in flags]
             return [unit.compiler, *flags, *for_headers, *_SAY_GCC, "-x", unit.language, "-c", str(unit.source)]

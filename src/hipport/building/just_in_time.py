@@ -37,6 +37,8 @@ class _Unreadable(Exception):
     pass
 
 
+#: PyTorch's functions that build.
+_CALLED = ("load", "load_inline")
 #: What is worked out for one call at most: parts of expressions, characters of a text, files that are looked through.
 #: A few lines of a tree's can stand for more than there is memory for: `b = [*a, *a]; c = [*b, *b]; …`.
 _MOST_PARTS, _MOST_CHARACTERS, _MOST_FILES = 20_000, 1 << 25, 500_000
@@ -56,19 +58,7 @@ def just_in_time(path: Path, root: Path) -> tuple[list[JustInTime], list[NotBuil
         return [], []
     except (RecursionError, MemoryError):
         return [], [NotBuilt(PurePath(path.relative_to(root)), 1, "it is nested too deeply to be read")]
-    bound: dict[str, list[ast.expr]] = {}
-    functions = {f"torch.utils.cpp_extension.{each}": each for each in ("load", "load_inline")}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.module == "torch.utils.cpp_extension":
-            functions.update({alias.asname or alias.name: alias.name for alias in node.names})
-        elif isinstance(node, (ast.Import, ast.ImportFrom)):
-            module = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
-            for alias in node.names:
-                if module + alias.name == "torch.utils.cpp_extension":
-                    name = alias.asname or alias.name
-                    functions.update({f"{name}.{each}": each for each in ("load", "load_inline")})
-        elif isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
-            bound.setdefault(node.targets[0].id, []).append(node.value)
+    functions, bound = _functions(tree), _bound(tree)
     try:
         hooks = _hooks(tree)
     except RecursionError:
@@ -76,33 +66,57 @@ def just_in_time(path: Path, root: Path) -> tuple[list[JustInTime], list[NotBuil
     calls: list[JustInTime] = []
     not_built: list[NotBuilt] = []
     for node in ast.walk(tree):
-        if not isinstance(node, ast.Call):
-            continue
-        function = functions.get(_dotted(node.func), "")
-        if function not in ("load", "load_inline"):
-            continue
-        positional = ("name", "sources") if function == "load" else ("name", "cpp_sources", "cuda_sources")
-        given = {**dict(zip(positional, node.args, strict=False)), **{k.arg: k.value for k in node.keywords if k.arg}}
-        arguments: dict[str, Any] = {}
-        reader = _Reader(path, root)
-        for name, value in given.items():
-            if name in ("verbose", "build_directory", "is_python_module", "keep_intermediates"):
-                continue
+        if isinstance(node, ast.Call) and (function := functions.get(_dotted(node.func), "")) in _CALLED:
             try:
-                arguments[name] = reader.value(value, bound)
-            except (_Unreadable, TypeError, ValueError, RecursionError) as what:
-                said = "it is nested too deeply" if isinstance(what, RecursionError) else what
-                why = f"{function}({name}=…) is worked out when it runs: {said}"
-                not_built.append(NotBuilt(PurePath(path.relative_to(root)), node.lineno, why))
-                break
-        else:
-            if any(keyword.arg is None for keyword in node.keywords):
-                why = f"{function}(**…) is worked out when it runs"
-                not_built.append(NotBuilt(PurePath(path.relative_to(root)), node.lineno, why))
-            else:
-                texts = [text for each in ("cpp_sources", "cuda_sources") for text in _texts(given.get(each), bound)]
-                calls.append(JustInTime(function, node.lineno, arguments, tuple(texts), hooks))
+                calls.append(_read(node, function, bound, _Reader(path, root), hooks))
+            except _Unreadable as why:
+                not_built.append(NotBuilt(PurePath(path.relative_to(root)), node.lineno, str(why)))
     return sorted(calls, key=lambda call: call.line), sorted(not_built, key=lambda each: each.line)
+
+
+def _functions(tree: ast.Module) -> dict[str, str]:
+    """Return what PyTorch's functions that build are called in a file, and which each of them is."""
+    functions = {f"torch.utils.cpp_extension.{each}": each for each in _CALLED}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module == "torch.utils.cpp_extension":
+            functions.update({alias.asname or alias.name: alias.name for alias in node.names})
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            module = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
+            for alias in node.names:
+                if module + alias.name == "torch.utils.cpp_extension":
+                    functions.update({f"{alias.asname or alias.name}.{each}": each for each in _CALLED})
+    return functions
+
+
+def _bound(tree: ast.Module) -> dict[str, list[ast.expr]]:
+    """Return what names are set to."""
+    bound: dict[str, list[ast.expr]] = {}
+    for node in ast.walk(tree):
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                bound.setdefault(name, []).append(value)
+    return bound
+
+
+def _read(
+    call: ast.Call, function: str, bound: Mapping[str, list[ast.expr]], reader: _Reader, hooks: str
+) -> JustInTime:
+    """Return what a call builds. Raises _Unreadable with the reason."""
+    positional = ("name", "sources") if function == "load" else ("name", "cpp_sources", "cuda_sources")
+    given = {**dict(zip(positional, call.args, strict=False)), **{k.arg: k.value for k in call.keywords if k.arg}}
+    arguments: dict[str, Any] = {}
+    for name, value in given.items():
+        if name in ("verbose", "build_directory", "is_python_module", "keep_intermediates"):
+            continue
+        try:
+            arguments[name] = reader.value(value, bound)
+        except (_Unreadable, TypeError, ValueError, RecursionError) as what:
+            said = "it is nested too deeply" if isinstance(what, RecursionError) else what
+            raise _Unreadable(f"{function}({name}=…) is worked out when it runs: {said}") from what
+    if any(keyword.arg is None for keyword in call.keywords):
+        raise _Unreadable(f"{function}(**…) is worked out when it runs")
+    texts = [text for each in ("cpp_sources", "cuda_sources") for text in _texts(given.get(each), bound)]
+    return JustInTime(function, call.lineno, arguments, tuple(texts), hooks)
 
 
 def _hooks(tree: ast.Module) -> str:
@@ -163,7 +177,9 @@ class _Reader:
             raise _Unreadable("it is too long")
         return found
 
-    def _value(self, node: ast.expr, bound: Mapping[str, list[ast.expr]], depth: int) -> Any:
+    def _value(  # noqa: C901  # one match over nodes
+        self, node: ast.expr, bound: Mapping[str, list[ast.expr]], depth: int
+    ) -> Any:
         def value(inner: ast.expr) -> Any:
             return self.value(inner, bound, depth + 1)
 

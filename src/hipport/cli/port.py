@@ -101,7 +101,11 @@ def port(
         beside = file.with_suffix(".txt") if file and (file.is_file() or not file.exists()) else None
         for each in (file, beside):
             if each is not None:
-                placing.check_named(each, paths)
+                placing.check_named(each, paths, coming=out)
+        # The copy has what is there.
+        for path in (each for each in paths if out and manifest is None and each.is_dir()):
+            for suffix in (".json", ".txt"):
+                placing.check_named(path / f"hipport-port{suffix}", [path])
         if not (no_build and no_verify):
             say_if_not_contained()
         with progress_shown() as tell:

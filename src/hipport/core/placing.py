@@ -243,10 +243,17 @@ def write_named(path: Path, text: bytes, trees: Sequence[Path] = ()) -> None:
         raise Refused([f"{path}: {reading.said(error)}; give another file"]) from error
 
 
-def check_named(path: Path, trees: Sequence[Path] = (), *, folder: bool = False) -> None:
-    """Raise Refused where `write_named` would, as far as that can be told before; or the same for a new `folder`."""
+def check_named(path: Path, trees: Sequence[Path] = (), *, folder: bool = False, coming: Path | None = None) -> None:
+    """Raise Refused where `write_named` would, as far as that can be told before; or the same for a new `folder`.
+
+    The folder `coming` will be there by then.
+    """
     below, inside = _named(path, trees)
+    if not folder and not path.parent.is_dir() and not (coming is not None and path.is_relative_to(coming)):
+        raise Refused([f"{path}: there is no folder {path.parent}; make it, or give another file"])
     if below is None:
+        if not folder and path.is_dir():
+            raise Refused([f"{path}: a folder; give another file"])
         return
     try:
         status = below.status(inside)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterable
 from datetime import date
 from functools import cache
 from pathlib import Path
@@ -27,6 +28,17 @@ def read(path: Path) -> dict[str, Any]:
     """Return the TOML table at `path`, all of it. Raises OSError and TOMLDecodeError."""
     with path.open("rb") as file:
         return tomllib.load(file)
+
+
+def one_of(names: str | Iterable[str], rest: str = r"\w*") -> str:
+    """Return a pattern for one of `names`, which a string has between spaces; `*` in a name stands for `rest`.
+
+    Of names that begin alike the longer one is tried first.
+    """
+    each = names.split() if isinstance(names, str) else names
+    return (
+        f"(?:{'|'.join(re.escape(name).replace(chr(92) + '*', rest) for name in sorted(each, key=len, reverse=True))})"
+    )
 
 
 class LastChecked(NamedTuple):

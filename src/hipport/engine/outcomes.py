@@ -12,7 +12,7 @@ from hipport.core.edits import Edit, NewFile, Span
 from hipport.core.finding import Certainty
 from hipport.core.group import Group
 from hipport.core.source import Source
-from hipport.program.extension_scripts import Extension
+from hipport.program.extension_facts import Extension
 from hipport.program.project import Project
 
 

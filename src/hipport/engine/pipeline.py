@@ -27,11 +27,13 @@ from hipport.core.finding import Certainty, Finding
 from hipport.core.group import Group, in_documents
 from hipport.core.source import Source
 from hipport.engine import byte_order
+from hipport.engine.edits_together import breaks, edits_of, is_sound, without_conflicts, without_errors, without_moot
+from hipport.engine.ignored import reason_to_ignore
 from hipport.engine.outcomes import Outcome, Ported, Reported, Result
 from hipport.engine.shared_code import settled
 from hipport.program.dividing import Part, among, apart, concerning, fused
 from hipport.program.hip_backends import known, left
-from hipport.program.own_headers import in_order, missing, orphans, text, together
+from hipport.program.own_headers import missing, missing_modules, orphans, text, together
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp
 from hipport.syntax.cuda import Cuda
@@ -47,14 +49,11 @@ _DEEPEST = 10_000
 # How often what is not understood as a whole is worked through again.
 _ROUNDS = 4
 
-_COMMENTS = re.compile(rb"(?:\s|/\*(?:[^*]|\*(?!/))*\*/)*")
 _MEETING = "the file has errors of syntax, and this edit conflicts with another one of the same pass"
 _UNSETTLED = "this rule finds more to change in this file whenever it is ported, so it does not understand it"
 
 # How many more objects there have to be than were before Python looks for garbage among them.
 _COLLECTED = 50_000
-
-_IGNORE = re.compile(rb"(?://|/\*|#)[^\r\n]*?\bhipport:[ \t]*ignore\b(?:\[([^\]\r\n]*)\])?[ \t]*([^\r\n]*)")
 
 
 @dataclass(frozen=True)
@@ -69,6 +68,8 @@ class Pass(Generic[L]):
     at_backends: bool = False
     #: Files of one program that say this are seen together, though no include connects them.
     together: re.Pattern[bytes] | None = None
+    #: The text of a file by its name, where the pass puts other files into hipport's folder than headers.
+    module: Callable[[str, Project], bytes | None] | None = None
 
     @cached_property
     def name(self) -> str:
@@ -159,7 +160,7 @@ def run(
                 raise Conflict(f"two different files are to be made at {file.path}")
         changed = result.changed
         project = project.replacing(changed)
-    reported += _own_headers(project, created)
+    reported += _own_files(project, created, passes)
     project = byte_order.restored(project, before)
     reported = [_in_file(each, before.by_path[each.path]) for each in reported]
     reported.sort(key=lambda r: (r.outcome is not Outcome.FAILED, r.path.as_posix(), r.span.start, r.span.end, r.rule))
@@ -190,19 +191,28 @@ def _beside_links(project: Project, created: Mapping[PurePath, NewFile]) -> Iter
                 yield from together(NewFile(_resolved(link, include.path), known.text))
 
 
-def _own_headers(project: Project, created: dict[PurePath, NewFile]) -> Iterator[Reported]:
-    """Put back those of hipport's headers that files include and that are not there, and report those left over."""
-    for source, include, place in list(missing(project, created)):
-        span = source.origin(include.target)
+def _own_files(project: Project, created: dict[PurePath, NewFile], passes: Sequence[Pass[Any]]) -> Iterator[Reported]:
+    """Put back those of hipport's files that others include and that are not there, and report those left over."""
+
+    def put_back(source: Source, span: Span, name: str, place: PurePath, files: Sequence[NewFile]) -> Reported:
         line, column = source.first.position(span.start)
         at = (source.path, line, column, span, "headers/missing")
         if place.parts[:1] == ("..",):
-            message = f"{include.path} is not there, and lies outside of what was given: give that folder, too"
-            yield Reported(*at, message, Certainty.MANUAL, Outcome.REPORTED)
-            continue
-        for file in together(NewFile(place, text(place.name))):
+            message = f"{name} is not there, and lies outside of what was given: give that folder, too"
+            return Reported(*at, message, Certainty.MANUAL, Outcome.REPORTED)
+        for file in files:
             created.setdefault(file.path, file)
-        yield Reported(*at, f"{include.path} is not there: {place} is put back", Certainty.SAFE, Outcome.APPLIED)
+        return Reported(*at, f"{name} is not there: {place} is put back", Certainty.SAFE, Outcome.APPLIED)
+
+    for source, include, place in list(missing(project, created)):
+        files = together(NewFile(place, text(place.name)))
+        yield put_back(source, source.origin(include.target), include.path, place, files)
+    for script, span, place in list(missing_modules(project, created)):
+        texts = (each.module(place.name, project) for each in passes if each.module is not None)
+        said = next((each for each in texts if each is not None), None)
+        if said is not None:
+            name = script[span].decode(errors="replace")
+            yield put_back(script, script.origin(span), name, place, (NewFile(place, said),))
     for left_over in orphans(project, created):
         message = "no file includes this file of hipport's any more: remove it"
         yield Reported(left_over.path, 1, 1, Span(0, 0), "headers/orphan", message, Certainty.MANUAL, Outcome.REPORTED)
@@ -471,7 +481,7 @@ def _step(
     outcomes: list[tuple[Finding, Outcome, str]] = []
     for found, inside, as_found in findings:
         finding = keeping_comments(source, found)
-        reason = _ignored(inside, as_found, each.name)
+        reason = reason_to_ignore(inside, as_found, each.name)
         if reason is not None:
             outcomes.append((finding, Outcome.IGNORED, reason))
         elif not finding.edits:
@@ -487,23 +497,23 @@ def _step(
     result, kept, problem = source, changing, ""
     try:
         try:
-            result = source.apply(_edits(changing))
+            result = source.apply(edits_of(changing))
         except Conflict:
             # In what goes, nothing need be changed.
-            outcomes = list(_without_moot(outcomes))
+            outcomes = list(without_moot(outcomes))
             changing = kept = [finding for finding, outcome, _ in outcomes if outcome is Outcome.APPLIED]
-            result = source.apply(_edits(changing))
+            result = source.apply(edits_of(changing))
     except Conflict as conflict:
         if source.errors:
-            kept, problem = _apart(source, changing), _MEETING
-            result = source.apply(_edits(kept))
+            kept, problem = without_conflicts(source, changing), _MEETING
+            result = source.apply(edits_of(kept))
         else:
             kept, problem, failed = [], "edits of this pass conflict", [_failure(each, source, conflict)]
     else:
-        if not all(_is_sound(source, finding) for finding in changing) and _breaks(source, result):
+        if not all(is_sound(source, finding) for finding in changing) and breaks(source, result):
             problem = "the edits of this finding would have broken the file's syntax"
-            kept = _parsing(source, changing)
-            result = source.apply(_edits(kept))
+            kept = without_errors(source, changing)
+            result = source.apply(edits_of(kept))
     if problem:
         stay = {id(finding) for finding in kept}
         outcomes = [
@@ -512,96 +522,6 @@ def _step(
         ]
     made = tuple(file for f, o, _ in outcomes if o is Outcome.APPLIED for file in f.creates)
     return result, [*failed, *(_reported(each, source, *outcome) for outcome in outcomes)], made
-
-
-def _edits(findings: Iterable[Finding]) -> list[Edit]:
-    """Return the edits of findings; lines that several of them put on top are one edit, in the order they come in."""
-    edits = [edit for finding in findings for edit in finding.edits]
-    top = {edit.new for edit in edits if edit.on_top and not len(edit.span)}
-    if len(top) < 2:
-        return edits
-    several: dict[Span, set[bytes]] = {}
-    for edit in edits:
-        if edit.on_top and not len(edit.span):
-            several.setdefault(edit.span, set()).add(edit.new)
-    rest = [edit for edit in edits if not edit.on_top or len(edit.span)]
-    return [*rest, *(Edit(span, in_order(lines), on_top=True) for span, lines in several.items())]
-
-
-def _without_moot(outcomes: Sequence[tuple[Finding, Outcome, str]]) -> Iterator[tuple[Finding, Outcome, str]]:
-    """Leave out edits in what an earlier or larger edit of another finding takes away, and findings without others."""
-    applied = [finding for finding, outcome, _ in outcomes if outcome is Outcome.APPLIED]
-    gone = [
-        (edit.span, i)
-        for i, finding in enumerate(applied)
-        for edit in finding.edits
-        # But for the comments, which stay.
-        if edit.span and _COMMENTS.fullmatch(edit.new)
-    ]
-    number = {id(finding): i for i, finding in enumerate(applied)}
-    for finding, outcome, reason in outcomes:
-        own = number.get(id(finding))
-        if own is not None and outcome is Outcome.APPLIED:
-            edits = tuple(
-                edit
-                for edit in finding.edits
-                if not any(i != own and _lies_in(edit.span, span, as_well=i < own) for span, i in gone)
-            )
-            if not edits:
-                continue
-            finding = replace(finding, edits=edits)
-        yield finding, outcome, reason
-
-
-def _lies_in(span: Span, other: Span, *, as_well: bool) -> bool:
-    """Say whether `span` is a part of `other`, or, `as_well`, all of it; a place at its edge is none."""
-    if not span:
-        return other.start < span.start < other.end
-    return other.start <= span.start and span.end <= other.end and (as_well or span != other)
-
-
-def _apart(source: Source, findings: Sequence[Finding]) -> list[Finding]:
-    """Return those of the findings whose edits do not conflict with those of an earlier one."""
-    kept: list[Finding] = []
-    for finding in findings:
-        try:
-            source.apply(_edits([*kept, finding]))
-        except Conflict:
-            continue
-        kept.append(finding)
-    return kept
-
-
-def _breaks(source: Source, result: Source) -> bool:
-    """Say whether edits have made more errors of syntax, or comments or strings of what they have not touched."""
-    return result.errors > source.errors or not source.reads_alike(result)
-
-
-def _is_sound(source: Source, finding: Finding) -> bool:
-    """Whether the edits are known to break no syntax without parsing, or nothing can be known by that."""
-    rest = [edit for edit in finding.edits if not source.harmless(edit)]
-    return not rest or (source.errors > 0 and source.alike(rest))
-
-
-def _parsing(source: Source, findings: Sequence[Finding]) -> list[Finding]:
-    """Return those of the findings with whose edits the text has no more errors of syntax than before.
-
-    In a file full of macros the parser loses its way; what it then makes of one place is no matter of the others. What
-    is for review may hold only with what else of the pass is, and stays or goes together.
-    """
-    kept = [finding for finding in findings if _is_sound(source, finding)]
-    sure = {id(finding) for finding in kept}
-    rest = [finding for finding in findings if id(finding) not in sure]
-    for_review = [finding for finding in rest if finding.certainty is not Certainty.SAFE]
-    groups = [for_review, [finding for finding in rest if finding.certainty is Certainty.SAFE]]
-    while groups:
-        group = groups.pop()
-        if not _breaks(source, source.apply(_edits([*kept, *group]))):
-            kept += group
-        elif len(group) > 1 and group is not for_review:
-            half = len(group) // 2
-            groups += [group[half:], group[:half]]
-    return kept
 
 
 def _group(each: Pass[Any], source: Source) -> Group:
@@ -655,57 +575,3 @@ def _failure(each: Pass[Any], source: Source, error: Exception) -> Reported:
         f"{type(error).__name__}: {error} ({where.name}, line {where.lineno})",
         _group(each, source),
     )
-
-
-def _has_notes(source: Source) -> bool:
-    return b"hipport:" in source.text
-
-
-def ignored(source: Source, span: Span, rule: str) -> str | None:
-    """Return the reason if a comment at a place ignores a rule there; else None."""
-    name, _, kind = rule.partition("/")
-    return _ignored(source, Finding(span, kind, "", certainty=Certainty.MANUAL), name)
-
-
-def _ignored(source: Source, finding: Finding, name: str) -> str | None:
-    """Return the reason if a comment on the finding's first line ignores it: `// hipport: ignore[rule] reason`.
-
-    Without brackets all rules are meant. Comments that stand alone in the lines before count as well.
-    """
-    first = source.first
-    if not first.fact(_has_notes):
-        return None
-    number = first.position(source.origin(finding.span).start)[0]
-    match = _note(first, number)
-    reason = _reason(match, finding, name)
-    while reason is None and (number := number - 1) > 0 and (match := _note(first, number)) and _alone(first, match):
-        reason = _reason(match, finding, name)
-    return reason
-
-
-def _note(source: Source, number: int) -> re.Match[bytes] | None:
-    """Return the comment for hipport in a line."""
-    begin = source.offset(number, 1)
-    end = begin + len(source.line(number))
-    match = _IGNORE.search(source.text, begin, end)
-    while match is not None and source.quoted(match.start()):
-        match = _IGNORE.search(source.text, match.start() + 1, end)
-    return match
-
-
-def _alone(source: Source, match: re.Match[bytes]) -> bool:
-    """Whether a comment is all that stands in its line."""
-    start = source.text.rfind(b"\n", 0, match.start()) + 1
-    code_before = source.text[start : match.start()].strip(b" \t\xef\xbb\xbf")
-    code_behind = match.group().startswith(b"/*") and match.group().partition(b"*/")[2].strip()
-    return not code_before and not code_behind
-
-
-def _reason(match: re.Match[bytes] | None, finding: Finding, name: str) -> str | None:
-    if match is None:
-        return None
-    named: bytes = b"*" if match.group(1) is None else match.group(1)
-    rules = {rule.strip() for rule in named.decode("utf-8", "replace").split(",")}
-    if rules & {name, f"{name}/{finding.kind}", "*"}:
-        return match.group(2).decode("utf-8", "replace").strip().removesuffix("*/").strip() or "no reason given"
-    return None

@@ -22,27 +22,32 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import NamedTuple
 
 from hipport.analysis.kernels import LED
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Finding
+from hipport.core.tables import load, one_of
 from hipport.engine.pipeline import Pass
 from hipport.program.project import Component, Project
 from hipport.syntax.cpp import Cpp
 from hipport.syntax.lexing import PARENTHESES
 
-_PRESENT = rb"__activemask|coalesced_threads|__(?:ballot|any|all|shfl(?:_up|_down|_xor)?)(?=\s*\()"
+_WORDS = load(Path(__file__).with_suffix(".toml"))
+
+
+def _functions(names: str) -> bytes:
+    return one_of(_WORDS[names]).encode()
+
+
+_PRESENT = _functions("present") + rb"|" + _functions("without_a_mask") + rb"(?=\s*\()"
 # In originals, what asm statements ask of the lanes that are there.
-_CUDA = re.compile(rb"\b(?:" + _PRESENT + rb"|hipport::ptx::(?:activemask_b32|elect_sync|(?:vote|shfl)_(?!sync)\w+))")
+_CUDA = re.compile(rb"\b(?:" + _PRESENT + rb"|" + _functions("ptx") + rb"|hipport::ptx::(?:vote|shfl)_(?!sync)\w+)")
 _HIP = re.compile(
     rb"\b(?:"
-    + _PRESENT
-    + rb"|__(?:ballot|any|all|shfl(?:_up|_down|_xor)?|match_any|match_all|reduce_\w+?)_sync|__ballot64|__activemask64"
-    rb"|hipport::(?:ptx::)?\w*(?:ballot|any|all|uni|shfl|match|reduce|redux|vote|activemask|elect|shuffle)\w*"
-    rb"|__builtin_amdgcn_(?:ballot|readfirstlane|readlane|ds_bpermute|ds_permute|ds_swizzle|mov_dpp|update_dpp|mbcnt)\w*"
-    rb"|__lastbit|one_by_one|this_wave)"
+    + rb"|".join((_PRESENT, _functions("of_ports"), rb"hipport::(?:ptx::)?\w*" + _functions("of_hipport") + rb"\w*"))
+    + rb")"
 )
 # hipport's own functions in which all lanes that come to them come to the same operations, one after the other: as
 # operations themselves.
@@ -69,10 +74,12 @@ _PARTS = re.compile(rb"[()\[\]{};]")
 # How a lane looks for what others do: functions, methods of atomic objects, hipport's own, casts to volatile.
 _COMPARES = re.compile(rb"\batomicCAS(?:_block|_system)?\s*(?=\()")
 _LOOKS = re.compile(
-    rb"\b(?:atomicCAS|atomicExch|__ldcg|__ldcv|__nanosleep|__hip_atomic_(?:load|exchange|compare_exchange\w*)"
-    rb"|__builtin_amdgcn_s_sleep|__atomic_(?:load|exchange|compare_exchange)\w*|hipport::(?:ptx::)?(?:ld|atom|nanosleep)\w*)"
-    rb"(?:_block|_system)?\s*[(<]|[.>](?:load|exchange|compare_exchange_\w+|test_and_set|try_lock)\s*\("
-    rb"|\batomic(?:Add|Or|Sub)(?:_block|_system)?\s*\([^;]*,\s*0[uUlL]*\s*\)|\(\s*(?:const\s+)?volatile\b"
+    rb"\b"
+    + _functions("looks")
+    + rb"(?:_block|_system)?\s*[(<]|[.>]"
+    + _functions("looking_methods")
+    + rb"\s*\("
+    + rb"|\batomic(?:Add|Or|Sub)(?:_block|_system)?\s*\([^;]*,\s*0[uUlL]*\s*\)|\(\s*(?:const\s+)?volatile\b"
 )
 _BARRIER = re.compile(rb"\b(?:__syncthreads\w*|\w*[bB]arrier\w*|\w*sync_?grid|\w*grid_?sync)\s*\(|[.>]sync\s*\(")
 _FIXED = re.compile(rb"[\s()]*(?:\d+[uUlL]*|true|false|[A-Z][A-Z0-9_]*)[\s()]*")

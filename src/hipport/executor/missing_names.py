@@ -5,6 +5,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from pathlib import Path
+
+from hipport.core.tables import load, one_of
 
 # What g++ 12 and clang 21 say of names and headers that they do not know.
 _UNKNOWN = re.compile(
@@ -15,27 +18,16 @@ _UNKNOWN = re.compile(
 )
 # Behind the first: where a name is looked for that has no prefix of its own.
 _IN_SPACE = re.compile(r" (?:in namespace|of) ['‘](?:::)?(?P<space>\w+)['’]")
+_TABLE = load(Path(__file__).with_suffix(".toml"))
 #: Names that vendors begin theirs with; a name that the program has forgotten to declare is its own matter.
-_VENDOR = re.compile(
-    r"(?:cuda|cu(?=[A-Z])|cu(?:blas|fft|rand|sparse|solver|dnn|tensor|file|pti)|CU(?:DA|FFT|BLAS|RAND|SPARSE|SOLVER|DNN)?_|"
-    r"nccl|nvml|nvrtc|nvJitLink|nvjpeg|npp|hip|HIP|roc|rccl|miopen|csr\w+Info|__)\w*"
-)
+_VENDOR = re.compile(rf"(?:{one_of(_TABLE['vendors']['names'])}|cu(?=[A-Z])|csr\w+Info)\w*")
 #: Namespaces, and folders of headers, that are vendors' whatever is in them.
-_SPACES = frozenset(("cub", "hipcub", "rocprim", "thrust", "nvcuda", "wmma"))
+_SPACES = frozenset(_TABLE["vendors"]["spaces"].split())
 #: What a name is part of, of what is known to be missing; the first that matches.
 _AREAS = (
+    # As a word's beginning or end: SPMMA is a product of matrices.
     (re.compile(r"(?i)mma\b|wmma|\bmma"), "matrix instructions"),
-    (re.compile(r"(?i)mtgp"), "the generator MTGP32"),
-    (re.compile(r"(?i)fftXt|LibXt|_XT_"), "transforms over several GPUs or with callbacks"),
-    (re.compile(r"(?i)csr(?:ilu|ic)0|bsr(?:ilu|ic)0"), "incomplete factorizations"),
-    (re.compile(r"(?i)_gl_|GL(?:Register|Get|Map)|graphics|egl|d3d|vulkan|interop"), "interoperation with graphics"),
-    (re.compile(r"(?i)external_?(?:memory|semaphore)"), "memory and semaphores of other interfaces"),
-    (re.compile(r"(?i)ipc"), "memory that processes share"),
-    (re.compile(r"(?i)dnn|miopen"), "neural networks (cuDNN, MIOpen)"),
-    (re.compile(r"(?i)nccl|rccl|mpi"), "communication between GPUs"),
-    (re.compile(r"(?i)JitLink|(?:cu|rtc)Link|LTOIR|NVVM|OptiXIR"), "code that is linked while the program runs"),
-    (re.compile(r"(?i)mipmap"), "mipmaps"),
-    (re.compile(r"(?i)nvml|smi"), "management of GPUs"),
+    *((re.compile(one_of(names), re.IGNORECASE), area) for area, names in _TABLE["areas"].items()),
 )
 _MOST = 12
 

@@ -16,7 +16,7 @@ from pathlib import PurePath
 from hipport.core.edits import Span
 from hipport.core.reading import SETTINGS, read_or_nothing
 from hipport.core.source import Source
-from hipport.program.extension_scripts import Extension, ExtensionScript, Sign, builds
+from hipport.program.extension_facts import Extension, Sign
 from hipport.program.project import Project
 from hipport.syntax.cpp import UNITS, Cpp
 from hipport.syntax.python import Python, syntax_tree
@@ -30,6 +30,8 @@ def extensions(project: Project) -> tuple[Extension, ...]:
 
 
 def _extensions(project: Project) -> tuple[Extension, ...]:
+    from hipport.program.extension_scripts import ExtensionScript
+
     files = {source.path: source for source in project.sources if isinstance(source, Cpp)}
     found: list[Extension] = []
     unsure: dict[PurePath, Extension] = {}  # by its folder: what takes the sources that nothing else has
@@ -55,10 +57,19 @@ def _extensions(project: Project) -> tuple[Extension, ...]:
 
 def built_from(script: Python, project: Project) -> tuple[PurePath, ...]:
     """Return the files of the project that a Python script names as sources of extensions."""
+    from hipport.program.extension_scripts import ExtensionScript
+
     if not builds(script):
         return ()
     files = (source.path for source in project.sources if isinstance(source, Cpp))
     return tuple(path for extension in ExtensionScript(script, files).extensions() for path in extension.sources)
+
+
+def builds(script: Python) -> bool:
+    """Whether a script may build extensions."""
+    # Most Python in a repository builds nothing, and parsing takes its time.
+    text = script.text
+    return script.path.name == "setup.py" or b"cpp_extension" in text or b"CUDAExtension" in text
 
 
 def _for_a_gpu(source: Source) -> bool:

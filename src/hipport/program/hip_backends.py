@@ -370,11 +370,11 @@ def _pair(sides: _Sides) -> None:
             sides.paired.add(path)
         elif content != "cuda" and any(folder in folders for folder in path.parents):
             sides.side[path] = "hip"
-    # Of headers with no names of either, the paths alone tell.
+    # Beside files of HIP's by their folder, and of headers with no names of either, the paths alone tell.
     of_hip = {_alike(path): path for path, side in sides.side.items() if side == "hip"}
     for path, content in contents.items():
         counterpart = of_hip.get(_alike(path))
-        if not content and path not in sides.side and counterpart is not None and _differ(path, counterpart):
+        if content != "hip" and path not in sides.side and counterpart is not None and _differ(path, counterpart):
             sides.side[path] = "cuda"
             sides.paired.add(path)
 

@@ -23,8 +23,9 @@ FOLDER = "hipport"
 INSTEAD = frozenset(("async.h", "ceil_div.h", "groups.h", "samples.h", "scoped_atomic.h"))
 # What passes include besides, where HIP's headers do not bring it.
 _LACKING = frozenset(("cstdint", "math.h", "thrust/version.h"))
-# As hipport writes it, in front of a path.
+# As hipport writes them: by the place of the script, and by the folder that the first of them says.
 _MODULE = re.compile(rb"\$\{CMAKE_CURRENT_LIST_DIR\}/([\w./-]*\bhipport/\w+\.cmake)")
+_BESIDE = re.compile(rb"\$\{HIPPORT_FOLDER\}/(\w+\.cmake)")
 # Those of them that every compiler has, and macros by which a header of HIP's has what is called: nothing else changes.
 _ANYWHERE = re.compile(rb"^#include <(?:cstdint|math\.h)>\r?\n|^#define \w+ 1\r?\n(?=#include <hip\w+/)", re.MULTILINE)
 _PATH = re.compile(rb"[<\"]([^<>\"\r\n]+)[>\"]")
@@ -125,10 +126,7 @@ def _modules_left(project: Project, made: Collection[PurePath]) -> Iterator[Sour
     if not ours or project.root is None:
         return
     needed = {path.parent for path in made if path.suffix == ".cmake"}
-    for source in scripts:
-        for match in _MODULE.finditer(source.text) if source not in ours else ():
-            place = posixpath.normpath((source.path.parent / match[1].decode(errors="replace")).as_posix())
-            needed.add(type(source.path)(place).parent)
+    needed.update(place.parent for _, _, place in modules(source for source in scripts if source not in ours))
     for source in ours:
         if source.path.parent not in needed:
             yield source
@@ -182,6 +180,35 @@ def missing(project: Project, made: Collection[PurePath]) -> Iterator[tuple[Cpp,
                 there = place in project.by_path or place in made
                 if not there and project.root is not None and not (project.root / place).is_file():
                     yield source, include, place
+
+
+def modules(scripts: Iterable[Source]) -> Iterator[tuple[CMake, Span, PurePath]]:
+    """Yield what CMake scripts include of hipport's modules: script, place in it, and the path that is meant."""
+    asking = [each for each in scripts if isinstance(each, CMake) and FOLDER.encode() in each.text.lower()]
+    homes: set[PurePath] = set()
+    for source in asking:
+        for match in _MODULE.finditer(source.text):
+            path = (source.path.parent / match[1].decode(errors="replace")).as_posix()
+            place = type(source.path)(posixpath.normpath(path))
+            homes.add(place.parent)
+            yield source, Span(*match.span(1)), place
+    for source in asking:
+        beside = next((folder / FOLDER for folder in source.path.parents if folder / FOLDER in homes), None)
+        if beside is None or source.path.parent in homes:
+            continue
+        for match in _BESIDE.finditer(source.text):
+            yield source, Span(*match.span(1)), beside / match[1].decode()
+
+
+def missing_modules(project: Project, made: Collection[PurePath]) -> Iterator[tuple[CMake, Span, PurePath]]:
+    """Yield what scripts include of hipport's modules of CMake that are neither there nor `made`."""
+    root = project.root
+    if root is None:
+        return
+    for source, span, place in modules(project.sources):
+        there = place in project.by_path or place in made or (root / place).is_file()
+        if not there and project.concerns(source.path):
+            yield source, span, place
 
 
 def orphans(project: Project, made: Collection[PurePath]) -> Iterator[Source]:

@@ -16,7 +16,6 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from hipport.core.source import Source
-from hipport.program.extension_scripts import include_folders
 from hipport.syntax.cmake_script import CMake
 from hipport.syntax.make import Makefile
 from hipport.syntax.python import Python
@@ -96,6 +95,8 @@ class SearchPaths:
         elif isinstance(script, CMake):
             yield from self._by_cmake(script)
         elif isinstance(script, Python) and (b"include" in script.text or b"-I" in script.text):
+            from hipport.program.extension_scripts import include_folders
+
             yield from include_folders(script)
 
     # ---- make

@@ -15,8 +15,8 @@ from pathlib import Path, PurePath
 from hipport.core.edits import Span
 from hipport.core.finding import Certainty
 from hipport.core.source import Source
+from hipport.engine.ignored import ignored
 from hipport.engine.outcomes import Outcome, Ported, Reported
-from hipport.engine.pipeline import ignored
 from hipport.program.project import Project
 from hipport.syntax import file_languages
 

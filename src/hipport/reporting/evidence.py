@@ -16,7 +16,7 @@ from hipport import __version__
 from hipport.building.builder import HOST, Built
 from hipport.core.terminal import joined
 from hipport.engine.outcomes import Outcome, Ported
-from hipport.program.extension_scripts import Extension
+from hipport.program.extension_facts import Extension
 from hipport.reporting import report, verify_report
 from hipport.verifying.results import Verified
 

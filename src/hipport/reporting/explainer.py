@@ -338,10 +338,15 @@ def _tables(folder: Path) -> list[Path]:
     return sorted((*folder.glob("*.toml"), *folder.glob("*/*.toml")), key=lambda path: path.name)
 
 
+def _told(path: Path) -> dict[str, Any]:
+    """Return what a table says of names; its `words` are only what files are searched for."""
+    return {section: rows for section, rows in load(path).items() if section != "words"}
+
+
 def _rows(name: str, tables: Path) -> Iterator[TableRow]:
     for path in _tables(tables):
         if path.name != "pitfalls.toml":
-            for section, values in _found(name, load(path), ()):
+            for section, values in _found(name, _told(path), ()):
                 # Names that came with a release of ROCm stand below it.
                 release = section[-1] if section and re.fullmatch(r"\d+\.\d+", section[-1]) else ""
                 more = {"since": release} if release else {}
@@ -402,7 +407,7 @@ def _near(name: str, own: Sequence[str], tables: Path) -> list[str]:
     known = set()
     for path in _tables(tables):
         if path.name != "pitfalls.toml":
-            known |= _names(load(path))
+            known |= _names(_told(path))
     lower = {each.lower(): each for each in (*sorted(known), *own)}
     wanted = name.lower()
     near = [lower[wanted]] if wanted in lower else []

@@ -79,6 +79,8 @@ def summary(ported: Ported, *, would: bool = False) -> str:
     files = len(ported.changed)
     if not files:
         text = "nothing would change" if would else "nothing to change"
+        if ported.created:
+            text = f"{_plural(len(ported.created), 'new file')} {'would be made' if would else 'made'}"
     else:
         verb = "would change" if would else "changed"
         text = f"{_plural(files, 'file')} {verb}: {_plural(sum(applied.values()), 'place')}"

@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import re
-from pathlib import PurePath, PurePosixPath
+from collections.abc import Callable
+from pathlib import Path, PurePath, PurePosixPath
 
 from hipport.core.source import Source
+from hipport.core.tables import load, one_of
 from hipport.syntax.cmake_script import CMake
 from hipport.syntax.cpp import UNITS, Cpp
 from hipport.syntax.cuda import Cuda
@@ -21,6 +23,8 @@ from hipport.syntax.toml import Toml
 from hipport.syntax.unread_builds import OtherBuild
 from hipport.syntax.yaml import Compose, Manifest, Workflow
 
+_TABLE = load(Path(__file__).with_suffix(".toml"))
+
 #: Suffixes of C++ that is included, not compiled by itself.
 HEADERS = frozenset(".cuh .h .hh .hpp .hxx .h++ .inl .inc .ipp .tpp .tcc .txx".split())
 
@@ -30,10 +34,7 @@ HEADERS = frozenset(".cuh .h .hh .hpp .hxx .h++ .inl .inc .ipp .tpp .tcc .txx".s
 # mark of a port does not, nor a guard that it stands behind, nor what stands for PTX, which other C++ may have.
 # Generous on purpose: C++ that is taken for CUDA is parsed by a grammar that knows more.
 _GUARD = rb"__\)?(?: && !defined\(__HIP_PLATFORM_AMD__\))? /\* hipport|_PLATFORM_AMD__\) /\* hipport"
-_CUDA_WORDS = (
-    *(b"cuda", b"CUDA", b"ROCM", b"_TYPES_H__", b"_DESCRIPTOR_H__", b"_FUNCTIONS_H__", b"_INTRINSICS_H__"),
-    *(b"_PARAMETERS_H__", b"HOST_DEFINES_H__", b"HOST_CONFIG_H__"),
-)
+_CUDA_WORDS = tuple(_TABLE["cuda"]["words"].encode().split())
 # One by one, and each with the letters first that it begins with: so they are searched for ten times as fast.
 _CUDA = tuple(
     map(
@@ -52,20 +53,22 @@ _CUDA = tuple(
             rb"__NV_(?<=\b__NV_)",
             rb"rtc[A-Z]",
             rb"textureReference\b(?<=\btextureReference)",
-            rb"[<\"/](?:cooperative_groups|math_constants|nvrtc|channel_descriptor|host_(?:config|defines)|sm_\d\d_\w+"
-            rb"|(?:builtin|common|device|driver|library|math|surface|texture|vector)_\w+)\.h",
+            rb"[<\"/](?:sm_\d\d_\w+|" + one_of(_TABLE["cuda"]["headers"]).encode() + rb")\.h",
         ),
     )
 )
 # What a Python file says that cares which GPU it runs on, or builds something for one.
 _PYTHON = re.compile(
-    rb"cuda|nvidia|nvml|nvcc|cpp_extension|cudnn|xformers|flash_attn|triton|\bhip\b|rocm|warp_size"
-    rb"|compute_capability|nvdiffrast|tinycudann|spconv|torch_scatter|pytorch3d|gsplat|bitsandbytes|cupy|nvprof|\bnsys\b|\bncu\b"
-    rb"|compute-sanitizer|[\"']amd(?:gpu)?[\"':]|torch\.amd\."
-    # Packages that a program installs.
-    rb"|cu1[0-3]\d\b|\bnox\b|\bpip3?[\"', ]+install|tensorrt"
-    # Options of nvcc, which other scripts may take from there.
-    rb"|use_fast_math|-lineinfo|--?expt-|extended-lambda|-gencode|=(?:sm|compute)_|ptxas|-Xcompiler|_CXX11_ABI=",
+    "|".join(
+        (
+            one_of(_TABLE["python"]["parts"]),
+            one_of(_TABLE["python"]["options"]),
+            rf"\b{one_of(_TABLE['python']['words'])}\b",
+            rf"[\"']{one_of(_TABLE['python']['quoted'])}[\"':]",
+            # Packages that a program installs.
+            r"cu1[0-3]\d\b|\bpip3?[\"', ]+install",
+        )
+    ).encode(),
     re.IGNORECASE,
 )
 # What is neither Python nor C++ is known by its name.
@@ -115,17 +118,25 @@ LOOKED_INTO = frozenset(folder for folder, _, _ in _HIDDEN)
 # Of files that only install packages, those are read that install what has builds for GPUs.
 _INSTALLING = (Toml, SetupCfg, ToxIni, CondaEnvironment, Lock, Dockerfile, Definition, Shell, Markdown)
 _INSTALLS = re.compile(
-    rb"torch|cuda|nvidia|\bcu1\d\d\b|xformers|flash[-_]attn|triton|spconv|cupy|tensorrt|bitsandbytes|gsplat|apex|tinycudann"
-    rb"|kaolin|\[build_ext\]|faiss-gpu|onnxruntime-gpu|pynvml|install_requires|install [^\r\n]*\./"
-    rb"|nvprof|\bnsys\b|\bncu\b|compute-sanitizer",
+    "|".join(
+        (
+            one_of(_TABLE["installs"]["parts"]),
+            rf"\b{one_of(_TABLE['installs']['words'])}\b",
+            r"\bcu1\d\d\b|install [^\r\n]*\./",
+            # Options that scripts run with.
+            r"(?<![\w-])--(?:gpus|gres|nv)\b|-lcu[a-z]",
+        )
+    ).encode(),
     re.IGNORECASE,
 )
-_RUNS = re.compile(rb"cuda|nvidia|\bgpus?\b", re.IGNORECASE)
+_RUNS = re.compile(rb"cuda|nvidia|nvcc|tensorrt|\bgpus?\b", re.IGNORECASE)
 # What files of these names say that are meant; `.def` is also a list of a library's names on Windows.
 _SAYS: dict[type[Source], re.Pattern[bytes]] = {
     CMakePresets: re.compile(rb"CMAKE_CUDA_"),
     Definition: re.compile(rb"^[ \t]*bootstrap[ \t]*:", re.IGNORECASE | re.MULTILINE),
-    Manifest: re.compile(rb"nvidia\.com/|gke-accelerator|runtimeClassName:[ \t]*[\"']?nvidia"),
+    Manifest: re.compile(
+        rb"nvidia\.com/|image:[ \t]*[\"']?(?:[\w.-]+/)?nvidia/cuda|gke-accelerator|runtimeClassName:[ \t]*[\"']?nvidia"
+    ),
     OtherBuild: re.compile(rb"cuda|nvcc|\.cu\b|rocm|hip", re.IGNORECASE),
     ProgramSettings: MEANT,
 }
@@ -180,12 +191,17 @@ def is_read(path: str) -> bool:
     return _LISTS.fullmatch(path) is not None or any(pattern.fullmatch(name) for pattern, _ in _NAMED)
 
 
-def is_of_gpus(typed: Source, text: bytes) -> bool:
-    """Whether a file that nobody has named, in its language, says anything of GPUs, or of what has builds for them."""
+def is_of_gpus(typed: Source, text: bytes, named: Callable[[bytes], bool] | None = None) -> bool:
+    """Whether a file that nobody has named, in its language, says anything of GPUs, or of what has builds for them.
+
+    `named` says whether a file that installs packages names some that passes know.
+    """
     if isinstance(typed, Python):
         return _PYTHON.search(text) is not None
     if isinstance(typed, (Workflow, Compose, Devcontainer)) and not _RUNS.search(text):
         return False
     if type(typed) in _SAYS and not _SAYS[type(typed)].search(text):
         return False
-    return not isinstance(typed, _INSTALLING) or _INSTALLS.search(text) is not None
+    if not isinstance(typed, _INSTALLING) or _INSTALLS.search(text):
+        return True
+    return named is not None and named(text)

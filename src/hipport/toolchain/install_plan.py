@@ -8,6 +8,7 @@ that prove which back end runs. Importing a package proves nothing of the kind.
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -73,9 +74,21 @@ class Step:
     fallback: Mapping[str, str] = field(default_factory=dict)
 
 
+def quoted(text: str) -> str:
+    """Return a text as one word of a bash command, on one line: a log of a script's lines may be read by programs."""
+    if text.isprintable():
+        return shlex.quote(text)
+    plain = {"\\": "\\\\", "'": "\\'"}
+    written = (
+        plain.get(each, each) if each.isprintable() else "".join(f"\\x{byte:02x}" for byte in os.fsencode(each))
+        for each in text
+    )
+    return f"$'{''.join(written)}'"
+
+
 def in_work(name: str) -> str:
     """Return a file of a step's, or a folder that a command makes, as a word of the script."""
-    return f'"$WORK"/{shlex.quote(name)}'
+    return f'"$WORK"/{quoted(name)}'
 
 
 @dataclass(frozen=True)
@@ -206,7 +219,7 @@ def _lines(plan: Plan) -> Iterator[str]:
     for number, step in enumerate(plan.steps, 1):
         yield f"  {number}. {step.why}{' (optional)' if step.optional else ''}"
         for command in step.commands:
-            prefix = "".join(f"{name}={shlex.quote(value)} " for name, value in step.environment.items())
+            prefix = "".join(f"{name}={quoted(value)} " for name, value in step.environment.items())
             yield f"     {prefix}{command}"
         for name, value in step.fallback.items():
             yield f"     without it: {name}={value}"
@@ -300,8 +313,8 @@ failed=0
 def as_script(plan: Plan) -> str:
     """Return the plan as a script for bash, which never lets PyTorch be replaced, and ends with the checks."""
     environment = "".join(_exports(plan.environment))
-    torch = " ".join(map(shlex.quote, plan.torch))
-    parts = [_HEAD.format(rocm=plan.rocm, environment=environment, torch=torch, index=shlex.quote(plan.index))]
+    torch = " ".join(map(quoted, plan.torch))
+    parts = [_HEAD.format(rocm=plan.rocm, environment=environment, torch=torch, index=quoted(plan.index))]
     parts += [_step(step) for step in plan.steps]
     if plan.left_out:
         parts.append("\n" + _echo("== left to a person, and not installed"))
@@ -331,13 +344,13 @@ def _exports(variables: Mapping[str, str]) -> Iterator[str]:
     for name, value in variables.items():
         if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
             raise ValueError(f"{name!r} is no name of an environment variable: mend the rules that have it")
-        yield f"export {name}={shlex.quote(value)}\n"
+        yield f"export {name}={quoted(value)}\n"
 
 
 def _echo(text: str) -> str:
     """Return the command that says `text`, on one line and without what a terminal obeys."""
     shown = "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
-    return f"printf '%s\\n' {shlex.quote(shown)}\n"
+    return f"printf '%s\\n' {quoted(shown)}\n"
 
 
 def _file(name: str, text: str) -> str:

@@ -69,6 +69,12 @@ class Toolchain:
         """The folder that ROCM_HOME means: its bin has the hipcc."""
         return self.hipcc.parent.parent
 
+    @property
+    def headers(self) -> Path | None:
+        """The folder that has HIP's headers: beside bin, or in the system that `hipport toolchain install` unpacks."""
+        folders = (self.root / "include", self.root / "root/usr/include")
+        return next((folder for folder in folders if (folder / "hip").is_dir()), None)
+
     def targets(self, archs: Iterable[str]) -> bool:
         """Say whether it can compile for all of `archs`; features (`gfx90a:xnack+`) do not matter."""
         return all(arch.split(":")[0] in self.archs for arch in archs)

@@ -28,6 +28,7 @@ from hipport.core import reading
 from hipport.core.placing import check_named
 from hipport.engine.outcomes import Ported
 from hipport.executor import torch_extension as building
+from hipport.executor import torch_installed, torch_units
 from hipport.syntax.cpp import UNITS
 from hipport.syntax.python import syntax_tree
 from hipport.toolchain.machine import torch_of
@@ -114,11 +115,11 @@ class Driver:
         return self.port([self.root, *around]) if callable(self.port) else self.port
 
     def build(self, side: str, ported: Ported | None = None, wave: int | None = None) -> building.BuiltExtension:
-        """Build one side, perhaps for wavefronts of `wave` lanes alone. Raises torch_extension.NotBuildable."""
+        """Build one side, perhaps for wavefronts of `wave` lanes alone. Raises torch_installed.NotBuildable."""
         self.how.tell(f"building {side}", 0, 1)
         hip = side == "ported"
         passes = () if hip else self.how.knowledge.before_executor
-        options = building.ExtensionOptions(
+        options = torch_units.ExtensionOptions(
             self.how.env, self.kept, self.how.python, passes, self.only, wave, self.how.jobs
         )
         return building.build(self.root, "hip" if hip else "cuda", options, ported if hip else None)
@@ -285,7 +286,7 @@ def extension(
 ) -> Verified:
     """Verify the extension in the folder `path`: the original with 32 lanes, its port as `matrix` says.
 
-    See Driver for what the other parameters mean. Raises torch_extension.NotBuildable for a side that does not
+    See Driver for what the other parameters mean. Raises torch_installed.NotBuildable for a side that does not
     compile, and BadCases.
     """
     driver, matrix = Driver(path, how, port, cases, names, only), matrix or Matrix()
@@ -357,7 +358,7 @@ def mutation_score(
     for what, mutant, where, line in mutations(ported, driver.root, most):
         try:
             sides["ported"] = driver.build("ported", mutant)
-        except building.NotBuildable as problem:
+        except torch_installed.NotBuildable as problem:
             mutants.append(Mutant(what, where, line, why_not=str(problem).splitlines()[0]))
             continue
         ran, _ = driver.run((first, Configuration("ported", 32), Configuration("ported", 64)), sides, recorded=kept)

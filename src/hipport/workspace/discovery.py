@@ -14,15 +14,15 @@ import os
 import posixpath
 import re
 import shlex
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePath, PurePosixPath
 
 from hipport.core import reading
 from hipport.core.globs import Glob
 from hipport.core.placing import Refused
 from hipport.core.source import Source
-from hipport.program.extension_scripts import Extension
+from hipport.program.extension_facts import Extension
 from hipport.program.extensions import extensions
 from hipport.program.imported_modules import concerned, imported
 from hipport.program.project import Project, Skipped, Target
@@ -84,6 +84,19 @@ def refuse_conflicts(project: Project, asked: Collection[Path] = ()) -> None:
         raise Refused(problems)
 
 
+@dataclass(frozen=True)
+class Extent:
+    """What is looked at besides what is given.
+
+    With `repository`, files that are given are looked at with all of the Git repository that they lie in, which is the
+    root then: what becomes of them does not depend on which others are given. With `staged`, so are folders, which are
+    submodules, and files that would be left alone in a whole repository are.
+    """
+
+    repository: bool = False
+    staged: bool = False
+
+
 def discover(
     paths: Iterable[Path],
     target: Target | None = None,
@@ -91,8 +104,8 @@ def discover(
     exclude: Sequence[str] = (),
     base: Path | None = None,
     vendored: Mapping[str, tuple[str, ...]] | None = None,
-    repository: bool = False,
-    staged: bool = False,
+    named: Callable[[bytes], bool] | None = None,
+    of: Extent | None = None,
 ) -> Project:
     """Read the sources at `paths`, files and folders, without what builds and tools have left there.
 
@@ -100,14 +113,11 @@ def discover(
     suffix, and what it includes, in quotes or where build scripts say, is read as `Project.context`. `exclude` has
     patterns as in .gitignore, relative to `base` or else the root. `vendored` tells by which files each third-party
     library is known (`NAME`, or `NAME: TEXT` where the file has to begin with something that has TEXT in it); a folder
-    of one that is given itself is meant.
-
-    With `repository`, files that are given are looked at with all of the Git repository that they lie in, which is the
-    root then: what becomes of them does not depend on which others are given. With `staged`, so are folders, which are
-    submodules, and files that would be left alone in a whole repository are.
+    of one that is given itself is meant. `named` says of what installs packages whether passes know some of them.
 
     Raises NotFound. What cannot be read or edited reliably is in `skipped`.
     """
+    of = of or Extent()
     asked = list(paths)
     given = [Path(os.path.realpath(path)) for path in asked]
     missing = [str(path) for path, real in zip(asked, given, strict=True) if not real.exists()]
@@ -115,12 +125,13 @@ def discover(
         raise NotFound(f"there is no {', '.join(missing)}")
     root = Path(os.path.commonpath([path if path.is_dir() else path.parent for path in given]))
     # A submodule lies in its repository as a file does.
-    around = Path(os.path.commonpath([path.parent for path in given])) if staged else root
-    top = _repository(around) if staged or (repository and any(path.is_file() for path in given)) else None
+    around = Path(os.path.commonpath([path.parent for path in given])) if of.staged else root
+    top = _repository(around) if of.staged or (of.repository and any(path.is_file() for path in given)) else None
     refuse_half_done(top or root)
     if top is not None:
-        return _in_repository(given, top, target, _Walk(top, _Excluded(exclude, base or top), vendored or {}), staged)
-    walk = _Walk(root, _Excluded(exclude, base or root), vendored or {})
+        walk = _Walk(top, _Excluded(exclude, base or top), vendored or {}, named)
+        return _in_repository(given, top, target, walk, of.staged)
+    walk = _Walk(root, _Excluded(exclude, base or root), vendored or {}, named)
     for path in given:
         walk.take(path)
     sources, skipped = walk.read()
@@ -295,8 +306,15 @@ class _Refused(Exception):
 class _Walk:
     """One reading of files and folders below a root. Paths are relative to it, and have forward slashes."""
 
-    def __init__(self, root: Path, excluded: _Excluded, vendored: Mapping[str, tuple[str, ...]]) -> None:
+    def __init__(
+        self,
+        root: Path,
+        excluded: _Excluded,
+        vendored: Mapping[str, tuple[str, ...]],
+        named: Callable[[bytes], bool] | None,
+    ) -> None:
         self.root = root
+        self.named = named
         self.excluded = excluded
         # By its name: what a marker file stands for, the folders that it must lie in, and what it must begin with.
         self.markers: dict[str, list[tuple[str, list[str], bytes]]] = {}
@@ -474,7 +492,7 @@ class _Walk:
             return None
         # A link's name says the language; the source is the file itself.
         typed = source(path.with_name(called), text)
-        if not given and path.name != "setup.py" and not is_of_gpus(typed, text):
+        if not given and path.name != "setup.py" and not is_of_gpus(typed, text, self.named):
             if isinstance(typed, Python):
                 self.unread[str(path)] = imported(text)
             return None

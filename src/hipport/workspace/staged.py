@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which of hipport's headers a commit would leave out: files of it include them, and Git does not know them.
+"""Which of hipport's files a commit would leave out: files of it include them, and Git does not know them.
 
 Asks the Git of the user's, as a hook of Git's does. Only `hipport rewrite --staged` comes here.
 """
@@ -13,7 +13,7 @@ from pathlib import PurePath
 
 from hipport.core.edits import NewFile
 from hipport.engine.outcomes import Ported
-from hipport.program.own_headers import asked_for, text, together
+from hipport.program.own_headers import asked_for, modules, text, together
 from hipport.syntax.cpp import Cpp
 from hipport.workspace.environment import from_anywhere
 
@@ -22,22 +22,27 @@ _LIMIT = 60.0
 
 
 def left_out(ported: Ported, env: Mapping[str, str]) -> dict[PurePath, PurePath]:
-    """Return hipport's headers that are not in Git's index, each with a file to be committed that includes it.
+    """Return hipport's files that are not in Git's index, each with a file to be committed that includes it.
 
     Raises ValueError where Git does not answer.
     """
     project, root = ported.project, ported.project.root
     includes: dict[PurePath, PurePath] = {}
-    for source in project.sources:
-        if not isinstance(source, Cpp) or not project.concerns(source.path) or root is None:
-            continue
-        # What is in a submodule, another repository knows.
-        if any((root / folder / ".git").exists() for folder in source.path.parents if folder.parts):
-            continue
-        for _, place in asked_for(source):
+    # What is in a submodule, another repository knows.
+    sources = [
+        source
+        for source in project.sources
+        if root is not None
+        and not any((root / folder / ".git").exists() for folder in source.path.parents if folder.parts)
+    ]
+    for source in sources:
+        for _, place in asked_for(source) if isinstance(source, Cpp) and project.concerns(source.path) else ():
             if place.parts[:1] != ("..",):
                 for file in together(NewFile(place, text(place.name))):
                     includes.setdefault(file.path, source.path)
+    for script, _, place in modules(sources):
+        if place.parts[:1] != ("..",) and project.concerns(script.path):
+            includes.setdefault(place, script.path)
     if not includes:
         return {}
     names = sorted(place.as_posix() for place in includes)

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 from hipport.core.edits import Span
 from hipport.core.finding import Certainty
 from hipport.syntax.cmake_script import Argument, CMake, CMakeCommand, Expression
+from hipport.syntax.holes import HOLE
 from hipport_passes.build_files.build_scripts.standards import settled
-from hipport_passes.build_files.nvcc_flags import HOLE, FlagChange, telling, translate
+from hipport_passes.build_files.nvcc_flags import FlagChange, telling, translate
 
 if TYPE_CHECKING:
     from hipport_passes.build_files.build_scripts.cmake_trees import Tree

@@ -12,7 +12,7 @@ from hipport.core.finding import Certainty
 from hipport.core.tables import load
 from hipport.syntax.cmake_script import CMake, CMakeCommand, Expression
 from hipport_passes.build_files.build_scripts.cmake_branches import BranchSaid
-from hipport_passes.build_files.build_scripts.cmake_trees import Tree, links, text
+from hipport_passes.build_files.build_scripts.cmake_trees import PACKAGES, Tree, links, text
 from hipport_passes.build_files.nvcc_flags import library
 
 _TABLE = Path(__file__).parents[1] / "cmake.toml"
@@ -22,7 +22,7 @@ _NO_EXPRESSIONS = frozenset("add_library get_target_property get_property foreac
 _FLAGS = re.compile(r"CMAKE_(CUDA|HIP)_FLAGS")
 _OPTION = re.compile(rb"(?<=[\s\":;])-l(\w+)(?=[\s\");>]|\Z)")
 #: An imported target of CUDA's; with nothing behind `::` where a variable says which.
-TARGET = re.compile(rb"\b(?:CUDA|CCCL|CUB|Thrust|libcudacxx|NCCL)::(?:\w+|(?=\$))")
+TARGET = re.compile(rf"\b{PACKAGES}::(?:\w+|(?=\$))".encode())
 
 _PREFIX = re.compile(rb"\bPREPEND\s+\"?(CUDA::)\"?(?=\s|\Z)")
 

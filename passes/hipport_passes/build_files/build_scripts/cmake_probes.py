@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 from hipport.core.edits import Edit
 from hipport.core.finding import Certainty
+from hipport.core.tables import load, one_of
 from hipport.syntax.cmake_script import CMakeCommand
 from hipport_passes.build_files import nvidia_tools
 from hipport_passes.build_files.build_scripts.cmake_branches import BranchSaid
@@ -19,15 +21,10 @@ from hipport_passes.build_files.build_scripts.cmake_trees import (
 )
 
 _CUDA_FOLDER = re.compile(rb"(?:/usr/local|/opt)/cuda(?:[-/0-9]|$)")
-_RUNS_NVCC = re.compile(
-    r"(?:.*/)?nvcc|\$\{(?:CMAKE_CUDA_COMPILER|CUDA_NVCC_EXECUTABLE|CUDAToolkit_NVCC_EXECUTABLE|NVCC\w*)\}"
-)
-
+_WORDS = load(Path(__file__).parents[1] / "cmake.toml")["words"]
+_RUNS_NVCC = re.compile(rf"(?:.*/)?nvcc|\$\{{{one_of(_WORDS['nvcc_variables'])}\}}")
 _PROBE = re.compile(rb"\bnvcc\b|nvidia-smi|deviceQuery")
-_PROBED = re.compile(
-    rb"\b(?:nvcc|nvidia-smi|cuda|cudart|cublas|cufft|curand|cusparse|cusolver|nvrtc|nvToolsExt|cudnn|nccl|cupti|nvJitLink|nvjpeg|npp\w+|nvidia-ml|cutensor|nvvm"
-    rb"|(?:cuda|cuda_runtime|cuda_runtime_api|cublas_v2|cudnn|nccl|nvToolsExt)\.h)\b"
-)
+_PROBED = re.compile(rf"\b(?:{one_of(_WORDS['probed_headers'])}\.h|{one_of(_WORDS['probed'])})\b".encode())
 
 
 class CMakeProbes(CMakeProperties):

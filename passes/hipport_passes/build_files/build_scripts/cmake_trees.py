@@ -7,27 +7,30 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import NamedTuple
 
+from hipport.core.tables import load, one_of
 from hipport.program.project import Project
 from hipport.syntax.cmake_script import CMake, CMakeCommand
 from hipport.syntax.cpp import Cpp
 from hipport.syntax.enclosing import Block, answered
 
+_TABLE = load(Path(__file__).parents[1] / "cmake.toml")
+_WORDS = _TABLE["words"]
 #: What a script says that has to do with CUDA.
-MENTIONS = re.compile(
-    rb"cuda|nvcc|\bcub\b|thrust|cccl|nccl|cudnn|nvidia-smi|nvtx|_GLIBCXX_USE_CXX11_ABI=0", re.IGNORECASE
-)
+MENTIONS = re.compile(rf"{one_of(_WORDS['mentions'])}|\b{one_of(_WORDS['mentioned_alone'])}\b".encode(), re.IGNORECASE)
 #: Variables that hipport's own scripts set say nothing of what the tree knew before.
 _OWN = re.compile(rb"\$\{HIP_OR_CUDA\}")
 # What a first run has made of a library: `$<IF:$<BOOL:${USE_HIP}>,roc::hipblas,cublas>`.
 _EITHER = re.compile(r"\$<IF:\$<BOOL:\$\{USE_HIP\}>,[^,<>]*,(?P<cuda>[^,<>]*)>")
-_HIP = re.compile(rb"(?<![A-Za-z0-9])(?:HIP|ROCM|HIPCC|AMDGPU|hip|rocm)(?![A-Za-z0-9])")
+_HIP = re.compile(rf"(?<![A-Za-z0-9]){one_of(_WORDS['hip'])}(?![A-Za-z0-9])".encode())
 _PROJECT = re.compile(rb"^[ \t]*project[ \t]*\(", re.IGNORECASE | re.MULTILINE)
-_TARGET = re.compile(rb"\b(?:CUDA|CCCL|CUB|Thrust|libcudacxx|NCCL)::\w+")
-_HIP_PACKAGE = re.compile(r"hip\w*|HIP|roc[a-z]+|ROCM|ROCm|rocm\w*|rccl|hipSYCL")
-_LIBRARY = re.compile(r"(?:-l)?(?:cuda|cudart|cudart_static|cublas|cublasLt|cufft|curand|cusparse|cusolver|nvrtc)")
+#: The packages whose imported targets the table has.
+PACKAGES = one_of({"CUDA", *(name.partition("::")[0] for name in _TABLE["other"])})
+_TARGET = re.compile(rf"\b{PACKAGES}::\w+".encode())
+_HIP_PACKAGE = re.compile(rf"{one_of(_WORDS['hip_packages'])}|roc[a-z]+")
+_LIBRARY = re.compile(rf"(?:-l)?{one_of(_WORDS['linked'])}")
 
 _LIBRARIES = re.compile(r"LIB|DEPS|DEPENDENCIES", re.IGNORECASE)
 
@@ -37,7 +40,7 @@ PUT_HERE = b"# SPDX-License-Identifier: Apache-2.0\n# Put here by hipport."
 FIND_CUDA = "find_cuda.cmake"
 TORCH = "torch.cmake"
 #: Headers that a PyTorch for ROCm has by other names.
-_OF_PYTORCH = re.compile(r"(?:ATen|ATen/native|c10|torch/csrc)/cuda/")
+_OF_PYTORCH = re.compile(rf"{one_of(_WORDS['of_pytorch'])}/cuda/")
 
 
 def text(source: CMake, command: CMakeCommand, i: int) -> str:

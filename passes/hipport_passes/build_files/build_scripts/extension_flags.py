@@ -13,16 +13,17 @@ import libcst as cst
 from hipport.core.edits import Span
 from hipport.core.finding import Certainty
 from hipport.program.project import Project
+from hipport.program.script_names import called
 from hipport.syntax.cpp import Cpp
+from hipport.syntax.holes import HOLE
 from hipport_passes.build_files.build_scripts import options
 from hipport_passes.build_files.build_scripts.flag_groups import Group, groups
 from hipport_passes.build_files.build_scripts.flag_sinks import of_build_ext
 from hipport_passes.build_files.build_scripts.gates import left_out
 from hipport_passes.build_files.build_scripts.script import NVCC, Script
 from hipport_passes.build_files.build_scripts.script_edits import NOBODY_SAYS, Becomes, Said, with_parentheses
-from hipport_passes.build_files.build_scripts.script_names import called
 from hipport_passes.build_files.build_scripts.stray_flags import OF_TORCH
-from hipport_passes.build_files.nvcc_flags import CUDA_FOLDER, HOLE, FlagChange, library, translate, worded
+from hipport_passes.build_files.nvcc_flags import CUDA_FOLDER, FlagChange, library, translate, worded
 
 _BRACED = re.compile(r"\{[^{}\"']*\}")
 _WORD = re.compile(rb"(?:\{[^{}\"']*\}|\S)+")

@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
+from hipport.program.script_names import Binding, called, lone_call
 from hipport_passes.build_files.build_scripts.flag_sinks import Sink, sinks, variables
 from hipport_passes.build_files.build_scripts.script import THROUGH, Script, places
 from hipport_passes.build_files.build_scripts.script_conditions import ROCM
-from hipport_passes.build_files.build_scripts.script_names import Binding, called, lone_call
 from hipport_passes.build_files.build_scripts.stray_flags import stray
 
 _SAME = {"copy", "strip", "lstrip", "rstrip"}

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import libcst as cst
 
+from hipport.program.script_names import called
 from hipport_passes.build_files.build_scripts.script import Script
-from hipport_passes.build_files.build_scripts.script_names import called
 
 _OF_KEY = {"nvcc": "nvcc", "cxx": "host", "gcc": "host", "g++": "host"}
 _OF_KEYWORD = {

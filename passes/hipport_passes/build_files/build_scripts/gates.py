@@ -10,12 +10,12 @@ import libcst as cst
 
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty
+from hipport.program.script_names import called
+from hipport.syntax.holes import HOLE
 from hipport_passes.build_files.build_scripts.no_gpu import unseen
 from hipport_passes.build_files.build_scripts.nvcc_probes import SEARCHES, insisted
 from hipport_passes.build_files.build_scripts.script import NVCC, Script
 from hipport_passes.build_files.build_scripts.script_edits import Said
-from hipport_passes.build_files.build_scripts.script_names import called
-from hipport_passes.build_files.nvcc_flags import HOLE
 
 _HOME = re.compile(r"(?:\w+\.)*CUDA_HOME(?: (?:is not|!=) None)?")
 

@@ -8,10 +8,11 @@ from collections.abc import Sequence
 
 from hipport.core.edits import Span
 from hipport.core.finding import Certainty
+from hipport.syntax.holes import HOLE
 from hipport.syntax.make import MakeLine
 from hipport_passes.build_files.build_scripts.makefile_commands import COMPILER, NVCC, RELOCATABLE, MakefileCommands
 from hipport_passes.build_files.build_scripts.standards import settled
-from hipport_passes.build_files.nvcc_flags import HOLE, FlagChange, library, translate
+from hipport_passes.build_files.nvcc_flags import FlagChange, library, translate
 
 _REFERENCE = re.compile(r"\$(?:\((?:[^()]|\([^()]*\))*\)|\{[^{}]*\}|[@<^?*+%|])")
 

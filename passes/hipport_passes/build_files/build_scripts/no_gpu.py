@@ -15,10 +15,10 @@ import libcst as cst
 
 from hipport.core.edits import Edit
 from hipport.core.finding import Certainty
+from hipport.program.script_names import called
 from hipport.syntax.python import children
 from hipport_passes.build_files.build_scripts.script import NVCC, RUNS, Script
 from hipport_passes.build_files.build_scripts.script_edits import Said
-from hipport_passes.build_files.build_scripts.script_names import called
 
 _FOR_CMAKE = r"-D(?!CMAKE_)\w*CUDA\w*="
 #: What is built, or not: an extension for GPUs, a source of CUDA, the macro by which sources know, CMake's option.

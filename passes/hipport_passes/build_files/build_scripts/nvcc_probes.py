@@ -9,10 +9,10 @@ from collections.abc import Iterator
 import libcst as cst
 
 from hipport.core.finding import Certainty
+from hipport.program.script_names import called
+from hipport.syntax.holes import HOLE
 from hipport_passes.build_files.build_scripts.script import NVCC, RUNS, Script
 from hipport_passes.build_files.build_scripts.script_edits import Said, either
-from hipport_passes.build_files.build_scripts.script_names import called
-from hipport_passes.build_files.nvcc_flags import HOLE
 from hipport_passes.python.runtime.versions import ASSUMED, NVCC_SAID
 
 #: Functions that look for a command.

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from hipport.program.script_names import called
 from hipport.syntax.python import Python
 from hipport_passes.build_files.build_scripts.script_conditions import Conditions
-from hipport_passes.build_files.build_scripts.script_names import called
 
 #: The name of nvcc in a command, or the beginning of one.
 NVCC = re.compile(r"(?:.*[/\\\s])?nvcc(?:\.exe)?(?:\s.*)?", re.DOTALL)

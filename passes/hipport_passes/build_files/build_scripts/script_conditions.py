@@ -9,20 +9,21 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import NamedTuple
 
 import libcst as cst
 
 from hipport.core.edits import Edit, Span
+from hipport.core.tables import load, one_of
+from hipport.program.script_names import ScriptNames, called
+from hipport.syntax.holes import HOLE
 from hipport.syntax.python import Python
-from hipport_passes.build_files.build_scripts.script_names import ScriptNames, called
-from hipport_passes.build_files.nvcc_flags import HOLE
 
+_WORDS = load(Path(__file__).with_suffix(".toml"))["words"]
 #: Names that say "this is ROCm": IS_HIP, is_rocm_pytorch, HIP_BUILD, USE_ROCM, IS_HIP_EXTENSION, rocm …
 ROCM = re.compile(
-    r"_*(?:is|use|with|has|build|for|target|on|torch|enable)?_*(?:rocm|hip|amd)"
-    r"(?:_*(?:is|extension|build|pytorch|torch|platform|backend|available|enabled|home|version|gpu|ext|mode))*_*",
-    re.IGNORECASE,
+    rf"_*{one_of(_WORDS['before'])}?_*{one_of(_WORDS['rocm'])}(?:_*{one_of(_WORDS['behind'])})*_*", re.IGNORECASE
 )
 #: A version before 2: "1.12.1", [1, 7]
 _OLD = re.compile(r"^\D*[01][.,]\s*\d")
@@ -182,6 +183,46 @@ class Conditions(ScriptNames):
                     return value
         return rocm if ROCM.fullmatch(name) else None
 
+    def hip(self, node: cst.CSTNode) -> tuple[str, list[Edit]] | None:
+        """Return what says at `node` that PyTorch is for ROCm, and the edits that bring it there; None if nothing may.
+
+        `torch` itself where it is imported, or else what stands beside a name that is imported from its build.
+        """
+        found: tuple[str, list[Edit]] | None = None
+        for binding in self.imports:
+            if not self.import_reaches(binding, node):
+                continue
+            match binding:
+                case cst.Import():
+                    for alias in binding.names:
+                        module, name = self.code(alias.name), alias.asname and self.code(alias.asname.name)
+                        if module == "torch" or (module.startswith("torch.") and not name):
+                            if self.only_imported(name or "torch", node):
+                                return f"{name or 'torch'}.version.hip", []
+                        elif module == "torch.utils.cpp_extension" and name:
+                            found = found or (f"{name}.IS_HIP_EXTENSION", [])
+                case cst.ImportFrom(module=cst.CSTNode() as package, names=[*aliases]):
+                    module = self.code(package)
+                    for alias in aliases:
+                        name = self.code(alias.asname.name) if alias.asname else self.code(alias.name)
+                        real = self.code(alias.name)
+                        if (module, real) == ("torch", "version"):
+                            found = found or (f"{name}.hip", [])
+                        elif (module, real) == ("torch.utils", "cpp_extension"):
+                            found = found or (f"{name}.IS_HIP_EXTENSION", [])
+                        elif (module, real) == ("torch.utils.cpp_extension", "IS_HIP_EXTENSION"):
+                            found = (name, [])
+                    if module == "torch.utils.cpp_extension":
+                        found = found or ("IS_HIP_EXTENSION", [self._beside(aliases[0])])
+        return found
+
+    def _beside(self, alias: cst.ImportAlias) -> Edit:
+        """Return the edit that imports IS_HIP_EXTENSION before another name, laid out as that is."""
+        text, start = self.source.text, self.source.span(alias.name).start
+        indent = text[self.source.line_start(start) : start]
+        gap = b" " if indent.strip() else self.source.newline + indent
+        return Edit(Span(start, start), b"IS_HIP_EXTENSION," + gap)
+
     def conditions(self, node: cst.CSTNode) -> Iterator[tuple[cst.BaseExpression, bool]]:
         """Yield (condition, the value it must have for `node` to be reached), innermost first, within its function."""
         for above, child in self.ancestors(node):
@@ -278,7 +319,7 @@ class Conditions(ScriptNames):
 
         For a script that imports PyTorch in functions alone; None where it does not, or goes on without PyTorch.
         """
-        lines = [line for line in self._imports if re.match(r"(?:from|import) torch\b", self.code(line))]
+        lines = [line for line in self.imports if re.match(r"(?:from|import) torch\b", self.code(line))]
         function = self.function(node)
         for scope in (function, None):
             if any(not isinstance(each.node, cst.Import) for each in self.bindings.get((scope, "torch"), ())):
@@ -290,7 +331,7 @@ class Conditions(ScriptNames):
             place = None if tried else self._first(self.module.body, self.order[node])
         else:
             uses = self._uses(function)
-            known = bool(uses) and all(any(self._reaches(line, use) for line in lines) for use in uses)
+            known = bool(uses) and all(any(self.import_reaches(line, use) for line in lines) for use in uses)
             if isinstance(function.body, cst.SimpleStatementSuite):
                 place = function.body.body[0]
             else:

@@ -17,10 +17,10 @@ import libcst as cst
 
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
+from hipport.program.script_names import called, lone_call
 from hipport.syntax.python import Python
 from hipport_passes.build_files.build_scripts.flag_groups import Group
 from hipport_passes.build_files.build_scripts.script import Script
-from hipport_passes.build_files.build_scripts.script_names import called, lone_call
 from hipport_passes.build_files.nvcc_flags import worded
 
 #: Why a person has to choose.

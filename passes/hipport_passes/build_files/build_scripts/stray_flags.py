@@ -8,10 +8,11 @@ from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
+from hipport.program.script_names import called
+from hipport.syntax.holes import HOLE
 from hipport_passes.build_files.build_scripts.flag_sinks import Sink
 from hipport_passes.build_files.build_scripts.script import NVCC, THROUGH, Script
-from hipport_passes.build_files.build_scripts.script_names import called
-from hipport_passes.build_files.nvcc_flags import HOLE, telling
+from hipport_passes.build_files.nvcc_flags import telling
 
 # What a string of flags and nothing else is made of.
 _FLAG_OR_VALUE = re.compile(r"-\S+|[\w.,+]+=\S+|\d+")

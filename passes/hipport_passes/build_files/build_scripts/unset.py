@@ -20,10 +20,10 @@ import libcst as cst
 
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty
+from hipport.program.script_names import lone_call
 from hipport_passes.build_files.build_scripts.gates import set_for_cuda
 from hipport_passes.build_files.build_scripts.script import Script
 from hipport_passes.build_files.build_scripts.script_edits import Said
-from hipport_passes.build_files.build_scripts.script_names import lone_call
 
 _OF_CUDA = re.compile(r"\bCUDA_HOME\b")
 

@@ -104,13 +104,42 @@ def _calculated(seen: Names, node: Node) -> tuple[Edit, ...]:
     if seen.kind.added_to and sign in (b"+", b"-") and len(addresses) == 1:
         return before(addresses[0], BYTES) if sign == b"+" or addresses[0] is left else ()
     if sign in OF_NUMBERS or (sign == b"-" and (len(addresses) == 2 or not seen.kind.added_to)):
-        return tuple(edit for each in addresses for edit in before(each, NUMBER))
+        return tuple(edit for each in addresses for edit in _as_number(each))
     if sign in _COMPARED and len(addresses) == 1:
         other = right if addresses[0] is left else left
         # `p > 0` of a pointer is no comparison, `p != 0` is one.
         literal = sign in _ORDERED and other is not None and other.type == "number_literal"
-        return before(addresses[0], NUMBER) if literal or seen.is_number(other) else ()
+        return _as_number(addresses[0]) if literal or seen.is_number(other) else ()
     return ()
+
+
+def _as_number(node: Node | None) -> tuple[Edit, ...]:
+    """Return what makes a number of an address, or of a sum with one."""
+    return around(node, NUMBER) if node is not None and node.type == "binary_expression" else before(node, NUMBER)
+
+
+def _chosen(seen: Names, node: Node) -> tuple[Edit, ...]:
+    """Return what casts the number of `c ? address : number`."""
+    values = (node.child_by_field_name("consequence"), node.child_by_field_name("alternative"))
+    numbers = [each for each in values if seen.is_number(each)]
+    return around(numbers[0], seen.kind.cast) if len(numbers) == 1 and any(map(seen.is_address, values)) else ()
+
+
+def _looked_up(seen: Names, node: Node) -> tuple[Edit, ...]:
+    """Return what casts the number that an address is looked for by: `m[base + n]`."""
+    of, given = node.child_by_field_name("argument"), node.child_by_field_name("indices")
+    if of is None or given is None or given.named_child_count != 1 or not seen.named(of, b"keyed"):
+        return ()
+    return around(given.named_children[0], seen.kind.cast) if seen.is_number(given.named_children[0]) else ()
+
+
+def _first_of(seen: Names, value: Node, pair: bool) -> tuple[Edit, ...]:
+    """Return what casts the numbers of a list that are keys: `{n, 1}` of a pair, `{{n, 1}, {m, 2}}` of a container."""
+    inner = [each for each in value.named_children if each.type != "comment"]
+    if pair:
+        return around(inner[0], seen.kind.cast) if len(inner) == 2 and seen.is_number(inner[0]) else ()
+    entries = (each for each in inner if each.type == "initializer_list")
+    return tuple(edit for each in entries for edit in _first_of(seen, each, True))
 
 
 def _assigned(seen: Names, node: Node) -> tuple[Edit, ...]:
@@ -141,6 +170,9 @@ def _given(seen: Names, node: Node) -> tuple[Edit, ...]:
         of = name.child_by_field_name("declarator") if name.type == "array_declarator" else None
         # `std::vector<CUdeviceptr> v{n};`: of another type, `n` would be how many.
         of = name if of is None and name.type == "identifier" and value.type == "initializer_list" else of
+        container = seen.of(name) if name.type == "identifier" else b""
+        if container in (b"pair", b"keyed"):
+            return _first_of(seen, value, container == b"pair")
         if of is not None and seen.of(of) == b"addresses":
             numbers = (each for each in value.named_children if seen.is_number(each))
             return tuple(edit for each in numbers for edit in around(each, seen.kind.cast))
@@ -190,11 +222,22 @@ def _returned(seen: Names, node: Node) -> tuple[Edit, ...]:
     kind = function.child_by_field_name("type")
     text = seen.source.code[kind.start_byte : kind.end_byte] if kind is not None else b""
     declarator = function.child_by_field_name("declarator")
-    if declarator is None or declarator.type != "function_declarator":
+    if declarator is not None and declarator.type == "operator_cast":
+        # `operator size_t() const { return p; }`
+        kind = declarator.child_by_field_name("type")
+        text = seen.source.code[kind.start_byte : kind.end_byte] if kind is not None else b""
+    elif declarator is None or declarator.type != "function_declarator":
         return ()  # It returns a pointer or a reference.
     if text in seen.kind.words:
         return around(value, seen.kind.cast) if seen.is_number(value) else ()
     return around(value, NUMBER) if INTEGER.fullmatch(text) and seen.is_address(value) else ()
+
+
+def _switched(seen: Names, node: Node) -> tuple[Edit, ...]:
+    """Return what casts the address that is chosen by, `switch (p)`."""
+    condition = node.child_by_field_name("condition")
+    value = condition.child_by_field_name("value") if condition is not None else None
+    return around(value, NUMBER) if value is not None and seen.is_address(value) else ()
 
 
 def _in_lambda(node: Node, function: Node) -> bool:
@@ -252,7 +295,17 @@ def _handed_on(seen: Names, call: Node, values: Node) -> tuple[Edit, ...]:
         held = of is not None and seen.named(of, b"addresses") and field is not None
         if held and field is not None and seen.source.code[field.start_byte : field.end_byte] in _HOLDING:
             return around(given[0], seen.kind.cast)
-    return taking(seen, b"%b(" % name, given)
+    return _keys_of(seen, called, given) or taking(seen, b"%b(" % name, given)
+
+
+def _keys_of(seen: Names, called: Node | None, given: list[Node]) -> tuple[Edit, ...]:
+    """Return what casts the number that a container is given for a key: `m.emplace(n, 1)`, `m.insert({n, 1})`."""
+    of = called.child_by_field_name("argument") if called is not None else None
+    if of is None or not given or not seen.named(of, b"keyed"):
+        return ()
+    if given[0].type == "initializer_list":
+        return _first_of(seen, given[0], True)
+    return around(given[0], seen.kind.cast) if seen.is_number(given[0]) else ()
 
 
 def _narrowed(seen: Names, node: Node) -> tuple[Edit, ...]:
@@ -267,9 +320,12 @@ def _narrowed(seen: Names, node: Node) -> tuple[Edit, ...]:
 _LOOKED_AT: dict[str, Callable[[Names, Node], tuple[Edit, ...]]] = {
     "binary_expression": _calculated,
     "assignment_expression": _assigned,
+    "conditional_expression": _chosen,
+    "subscript_expression": _looked_up,
     "init_declarator": _given,
     "function_declarator": _in_brackets,
     "return_statement": _returned,
+    "switch_statement": _switched,
     "update_expression": _stepped,
     "call_expression": _cast,
     "cast_expression": _narrowed,

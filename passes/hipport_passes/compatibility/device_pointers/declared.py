@@ -18,6 +18,10 @@ _OTHERWISE = re.compile(rb"\b(\w+)(?:\s+|\s*[*&]+\s*)(\w+)\s*[;=,){\[]")
 _NO_TYPES = frozenset(b"return case else goto delete new throw typename using namespace".split())
 # Of a container of them.
 _HELD = re.compile(rb"\s*>\s*(?:const\s*)?&?\s*(\w+)\s*[;=,){(\[]")
+# Of a container that has them for keys, or of a pair that begins with one.
+_KEYED = re.compile(rb"\s*,[^;{}()=]*?>\s*(?:const\s*)?&?\s*(\w+)\s*[;=,){(\[:]")
+_BEHIND_OTHERS = re.compile(rb",\s*(?:const\s+)?\Z")
+_KEYED_BEFORE = re.compile(rb"\b(?:(?P<pair>pair)|(?:unordered_)?(?:multi)?map)\s*<\s*(?:const\s+)?\Z")
 _NUMBERS = frozenset(b"size_t uint64_t int64_t uintptr_t intptr_t long int unsigned uint32_t int32_t ptrdiff_t".split())
 _CLASSES = frozenset(("struct_specifier", "class_specifier"))
 
@@ -80,11 +84,21 @@ def _others(code: bytes, start: int, end: int, named: re.Pattern[bytes], kind: K
 
 
 def _addresses(named: re.Pattern[bytes], code: bytes, start: int, end: int) -> Iterator[tuple[bytes, bytes]]:
-    """Yield the names that are declared with the type, and b"address", b"addresses" or b"(" for a function."""
+    """Yield the names that are declared with the type, and b"address", b"addresses" or b"(" for a function.
+
+    b"keyed" and b"mapped" are of containers by such keys, and of such values, b"pair" of pairs that begin with one.
+    """
     for match in named.finditer(code, start, end):
         held = _HELD.match(code, match.end(), end)
         if held is not None:
-            yield held[1], b"addresses"
+            # `std::map<int, CUdeviceptr> m`: what `m[1]` is, but not what it is looked for by.
+            mapped = _BEHIND_OTHERS.search(code, max(0, match.start() - 20), match.start())
+            yield held[1], b"mapped" if mapped is not None else b"addresses"
+            continue
+        keyed = _KEYED.match(code, match.end(), end)
+        of = _KEYED_BEFORE.search(code, max(0, match.start() - 40), match.start()) if keyed is not None else None
+        if keyed is not None and of is not None:
+            yield keyed[1], b"pair" if of["pair"] else b"keyed"
             continue
         for each in declarators(code, match.end(), end):
             if each.opening == b"(" and not each.made.strip(b"&"):
@@ -102,9 +116,10 @@ def _what(each: Declarator) -> bytes:
 def _declared(source: Cpp, type_: Kind) -> frozenset[bytes]:
     """Return what is declared outside of functions.
 
-    With `(` in front functions, with `[` arrays of addresses, with `#` numbers; `f(1` says that the second parameter
-    of a function is one. Of classes, `C{1` is the second member, `C{1[` an array of them, `C{1:D` one of another
-    class, `C{.p` and `C{.p:D` those by their names.
+    With `(` in front functions, with `[` arrays of addresses, with `#` numbers, with `<` containers by such keys, with
+    `>` containers of such values by other keys, with `=` pairs that begin with one; `f(1` says that the second
+    parameter of a function is one. Of classes, `C{1` is the second member, `C{1[` an array of them, `C{1:D` one of
+    another class, `C{.p` and `C{.p:D` those by their names.
     """
     if type_.words.isdisjoint(source.words):
         return frozenset()
@@ -125,7 +140,7 @@ def _declared(source: Cpp, type_: Kind) -> frozenset[bytes]:
     others: dict[bytes, set[bool]] = {}
     for name, number in _others(code, 0, len(code), named, type_):
         others.setdefault(name, set()).add(number)
-    prefixes = {b"(": b"(", b"addresses": b"[", b"address": b""}
+    prefixes = {b"(": b"(", b"addresses": b"[", b"address": b"", b"keyed": b"<", b"pair": b"=", b"mapped": b">"}
     names = (prefixes[kind] + name for name, kinds in found.items() for kind in kinds if name not in others)
     numbers = (b"#" + name for name, kinds in others.items() if kinds == {True} and name not in found)
     return frozenset((*names, *numbers, *_taken(source, type_), *_members(source, type_)))

@@ -17,6 +17,8 @@ INTEGER = re.compile(
     rb"\s*(?:std\s*::\s*)?(?:size_t|u?int(?:64|ptr)_t|(?:unsigned\s+)?(?:long\s+long|long)(?:\s+(?:unsigned\s+)?int)?)\s*"
 )
 _TO_INTEGER = re.compile(rb"(?:reinterpret|static)_cast\s*<" + INTEGER.pattern + rb">\s*\(")
+#: Of what is declared outside of functions: see `declared`.
+_KINDS = ((b"[", b"addresses"), (b"<", b"keyed"), (b"=", b"pair"), (b">", b"mapped"))
 BYTES, NUMBER = b"(char*)", b"(unsigned long long)"
 _TO_MANY = re.compile(rb"(?:(?:reinterpret|static)_cast\s*<\s*(\w+)\s*\*\s*>|\(\s*(\w+)\s*\*\s*\))\s*")
 _TO_ONE = re.compile(rb"(?:reinterpret|static)_cast\s*<\s*(\w+)\s*>\s*\(")
@@ -35,20 +37,25 @@ class Names:
         self._known: dict[tuple[int, int], dict[bytes, bytes]] = {}
 
     def of(self, node: Node) -> bytes:
-        """Return b"address", b"addresses" (of an array or a pointer), b"number" or b"" for what is named."""
+        """Return what it is: b"address", b"addresses" (an array, a pointer), b"number", b"keyed", …, or b""."""
         name = self.source.code[node.start_byte : node.end_byte]
         if node.type in ("identifier", "type_identifier"):
-            function = enclosing(node)
-            if function is not None:
-                here = (function.start_byte, function.end_byte)
-                if here not in self._known:
-                    self._known[here] = local(self.source, *here, self.kind)
-                if name in self._known[here]:
-                    return self._known[here][name]
+            return self.known_as(enclosing(node), name)
+        return self.known_as(None, name)
+
+    def known_as(self, function: Node | None, name: bytes) -> bytes:
+        """Return what a name is in a function, or outside of all."""
+        if function is not None:
+            here = (function.start_byte, function.end_byte)
+            if here not in self._known:
+                self._known[here] = local(self.source, *here, self.kind)
+            if name in self._known[here]:
+                return self._known[here][name]
         if name in self.everywhere:
             return b"address"
-        if b"[" + name in self.everywhere:
-            return b"addresses"
+        for prefix, what in _KINDS:
+            if prefix + name in self.everywhere:
+                return what
         return b"number" if b"#" + name in self.everywhere else b""
 
     def calls(self, node: Node) -> bool:
@@ -74,12 +81,42 @@ class Names:
         if node.type in ("subscript_expression", "pointer_expression"):
             of = node.child_by_field_name("argument")
             dereferenced = node.type == "subscript_expression" or self.source.code.startswith(b"*", node.start_byte)
-            return of is not None and dereferenced and (self.named(of, b"addresses") or self._cast(of))
+            return of is not None and dereferenced and self._several(of, node.type)
         if node.type == "binary_expression":
             left, right, sign = sides(self.source, node)
             added = self.kind.added_to and sign in (b"+", b"-")
             return added and self.is_address(left) and not self.is_address(right)
-        return self.named(node, b"address")
+        if node.type == "conditional_expression":
+            return self.is_address(node.child_by_field_name("consequence")) or self.is_address(
+                node.child_by_field_name("alternative")
+            )
+        return self.named(node, b"address") or self._key(node)
+
+    def _several(self, of: Node, by: str) -> bool:
+        """Say whether it is an array of addresses, a pointer to them, or a container of them by other keys."""
+        mapped = by == "subscript_expression" and self.named(of, b"mapped")
+        return mapped or self.named(of, b"addresses") or self._cast(of)
+
+    def _key(self, node: Node) -> bool:
+        """Say whether it is what a pair begins with: `p.first`, `found->first` of `auto found = m.find(…)`."""
+        field, of = node.child_by_field_name("field"), node.child_by_field_name("argument")
+        if node.type != "field_expression" or field is None or of is None:
+            return False
+        if self.source.code[field.start_byte : field.end_byte] != b"first":
+            return False
+        if self.named(of, b"pair"):
+            return True
+        if of.type == "call_expression" and (called := of.child_by_field_name("function")) is not None:
+            # `m.begin()->first`
+            held = called.child_by_field_name("argument")
+            return held is not None and self.named(held, b"keyed")
+        function = enclosing(node)
+        if function is None or of.type != "identifier":
+            return False
+        name = re.escape(self.source.code[of.start_byte : of.end_byte])
+        entry = re.compile(rb"\bauto\s*(?:const\s*)?&*\s*\b" + name + rb"\s*[:=]\s*(\w+)")
+        match = entry.search(self.source.code, function.start_byte, node.start_byte)
+        return match is not None and self.known_as(function, match[1]) == b"keyed"
 
     def _cast(self, node: Node) -> bool:
         """Say whether an expression is cast to a pointer to such addresses."""
@@ -105,6 +142,9 @@ class Names:
             return self.named(node, b"number")
         if node.type == "number_literal":
             return re.fullmatch(rb"0[uUlL]*", self.source.code[node.start_byte : node.end_byte]) is None
+        if node.type == "conditional_expression":
+            values = (node.child_by_field_name("consequence"), node.child_by_field_name("alternative"))
+            return all(self.is_number(each) for each in values)
         if node.type == "cast_expression":
             kind = node.child_by_field_name("type")
             return kind is not None and bool(INTEGER.fullmatch(self.source.code, kind.start_byte, kind.end_byte))

@@ -15,7 +15,7 @@ from pathlib import Path
 from hipport.core.tables import load
 from hipport_passes.device.ptx.ptx_assembly import Address, Changed, Instruction, Number, Pair, Register, Value, Vector
 
-TABLE = Path(__file__).parent.parent / "inline_ptx.own.toml"
+TABLE = Path(__file__).parent.parent / "inline_ptx.toml"
 NAMESPACE = b"hipport::ptx::"
 
 #: The C++ type of each PTX type.

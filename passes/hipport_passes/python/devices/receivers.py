@@ -15,25 +15,22 @@ from dataclasses import dataclass, field
 import libcst as cst
 
 from hipport.core.finding import Certainty
+from hipport.core.tables import one_of
+from hipport.program.script_names import called
 from hipport.syntax.python import literal
 from hipport_passes.build_files.build_scripts.no_gpu import full_name
 from hipport_passes.build_files.build_scripts.script import Script
-from hipport_passes.build_files.build_scripts.script_names import called
-from hipport_passes.python.device_strings import LIBRARIES
+from hipport_passes.python.device_strings import LIBRARIES, SHOWS, WORDS
 
 #: Calls of PyTorch's whose first argument is a device.
-_FIRST = re.compile(
-    r"torch\.(?:device|Generator|autocast|amp\.autocast|amp\.GradScaler|set_default_device|cuda\.\w+|autocast_mode\.autocast)"
-)
+_FIRST = re.compile(rf"torch\.{one_of(WORDS['first'])}")
 _LOADS = re.compile(r"torch\.(?:jit\.)?load")
 _KEYWORDS = frozenset(("device", "map_location", "device_type"))
 #: By these, libraries get a device that they hand to PyTorch.
 _HANDED_ON = frozenset(("device", "device_map"))
 _PARALLEL = re.compile(r"(?:.*\.)?(?:Distributed)?DataParallel|DDP")
 #: What an object with a program's options is called.
-_OPTIONS = re.compile(
-    r"_*(?:args|arguments|opts?|options|cfg|conf|config|configs|flags|hparams|params|parsed)", re.IGNORECASE
-)
+_OPTIONS = re.compile(rf"_*{one_of(WORDS['options'])}", re.IGNORECASE)
 _BEGINS = re.compile(r"%s|\{0?\}")
 _DEPTH = 8
 
@@ -219,7 +216,7 @@ class _Trace:
             found.far = True
             for use in parameters:
                 self.value(use, depth + 1)
-        elif not _SHOWS.fullmatch(script.code(call.func)):
+        elif not SHOWS.fullmatch(script.code(call.func)):
             found.others = True
 
     def _given(self, call: cst.Call, argument: cst.Arg, value: cst.CSTNode) -> Iterator[cst.CSTNode]:
@@ -329,11 +326,6 @@ class _Trace:
                     self.found.others = True
             case _:
                 self.found.others = True
-
-
-_SHOWS = re.compile(
-    r"(?:\w+\.)*(?:print|log|info|debug|warn|warning|error|critical|exception|\w*(?:Error|Exception|Warning))"
-)
 
 
 def _first(script: Script, part: cst.FormattedStringExpression) -> bool:

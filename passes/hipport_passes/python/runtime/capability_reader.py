@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import libcst as cst
 
+from hipport.core.tables import load, one_of
 from hipport_passes.python.runtime import elsewhere
 from hipport_passes.python.runtime.capability_values import (
     AMD,
@@ -50,10 +52,8 @@ _OF_HOPPER = re.compile(r"\((?:9|1[0-2]), \d\)|(?:9|1[0-2])\d0?|(?:9|1[0-2])(?:\
 # Where a number comes from that is no GPU's.
 _OF_PROGRAM = re.compile(r"\benviron\b|\bgetenv\b|\bargs?\.|version")
 # Functions that decide nothing by what they are given.
-_HARMLESS = re.compile(
-    r"(?i)_*(?:print\w*|log\w*|info|debug|warn\w*|error|exception|format|append|add|set\w*|divmod|int|round|range|str"
-    r"|zfill|pow|isinstance|\w*Error|partial|namedtuple|dict|get\w*|setdefault|assert\w*)"
-)
+_WORDS = load(Path(__file__).with_suffix(".toml"))["words"]
+_HARMLESS = re.compile(rf"(?i)_*{one_of(_WORDS['harmless'])}")
 # What makes of "9.0" what compares by its parts.
 _RELEASE = re.compile(r"(?:\w+\.)*(?:(?:Loose|Strict)?Version|version\.parse|parse_version|parse)")
 _HOPPER: Capability = (9, 0)

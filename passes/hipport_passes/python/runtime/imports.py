@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 import libcst as cst
 
 from hipport.core.finding import Finding
-from hipport_passes.build_files.nvcc_flags import HOLE
+from hipport.syntax.holes import HOLE
 from hipport_passes.python.runtime.attention import expressed
 from hipport_passes.python.runtime.program import PythonProgram, finding
 
@@ -28,7 +28,7 @@ def imports(program: PythonProgram, modules: Mapping[str, str]) -> Iterator[Find
     told: set[str] = set()
     chains: set[cst.CSTNode] = set()
     for node in program.nodes:
-        for module in _imported(program, node):
+        for module in _imported(node):
             known = _longest(module, modules)
             if known is None or (known, program.function(node)) in seen:
                 continue
@@ -54,17 +54,24 @@ def imports(program: PythonProgram, modules: Mapping[str, str]) -> Iterator[Find
                 yield finding(program, node, "module", f"{known} {modules[known]}{said}")
 
 
-def _imported(program: PythonProgram, node: cst.CSTNode) -> Iterator[str]:
+def _imported(node: cst.CSTNode) -> Iterator[str]:
     if isinstance(node, cst.Import):
         for alias in node.names:
-            yield program.code(alias.name)
+            yield _dotted(alias.name)
     elif isinstance(node, cst.ImportFrom) and node.module is not None and not node.relative:
-        module = program.code(node.module)
+        module = _dotted(node.module)
         if not isinstance(node.names, cst.ImportStar):
             for alias in node.names:
-                yield f"{module}.{program.code(alias.name)}"
+                yield f"{module}.{_dotted(alias.name)}"
         else:
             yield module
+
+
+def _dotted(name: cst.BaseExpression) -> str:
+    """Return the name of a module as it is said, without blanks; much faster than its text."""
+    if isinstance(name, cst.Attribute):
+        return f"{_dotted(name.value)}.{name.attr.value}"
+    return name.value if isinstance(name, cst.Name) else ""
 
 
 def imported_by_name(program: PythonProgram, modules: Mapping[str, str]) -> Iterator[Finding]:

@@ -13,8 +13,8 @@ from itertools import pairwise
 
 import libcst as cst
 
+from hipport.program.script_names import Binding
 from hipport.syntax.python import Python
-from hipport_passes.build_files.build_scripts.script_names import Binding
 from hipport_passes.python.runtime.program import PythonProgram
 
 #: What stands for any element of a list that is gone through.

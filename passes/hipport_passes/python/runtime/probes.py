@@ -10,8 +10,8 @@ import libcst as cst
 
 from hipport.core.edits import Edit
 from hipport.core.finding import Finding
+from hipport.syntax.holes import HOLE
 from hipport_passes.build_files import nvidia_tools
-from hipport_passes.build_files.nvcc_flags import HOLE
 from hipport_passes.python.python_gates import PRODUCT
 from hipport_passes.python.runtime.origins import origins as origins_of
 from hipport_passes.python.runtime.program import PythonProgram, finding

@@ -69,9 +69,16 @@ inline const char* argument(int argc, const char** argv, const char* name) {
 }  // namespace samples
 }  // namespace hipport
 
+// A program that has one of its own keeps it.
+#ifndef checkCudaErrors
 #define checkCudaErrors(call) hipport::samples::check((call), #call, __FILE__, __LINE__)
+#endif
+#ifndef getLastCudaError
 #define getLastCudaError(message) hipport::samples::check_last(message, __FILE__, __LINE__, true)
+#endif
+#ifndef printLastCudaError
 #define printLastCudaError(message) hipport::samples::check_last(message, __FILE__, __LINE__, false)
+#endif
 
 inline const char* _cudaGetErrorEnum(hipError_t error) { return hipGetErrorName(error); }
 

@@ -11,14 +11,18 @@ from functools import cached_property
 
 import libcst as cst
 
-from hipport.core.edits import Edit, Span
+from hipport.syntax.holes import HOLE
 from hipport.syntax.python import Python, children, literal
-from hipport_passes.build_files.nvcc_flags import HOLE
 
 _CONVERSION = re.compile(r"%(\(\w+\))?([-+ #0-9.]*)([a-z])")
 _FIELD = re.compile(r"\{(\w*)([^{}\w][^{}]*)?\}")
 
-
+# Asked by the class itself: libcst's are abstract, and `isinstance` of those takes several times as long.
+_LAYOUT = frozenset((cst.SimpleWhitespace, cst.ParenthesizedWhitespace, cst.Comma))
+#: What says a name, or binds one.
+_NAMES = frozenset(
+    (cst.Name, cst.FunctionDef, cst.Return, cst.Call, cst.Assign, cst.AnnAssign, cst.AugAssign, cst.NamedExpr, cst.For)
+) | {cst.ImportFrom, cst.Import}
 #: Methods of lists that change them, and how.
 _MUTATES = {"append": "appends", "extend": "adds", "insert": "inserts"}
 
@@ -45,7 +49,7 @@ class ScriptNames:
         while stack:
             node = stack.pop()
             self.nodes.append(node)
-            inside = [c for c in children(node) if not isinstance(c, (cst.BaseParenthesizableWhitespace, cst.Comma))]
+            inside = [child for child in children(node) if type(child) not in _LAYOUT]
             for child in inside:
                 self.parent[child] = node
             stack += reversed(inside)
@@ -198,6 +202,8 @@ class ScriptNames:
     def _collect(self) -> None:
         mutations: list[tuple[cst.CSTNode, str, Binding]] = []
         for node in self.nodes:
+            if type(node) not in _NAMES:
+                continue
             match node:
                 case cst.Name():
                     self._named.setdefault(node.value, []).append(node)
@@ -251,6 +257,10 @@ class ScriptNames:
         key = key_of(node)
         return self.bindings.get((self.scope(node, key), key), [])
 
+    def bound_anywhere(self, name: str) -> list[Binding]:
+        """Return all that a variable of that name may stand for, in whatever function: one is `global`, say."""
+        return [each for (_, key), found in self.bindings.items() if key == name for each in found]
+
     def values(self, name: cst.Name | cst.Attribute) -> list[cst.BaseExpression | None]:
         """Return what the variable is set to in the file; None for what is not known, a parameter or a loop's, say."""
         return [each.value if each.how == "is" else None for each in self.bound(name)]
@@ -259,39 +269,6 @@ class ScriptNames:
         """Return the `from … import` that alone binds `name`."""
         found = self.bound(name)
         return found[0].node if len(found) == 1 and isinstance(found[0].node, cst.ImportFrom) else None
-
-    def hip(self, node: cst.CSTNode) -> tuple[str, list[Edit]] | None:
-        """Return what says at `node` that PyTorch is for ROCm, and the edits that bring it there; None if nothing may.
-
-        `torch` itself where it is imported, or else what stands beside a name that is imported from its build.
-        """
-        found: tuple[str, list[Edit]] | None = None
-        for binding in self._imports:
-            if not self._reaches(binding, node):
-                continue
-            match binding:
-                case cst.Import():
-                    for alias in binding.names:
-                        module, name = self.code(alias.name), alias.asname and self.code(alias.asname.name)
-                        if module == "torch" or (module.startswith("torch.") and not name):
-                            if self._steady(name or "torch", node):
-                                return f"{name or 'torch'}.version.hip", []
-                        elif module == "torch.utils.cpp_extension" and name:
-                            found = found or (f"{name}.IS_HIP_EXTENSION", [])
-                case cst.ImportFrom(module=cst.CSTNode() as package, names=[*aliases]):
-                    module = self.code(package)
-                    for alias in aliases:
-                        name = self.code(alias.asname.name) if alias.asname else self.code(alias.name)
-                        real = self.code(alias.name)
-                        if (module, real) == ("torch", "version"):
-                            found = found or (f"{name}.hip", [])
-                        elif (module, real) == ("torch.utils", "cpp_extension"):
-                            found = found or (f"{name}.IS_HIP_EXTENSION", [])
-                        elif (module, real) == ("torch.utils.cpp_extension", "IS_HIP_EXTENSION"):
-                            found = (name, [])
-                    if module == "torch.utils.cpp_extension":
-                        found = found or ("IS_HIP_EXTENSION", [self._beside(aliases[0])])
-        return found
 
     def mentions(self, node: cst.CSTNode, names: re.Pattern[str]) -> bool:
         """Say whether what an expression is made of asks for something of such a name: attributes, calls, imports.
@@ -357,10 +334,27 @@ class ScriptNames:
         return {node: i for i, node in enumerate(self.nodes)}
 
     @cached_property
-    def _imports(self) -> list[cst.Import | cst.ImportFrom]:
+    def imports(self) -> list[cst.Import | cst.ImportFrom]:
         return [node for node in self.nodes if isinstance(node, (cst.Import, cst.ImportFrom))]
 
-    def _reaches(self, binding: cst.CSTNode, node: cst.CSTNode) -> bool:
+    @cached_property
+    def modules_imported(self) -> dict[str, str]:
+        """What imports name, by the names that they give it: `np` is `numpy`, `join` is `os.path.join`."""
+        found: dict[str, str] = {}
+        for line in self.imports:
+            if isinstance(line.names, cst.ImportStar):
+                continue
+            package = f"{self.code(line.module) if line.module else ''}." if isinstance(line, cst.ImportFrom) else ""
+            for alias in line.names:
+                name = self.code(alias.name)
+                if alias.asname is not None:
+                    found[self.code(alias.asname.name)] = package + name
+                else:
+                    # `import os.path` binds `os`.
+                    found |= {name: package + name, name.partition(".")[0]: package + name.partition(".")[0]}
+        return found
+
+    def import_reaches(self, binding: cst.CSTNode, node: cst.CSTNode) -> bool:
         """Say whether an import is there at `node`: made before it, in a function around it or in none.
 
         What is imported where something else failed is not there where it did not.
@@ -374,17 +368,10 @@ class ScriptNames:
             return inside or self.order[binding] < self.order[node]
         return self.order[binding] < self.order[node] and any(above is own for above, _ in self.ancestors(node))
 
-    def _steady(self, name: str, node: cst.CSTNode) -> bool:
+    def only_imported(self, name: str, node: cst.CSTNode) -> bool:
         """Say whether a name is what imports make it, and never anything else: no `torch = None`."""
         scope = self.scope(node, name)
         return all(isinstance(each.node, cst.Import) for each in self.bindings.get((scope, name), ()))
-
-    def _beside(self, alias: cst.ImportAlias) -> Edit:
-        """Return the edit that imports IS_HIP_EXTENSION before another name, laid out as that is."""
-        text, start = self.source.text, self.source.span(alias.name).start
-        indent = text[self.source.line_start(start) : start]
-        gap = b" " if indent.strip() else self.source.newline + indent
-        return Edit(Span(start, start), b"IS_HIP_EXTENSION," + gap)
 
     def returns(self, function: cst.FunctionDef) -> list[cst.Return]:
         """Return where a function returns something."""

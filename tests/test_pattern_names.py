@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Names belong in tables: those inside of regular expressions get fewer, and never more.
+
+A name is a word of three letters and more in a pattern that is no word of C++ or Python.
+`python tests/test_pattern_names.py` prints how many there are in each file.
+"""
+
+from __future__ import annotations
+
+import ast
+import keyword
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+#: So many there are; who takes some away writes the new number.
+MOST = 4050
+_FUNCTIONS = {"compile", "search", "match", "fullmatch", "sub", "subn", "split", "findall", "finditer"}
+# What is no text to be matched: escapes, names of groups, flags.
+_SYNTAX = re.compile(r"\\x[0-9a-fA-F]{2}|\\[A-Za-z]|\(\?P[<=]\w+|\(\?\(\w+\)|\(\?[aiLmsux-]+[:)]|%\(\w+\)s")
+_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]{2,}")
+_LANGUAGES = {
+    *keyword.kwlist,
+    *"""alignas alignof asm auto bool break case catch char class const const_cast consteval constexpr constinit
+    continue co_await co_return co_yield decltype default define defined delete double dynamic_cast elif elifdef
+    else endif enum error explicit export extern false final float for friend goto ifdef ifndef include inline
+    int line long mutable namespace new noexcept nullptr operator override pragma private protected public
+    register reinterpret_cast requires return short signed sizeof static static_assert static_cast struct switch
+    template this thread_local throw true try typedef typeid typename undef union unsigned using virtual void
+    volatile warning wchar_t while""".split(),
+}
+
+
+def names_in_patterns(path: Path) -> Iterator[str]:
+    """Yield the names inside of the patterns of a module."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    texts: dict[str, ast.expr] = {}
+    for node in tree.body:
+        match node:
+            case ast.Assign(targets=[ast.Name(name)], value=value) if isinstance(value, (ast.Constant, ast.BinOp)):
+                texts[name] = value
+    seen: set[ast.AST] = set()
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=ast.Attribute(value=ast.Name("re"), attr=name), args=[pattern, *_]) if (
+                name in _FUNCTIONS
+            ):
+                for text in _texts(pattern, texts, seen):
+                    yield from (word for word in _WORD.findall(_SYNTAX.sub(" ", text)) if word not in _LANGUAGES)
+
+
+def _texts(pattern: ast.AST, texts: Mapping[str, ast.expr], seen: set[ast.AST]) -> Iterator[str]:
+    """Yield the strings that a pattern is made of, each once."""
+    for node in ast.walk(pattern):
+        if node in seen:
+            continue
+        seen.add(node)
+        match node:
+            case ast.Constant(str(text)):
+                yield text
+            case ast.Constant(bytes(text)):
+                yield text.decode("latin-1")
+            case ast.Name(name) if name in texts:
+                yield from _texts(texts[name], texts, seen)
+
+
+def by_file() -> Counter[str]:
+    """Return how many names each file has in its patterns."""
+    files = (*(ROOT / "src").rglob("*.py"), *(ROOT / "passes").rglob("*.py"))
+    return Counter({path.relative_to(ROOT).as_posix(): sum(1 for _ in names_in_patterns(path)) for path in files})
+
+
+def test_there_are_no_more_names_in_patterns() -> None:
+    found = by_file()
+    assert found.total() <= MOST, f"names belong in tables (hipport.core.tables.one_of): {found.most_common(20)}"
+
+
+def test_what_is_a_name(tmp_path: Path) -> None:
+    path = tmp_path / "some.py"
+    path.write_text(
+        "import re\n_MORE = r'cublas\\w+'\n_A = re.compile(rb'(?P<name>\\bconst\\s+cuda|hip)' + b'x')\n"
+        "_B = re.compile(_MORE + 'fft')\nprint('printed')\n"
+    )
+    assert sorted(names_in_patterns(path)) == ["cublas", "cuda", "fft", "hip"]
+
+
+if __name__ == "__main__":
+    for each, count in by_file().most_common():
+        print(count, each)
+    print(by_file().total())
