@@ -39,7 +39,7 @@ _NAMESPACE = re.compile(rb"\bcooperative_groups\b")
 #: Another name for the namespace, and its opening.
 ALIAS = re.compile(rb"\bnamespace\s+(\w+)\s*=\s*(?:::\s*)?cooperative_groups\s*;")
 OPENED = re.compile(rb"\busing\s+namespace\s+(?:::\s*)?cooperative_groups\s*;")
-_OWN = re.compile(rb"\bhipport\s*::\s*cooperative_groups\b")
+_OWN = re.compile(rb"\bhipport\s*::\s*" + _NAMESPACE.pattern)
 _TILE = re.compile(
     rb"\b(\w+)\s*(?:=|\(|\{)\s*(?:\w+\s*::\s*)*tiled_partition\b|\bthread_block_tile\s*<[^;(){}]*>\s*&?\s*(\w+)"
 )

@@ -46,7 +46,7 @@ _ALONE = re.compile(rb"\r(?!\n)")
 _BLANK = b" \t\f\v\r\n/"
 # A directive behind which there is nothing more but remarks.
 _WHOLE = re.compile(
-    rb"#[ \t]*(?:(?:endif|else)\b|ifn?def[\s\\]+\w+|include(?:_next)?[ \t]*(?:<[^<>\r\n]*>|\"[^\"\r\n]*\"))"
+    rb"#[ \t]*(?:(?:endif|else)\b|(?:ifdef|ifndef)[\s\\]+\w+|include[ \t]*(?:<[^<>\r\n]*>|\"[^\"\r\n]*\"))"
 )
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 # In code, in which what they say is blank.
