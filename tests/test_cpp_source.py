@@ -517,6 +517,9 @@ def test_a_name_for_nvidia_is_not_defined_where_a_program_tells_the_two_apart() 
         ("#ifdef\na\n#endif", [], []),
         ("/*\n#ifdef USE_ROCM\n*/ a\n// #else\n#endif", [], []),
         ("#define m \\\n#ifdef USE_ROCM\na\n#endif", [], []),
+        ("#ifdef \\\n USE_ROCM\na\n#else\nb\n#endif", ["b"], ["a"]),
+        ("#ifndef /* a\n */ USE_ROCM\na\n#endif", ["a"], []),
+        ("#ifdef$USE_ROCM\na\n#endif", [], []),
         ("#ifdef USE_ROCM\r\na\r\n#else\r\nb\r\n#endif\r\n", ["b"], ["a"]),
         ("#ifdef USE_ROCM\ra\r#else\rb\r#endif\r", ["b"], ["a"]),
     ],
@@ -650,3 +653,30 @@ def test_what_is_put_into_a_condition_is_harmless() -> None:
 def test_declarators_behind_a_type(text: bytes, names: str) -> None:
     found = [each.made + each.name + b"[]" * each.array for each in declarators(text, text.index(b" "))]
     assert b" ".join(found).decode() == names
+
+
+@pytest.mark.parametrize(
+    "directive",
+    [
+        b"#define NOTHING // a remark",
+        b"#define NOTHING(x)\t",
+        b"#define NOTHING \\\n /* a\n remark */",
+        b"#define NOTHING \\\n",
+        b"#error // a remark",
+        b"#define FOLDER sources/ // a remark",
+        b"#define OVER(x) x /",
+        b"#ifdef A // a remark\n#else B\n#endif GUARD_H",
+        b"#ifndef A B\n#endif A\\\n B",
+        b'#include "a.h" a remark',
+        b"#include <a.h> // a remark",
+    ],
+)
+@pytest.mark.parametrize("newline", [b"\n", b"\r\n", b"\r"])
+def test_a_directive_ends_with_its_line(directive: bytes, newline: bytes) -> None:
+    """What follows is none of it to the parser, and what compilers only warn of is no error."""
+    source = cpp((directive + b"\nint x;\nint y;\n").replace(b"\n", newline))
+    last = source.tree.root_node.children[-2:]
+    assert source.errors == 0
+    assert [source.text[each.start_byte : each.end_byte] for each in last] == [b"int x;", b"int y;"]
+    assert [each.start_point[1] for each in last[1:]] == [0]
+    assert last[0].start_point[0] == directive.count(b"\n") + 1

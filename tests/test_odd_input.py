@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Text that is no program, but that editors and fuzzers make: no pass fails on it or breaks it further."""
 
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 import pytest
 
+from hipport import rewrite
 from hipport.engine.outcomes import Outcome
 from hipport.engine.pipeline import run
 from hipport.program.project import Project
 from hipport.syntax.cuda import Cuda
+from hipport.syntax.python import Python
 from hipport_passes import PASSES
 
 ASM = '__device__ int f(int a) {{ int r; asm("add.s32 %0, %1, 1;" : {} : {}); return r; }}\n'
@@ -35,3 +37,12 @@ ASM = '__device__ int f(int a) {{ int r; asm("add.s32 %0, %1, 1;" : {} : {}); re
 def test_no_pass_fails(text: str) -> None:
     ported = run(Project((Cuda(PurePosixPath("odd.cu"), text.encode()),)), PASSES)
     assert [each for each in ported.reported if each.outcome is Outcome.DROPPED] == []
+
+
+def test_no_pass_fails_on_python_whose_nodes_are_not_where_they_should_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Python, "_offsets", ())
+    fixtures = Path(__file__).parents[1] / "fixtures"
+    scripts = sorted(each for each in fixtures.rglob("*.before.py") if b"torch.version" in each.read_bytes())
+    assert scripts
+    ported = rewrite({f"{i}/setup.py": each.read_bytes() for i, each in enumerate(scripts)}, jobs=1)
+    assert [(each.rule, each.reason) for each in ported.failures] == []

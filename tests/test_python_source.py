@@ -187,3 +187,28 @@ def test_what_python_warns_of_a_tree_is_not_said(tmp_path: Path) -> None:
         cwd="/",
     )
     assert done.returncode in (0, 1) and "Warning" not in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (b"a = 1\nX", b""),
+        (b"from a import \\\n    X", b"from a import \\\n    "),
+        (b"from a import \\\r\n  b, \\\r\n  X", b"from a import \\\r\n  b, \\\r\n  "),
+        (b"\\\rX", b"\\\r"),
+        (b"a = 1\n# C:\\\nX", b""),
+        (b"if a: \\\n  b; X", b"if a: \\\n  b; "),
+    ],
+)
+def test_a_line_goes_on_behind_a_backslash(text: bytes, line: bytes) -> None:
+    at = text.index(b"X")
+    assert text[_python(text).line_start(at) : at] == line
+
+
+@pytest.mark.parametrize("text", [b"\\\nX\n", b"a\n\\\r\n\\\r\n(X)\n", b"if a:\n  b\n\\\n  X\n", b'"""\n\\\n"""\nX'])
+def test_empty_lines_that_go_on_move_no_spans(text: bytes) -> None:
+    """libcst leaves them out."""
+    source = _python(text)
+    assert source.module is not None
+    spans = [source.span(node) for node in _nodes(source.module) if isinstance(node, libcst.Name) and node.value == "X"]
+    assert [span.start for span in spans] == [text.index(b"X")]

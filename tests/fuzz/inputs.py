@@ -58,6 +58,63 @@ _REMARKS = {
     **dict.fromkeys((".ipynb", ".md", ".presets", ".devcontainer"), ()),
 }
 
+# What may stand for a blank, and what lines may stand in, in files of each kind: much of it stays a program.
+_CPP, _PYTHON, _SHELL, _YAML = (
+    (
+        (b"/**/", b"\\\n", b"\n", b"// c\n", b" /* a\n b */ "),
+        (
+            *(
+                b"#ifdef __CUDACC__\n%s#endif A\n",
+                b"#if 1\n%s#else B\n#endif\n",
+                b"#ifndef USE_ROCM\n%s#else\n#endif\n",
+            ),
+            *(b"#define M //\n%s", b"#define M(x) \\\n%s", b"namespace n {\n%s}\n", b"void f() {\n%s}\n"),
+            *(b"template<class T>\n%s", b"{ %s }", b"if (x) %s", b"for (;;) %s"),
+        ),
+    ),
+    (
+        (b" \\\n ", b"\n", b"  # c\n"),
+        (
+            *(b"if x: %s", b"if x: y = 1; \\\n  %s", b"if a:\n%i", b"def f():\n%i", b"try:\n%iexcept E:\n    pass\n"),
+            *(b"try: %sexcept E: pass\n", b"class A:\n%i", b"pass; %s", b"if a:\n    pass\nelse:\n%i", b"x = [\n%s]\n"),
+            *(b"@d\n%s", b"lambda: %s", b"\\\n%s", b'"""\n%s"""\n'),
+        ),
+    ),
+    (
+        (b" \\\n", b" \\\n  # c\n "),
+        (
+            *(b"if a; then\n%sfi\n", b"f() {\n%s}\n", b"( %s )\n", b"a && %s", b"x=$(%s)\n", b"cat <<E\n%sE\n"),
+            *(b"for a in b; do\n%sdone\n", b"RUN %s", b"RUN a && \\\n %s", b"RUN <<E\n%sE\n", b"sh -c '%s'\n"),
+        ),
+    ),
+    ((b"\n  ", b" # c\n"), (b"a:\n%i", b"- %s", b"a: |\n%i", b"a: >\n%i", b"a: {%s}\n", b"---\n%s", b"a:\n%i%i")),
+)
+_FORMS: dict[str, tuple[tuple[bytes, ...], tuple[bytes, ...]]] = {
+    **dict.fromkeys((".cu", ".cuh", ".h", ".c", ".cpp", ".rs"), _CPP),
+    **dict.fromkeys((".py", ".build", ".bzl"), _PYTHON),
+    **dict.fromkeys((".sh", ".dockerfile", ".def"), _SHELL),
+    **dict.fromkeys((".yml", ".workflow", ".compose", ".manifest", ".conda_lock"), _YAML),
+    ".cmake": (
+        (b"\n", b" # c\n", b"#[[ c ]]", b" ;"),
+        (
+            *(b"if(A)\n%sendif()\n", b"if(USE_HIP)\n%selse()\n%sendif()\n", b"function(f)\n%sendfunction()\n"),
+            *(b"macro(f)\n%sendmacro()\n", b"foreach(a b)\n%sendforeach()\n", b"if(A) %selse() %sendif()\n"),
+        ),
+    ),
+    ".mk": (
+        (b" \\\n\t", b" \\\n", b"  "),
+        (
+            *(b"ifdef A\n%sendif\n", b"ifeq ($(USE_HIP),1)\n%selse\n%sendif\n", b"define d\n%sendef\n"),
+            *(b"all:\n\t%s", b"all: ; %s", b"export %s", b"override %s", b"$(eval %s)"),
+        ),
+    ),
+    ".txt": ((b"  ", b" \\\n", b" # c\n"), (b"-r a.txt\n%s", b"# %s", b"-e %s")),
+    **dict.fromkeys(
+        (".toml", ".lock", ".cfg", ".ini"), ((b"\n", b" # c\n"), (b"[a]\n%s", b"a = [\n%s]\n", b"a =\n%i"))
+    ),
+    **dict.fromkeys((".ipynb", ".devcontainer", ".presets", ".md"), ((b"\n", b"\t"), (b"%s%s", b"{%s}", b"[%s]"))),
+}
+
 _TOKEN = re.compile(rb"[A-Za-z_][\w]*|\d+|[ \t]+|\r?\n|[^\w\s]")
 
 #: What breaks programs that read text.
@@ -167,9 +224,15 @@ def _file(chance: Chance, kind: str) -> bytes:
     own = seeds()[kind]
     text = _text(chance, own)
     for _ in range(chance.number(0, 4)):
-        # Of another kind of file, now and then.
-        other = seeds()[chance.choice(_KINDS)] if chance.number(0, 15) == 0 else own
-        text = _changed(chance, other, text)
+        how = chance.number(0, 9)
+        if how == 0:
+            text = _spelled(chance, kind, text)
+        elif how == 1:
+            text = _within(chance, kind, text)
+        else:
+            # Of another kind of file, now and then.
+            other = seeds()[chance.choice(_KINDS)] if chance.number(0, 15) == 0 else own
+            text = _changed(chance, other, text)
     remarks = _REMARKS.get(kind, (b"# %s\n",))
     for number in range(chance.number(0, 2) if remarks and chance.number(0, 3) == 0 else 0):
         place = _place(chance, text)
@@ -205,6 +268,28 @@ def _place(chance: Chance, text: bytes) -> int:
     """Return where some token ends."""
     token = _TOKEN.search(text, chance.number(0, len(text)))
     return token.end() if token else len(text)
+
+
+def _spelled(chance: Chance, kind: str, text: bytes) -> bytes:
+    """Put something else for a few blanks."""
+    for _ in range(chance.number(1, 3)):
+        blank = re.compile(rb"[ \t]+").search(text, chance.number(0, len(text)))
+        if blank is not None:
+            text = text[: blank.start()] + chance.choice(_FORMS[kind][0]) + text[blank.end() :]
+    return text
+
+
+def _within(chance: Chance, kind: str, text: bytes) -> bytes:
+    """Put something around a few lines, or around all."""
+    lines = text.splitlines(keepends=True)
+    start = chance.number(0, len(lines))
+    end = start + chance.number(1, 8)
+    if chance.number(0, 4) == 0:
+        start, end = 0, len(lines)
+    some = b"".join(lines[start:end])
+    deeper = b"".join(b"    " + line for line in lines[start:end])
+    around = chance.choice(_FORMS[kind][1]).replace(b"%i", deeper).replace(b"%s", some)
+    return b"".join([*lines[:start], around, *lines[end:]])
 
 
 def _changed(chance: Chance, own: Seeds, text: bytes) -> bytes:

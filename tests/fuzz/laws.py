@@ -194,10 +194,9 @@ _OF_FILES = (_adds_no_errors, _keeps_line_endings, _keeps_comments, _leaves_the_
 # A line that goes on in an empty one, which the parser does not know.
 _NOTHING = re.compile(rb"\\\r?\n[ \t]*(?:\r?\n|\Z)")
 _DIRECTIVE = re.compile(
-    rb"#[ \t]*((?:ifn?def|define|undef)(?=[ \t]+[A-Za-z_])|(?:el)?if(?=[ \t(!]*[\w(])|else(?=\s)|endif\b"
+    rb"#[ \t]*((?:ifn?def|define|undef)(?=[ \t]+[A-Za-z_])|(?:el)?if\b(?=[ \t(!]*[\w(])|else(?=\s)|endif\b"
     rb"|include(?=[ \t]*[\w\"<])|pragma|error|warning|line)"
 )
-_BLANKS = re.compile(rb"[ \t]+(?=\r?\n|\Z)")
 _CONDITION = re.compile(rb"#[ \t]*(?:el)?if\b")
 _PARAMETERS = re.compile(rb"#[ \t]*define[ \t]+\w+\(")
 _NAME = re.compile(rb"\b[A-Za-z_]\w*")
@@ -263,8 +262,6 @@ def _is_sound(each: Source, after: Source) -> bool:
 
 def _spelled_otherwise(each: Cpp, after: Source) -> Iterator[bytes]:
     """Yield the same text, to a compiler: each of these changes is none to the syntax of a program."""
-    # A blank behind a macro's name, and the parser takes the next line for its value.
-    yield _BLANKS.sub(b"", each.text)
     yield _replaced(each, dict.fromkeys(_remarks(each), b" "))
     mark = MARK if each.text.startswith(MARK) else b""
     yield mark + b'#include "a.h"\n' + each.text[len(mark) :]

@@ -62,10 +62,10 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
     script = source.fact(Script)
     script.modules = project.fact(_modules)
     torch = shared or b"torch" in _COMMENT.sub(b"", source.text)
-    # What `python_gates` opens, which comes later: what stands behind it is then for both.
-    if _RELEASE.search(source.text):
-        script.opened.update(dict.fromkeys(versions.gates(source.fact(PythonProgram)), False))
     try:
+        # What `python_gates` opens, which comes later: what stands behind it is then for both.
+        if _RELEASE.search(source.text):
+            script.opened.update(dict.fromkeys(versions.gates(source.fact(PythonProgram)), False))
         # First, as what stands behind them is then for ROCm, too.
         opened = list(openings(script))
         shut = list(unset(script))

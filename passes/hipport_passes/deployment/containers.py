@@ -127,7 +127,8 @@ def _service(
                     break
                 gone = outer
         assert gone is not None
-        end = source.text.find(b"\n", gone.span.end)
+        # A block's text ends with its last line.
+        end = source.text.find(b"\n", gone.span.end - 1)
         lines = Span(gone.line, len(source.text) if end < 0 else end + 1)
         edits.append(Edit(lines, b"".join(indent + each + source.newline for each in _REMARK.findall(source[lines]))))
     message += "; assumes that the service may have all GPUs; HIP_VISIBLE_DEVICES selects some"

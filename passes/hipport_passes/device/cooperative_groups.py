@@ -40,6 +40,7 @@ _NAMESPACE = re.compile(rb"\bcooperative_groups\b")
 #: Another name for the namespace, and its opening.
 ALIAS = re.compile(rb"\bnamespace\s+(\w+)\s*=\s*(?:::\s*)?cooperative_groups\s*;")
 OPENED = re.compile(rb"\busing\s+namespace\s+(?:::\s*)?cooperative_groups\s*;")
+_OWN = re.compile(rb"\bhipport\s*::\s*" + _NAMESPACE.pattern)
 _TILE = re.compile(
     rb"\b(\w+)\s*(?:=|\(|\{)\s*(?:\w+\s*::\s*)*tiled_partition\b|\bthread_block_tile\s*<[^;(){}]*>\s*&?\s*(\w+)"
 )
@@ -217,7 +218,8 @@ def _facts(source: Cpp) -> frozenset[tuple[bytes, bytes]]:
     found = {(b"namespace", name) for name in (ALIAS.findall(code) if spelt else ())}
     if any(include.path == "hip/hip_cooperative_groups.h" for include in source.includes):
         found.add((b"", b"hip"))
-    if any(include.path.endswith("hipport/groups.h") for include in source.includes):
+    # A merge may bring upstream's includes back, too.
+    if any(include.path.endswith("hipport/groups.h") for include in source.includes) or (spelt and _OWN.search(code)):
         found.add((b"", b"hipport"))
     if spelt and OPENED.search(code):
         found.add((b"using", b""))

@@ -78,7 +78,7 @@ _OF_CUB = re.compile(rb"(?:\b(\w+)\s*::\s*)?\b(" + _TOGETHER.pattern + rb")\s*<(
 _IN_FRONT = rb"([\w:]+(?:\s*<[^;(){}]*>)?(?:\s*::\s*\w+)*)\s*(?:const\b\s*)?&{0,2}\s*\b%s\s*[,)=;{(\[]"
 _NO_TYPES = (b"return", b"const", b"else", b"new", b"typename", b"in", b"case")
 # In front of a macro of which is asked whether it is defined.
-_ASKED = re.compile(rb"(?:\bdefined[ \t]*\(?|#[ \t]*ifn?def)[ \t]*$")
+_ASKED = re.compile(rb"(?:\bdefined[\s\\]*\(?|#[ \t]*ifn?def)[\s\\]*$")
 #: In place of a name: all names of a namespace.
 _ALL = b"*"
 
@@ -263,7 +263,7 @@ def _constants(source: Cpp) -> Iterator[Finding]:
     for name, number in load(_TABLE)["constant"].items():
         for span, _ in source.names({name.encode()}):
             directive = source.directive(span.start)
-            words = source.code[directive.start : span.start].split() if directive else []
+            words = source.code[directive.start : span.start].replace(b"\\", b" ").split() if directive else []
             if not _for_amd(source, span.start) and words[-1:] not in (
                 [b"#define"],
                 [b"define"],

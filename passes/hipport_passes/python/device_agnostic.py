@@ -205,10 +205,11 @@ class _File:
         span, text = self.source.span(node), self.source.text
         indent = text[self.source.line_start(span.start) : span.start]
         line = self.script.parent[node]
-        beside = list(getattr(self.script.parent[line], "body", ()))
-        if indent.strip() or not isinstance(line, cst.SimpleStatementLine) or len(line.body) > 1 or line not in beside:
+        if indent.strip() or not isinstance(line, cst.SimpleStatementLine) or len(line.body) > 1:
             return self._manual(node, "insists", "stops the program where there is no GPU: leave it out")
-        lead = b"pass" + self.source.newline + indent if len(beside) == 1 else b""
+        block = self.script.parent[line]
+        alone = isinstance(block, cst.IndentedBlock) and len(block.body) == 1
+        lead = b"pass" + self.source.newline + indent if alone else b""
         begun = [0, *(match.end() for match in re.finditer(rb"\n[ \t]*", text[span.start : span.end]))]
         edits = tuple(Edit(Span(span.start + at, span.start + at), (b"# " if at else lead + b"# ")) for at in begun)
         message = "stops the program where there is no GPU; assumes that later code runs on a CPU"

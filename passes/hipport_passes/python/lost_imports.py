@@ -88,7 +88,7 @@ def _unbound(table: symtable.SymbolTable, name: str) -> bool:
 
 
 def _only_without(tree: ast.Module, name: str) -> bool:
-    """Say whether a name is set where an import has failed, and nowhere else."""
+    """Say whether a name is set where an import has failed, and nowhere else, but used elsewhere."""
     handlers = [node for node in ast.walk(tree) if isinstance(node, ast.ExceptHandler)]
     without = {id(node) for handler in handlers for node in ast.walk(handler)}
     bound = [
@@ -98,7 +98,8 @@ def _only_without(tree: ast.Module, name: str) -> bool:
         or (isinstance(node, ast.alias) and name in (node.asname, node.asname or node.name))
         or (isinstance(node, ast.arg) and node.arg == name)
     ]
-    return bool(bound) and all(id(node) in without for node in bound)
+    used = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id == name]
+    return bool(bound) and all(id(node) in without for node in bound) and any(id(node) not in without for node in used)
 
 
 def _edit(source: Python, tree: ast.Module, starts: list[int], name: str) -> Edit | None:
@@ -109,21 +110,22 @@ def _edit(source: Python, tree: ast.Module, starts: list[int], name: str) -> Edi
     top = [node for node in top if not (isinstance(node, ast.ImportFrom) and node.module == "__future__")]
     of_module = [node for node in (*top, *tried) if isinstance(node, ast.ImportFrom) and node.module == module]
     for node in sorted(of_module, key=lambda node: beside not in [each.name for each in node.names]):
-        alias = next((each for each in node.names if each.name == beside), node.names[0])
+        # What goes with no name comes first, and all else behind its name or the last: two of them never meet.
+        alias = next((each for each in node.names if each.name == beside), node.names[-1 if beside else 0])
         start = starts[alias.lineno - 1] + alias.col_offset
-        indent = source.text[source.line_start(start) : start]
-        gap = b" " if indent.strip() else source.newline + indent
-        if alias.name != beside:
+        indent = source.indent(start)
+        gap = b" " if indent is None else source.newline + indent
+        if not beside:
             return Edit(Span(start, start), name.encode() + b"," + gap)
         end = starts[(alias.end_lineno or alias.lineno) - 1] + (alias.end_col_offset or 0)
         return Edit(Span(end, end), b"," + gap + name.encode())
     if not top:
         return None
-    start = starts[top[0].lineno - 1]
-    if source.text[start : start + top[0].col_offset].strip():
+    start = source.line_start(starts[top[0].lineno - 1] + top[0].col_offset)
+    if source.text[start : starts[top[0].lineno - 1] + top[0].col_offset].strip():
         return None
     line = f"from {module} import {name}" if module else f"import {name}"
-    return Edit(Span(start, start), line.encode() + source.newline)
+    return Edit(Span(start, start), line.encode() + source.newline, on_top=True)
 
 
 PASS = Pass(Python, find)

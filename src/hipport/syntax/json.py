@@ -63,8 +63,16 @@ class Json(Source):
 
     @cached_property
     def entries(self) -> tuple[JsonEntry, ...]:
-        """The members and items, in the order of the text."""
-        return tuple(self._entries()) if self.document is not None else ()
+        """The members and items, in the order of the text; of members by one name the last one, as programs read it."""
+        found = tuple(self._entries()) if self.document is not None else ()
+        last = {each.path: number for number, each in enumerate(found)}
+        if len(last) == len(found):
+            return found
+        return tuple(
+            each
+            for number, each in enumerate(found)
+            if all(last[each.path[: length + 1]] <= number for length in range(len(each.path)))
+        )
 
     def _entries(self) -> Iterator[JsonEntry]:
         # Of each object and array around: its own path, and the number of the item that comes, None in an object.

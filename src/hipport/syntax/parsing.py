@@ -42,6 +42,12 @@ _BEFORE_TYPE = re.compile(
     rb"\s*[;=,\[]"
 )
 _ALONE = re.compile(rb"\r(?!\n)")
+# To the grammar, a slash at the end of a directive goes on in the next line.
+_BLANK = b" \t\f\v\r\n/"
+# A directive behind which there is nothing more but remarks.
+_WHOLE = re.compile(
+    rb"#[ \t]*(?:(?:endif|else)\b|(?:ifdef|ifndef)[\s\\]+\w+|include[ \t]*(?:<[^<>\r\n]*>|\"[^\"\r\n]*\"))"
+)
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 # In code, in which what they say is blank.
 _LITERAL = re.compile(rb"\"[ \r\n]*\"|'[ \r\n]*'")
@@ -82,6 +88,11 @@ class Lexed(Source):
 
     def directive(self, offset: int) -> Span | None:
         """Return the directive that a place is in."""
+        raise NotImplementedError
+
+    @property
+    def directives(self) -> Sequence[Span]:
+        """The preprocessor directives."""
         raise NotImplementedError
 
 
@@ -139,7 +150,11 @@ def _to_parse(source: Lexed) -> bytes:
 
 
 def _without_comments(source: Lexed) -> bytes:
-    """The code, with literals in it; a directive that a comment leads over a line's end is spliced there."""
+    """The code, with literals in it; a directive that a comment leads over a line's end is spliced there.
+
+    Blanks at the end of a directive are behind the line's end: of `#define NOTHING // a remark`, the grammar would take
+    the next line for the value. So is what compilers warn of and do not read, as the name in `#endif GUARD_H`.
+    """
     code, text = source.code, source.text
     pieces: list[bytes] = []
     done = 0
@@ -153,7 +168,32 @@ def _without_comments(source: Lexed) -> bytes:
         for end in spliced:
             changed[end - 1 : end] = b"\\"
         found = bytes(changed)
-    return _ALONE.sub(b"\n", found)
+    found = _ALONE.sub(b"\n", found)
+    tails = [(tail, each.end) for each in source.directives if (tail := _tail(found, each)) < each.end]
+    if not tails:
+        return found
+    changed = bytearray(found)
+    for start, last in tails:
+        end = last + (2 if found.startswith(b"\r\n", last) else found.startswith(b"\n", last))
+        ends = found.count(b"\n", start, end)
+        changed[start:end] = b"\n" * ends + b" " * (end - start - ends)
+    return bytes(changed)
+
+
+def _tail(code: bytes, directive: Span) -> int:
+    """Return where a directive has nothing more to say."""
+    whole = _WHOLE.match(code, directive.start, directive.end)
+    if whole is not None:
+        return whole.end()
+    end = directive.end
+    while code[end - 1] in _BLANK:
+        end -= 1
+        if code[end] in b"\r\n":
+            # Behind a backslash, perhaps with blanks between.
+            while code[end - 1] in b" \t\f\v\r":
+                end -= 1
+            end -= code[end - 1] == 0x5C
+    return end
 
 
 def _ends_in(source: Lexed, comment: Span) -> Iterator[int]:

@@ -15,7 +15,7 @@ from hipport.syntax.own_guards import MARK, asked, ends_marked
 from hipport.syntax.preprocessor_values import tokens, value
 from hipport.syntax.vocabulary import IDENTIFIER, WORDS
 
-_CONDITIONAL = re.compile(rb"\#[ \t]*(?P<word>(?:el)?ifn?def|(?:el)?if|else|endif)\b(?P<rest>.*)", re.DOTALL)
+_CONDITIONAL = re.compile(rb"\#[ \t]*(?P<word>(?:el)?ifn?def|(?:el)?if|else|endif)(?![\w$])(?P<rest>.*)", re.DOTALL)
 
 # Macros that every HIP compilation for AMD defines as 1 (hipcc and its headers; PyTorch's extension build adds
 # USE_ROCM), ones that it defines as something else, and ones that only its device side has.
@@ -55,6 +55,7 @@ _SAYS_CUDA = re.compile(
 )
 _NEVER_ON_HIP = frozenset(b"__HIP_PLATFORM_NVIDIA__ __HIP_PLATFORM_NVCC__".split())
 _DEFINED_BY_NVCC = frozenset(b"__CUDACC__ __NVCC__ __CUDA_ARCH__ CUDA_VERSION CUDART_VERSION USE_CUDA".split())
+_WORD = re.compile(rb"[^\s\\]+")
 # What a macro is compared with.
 _VALUE = re.compile(rb"[A-Za-z_]\w*|\d+")
 # PyTorch's own builds have it, and programs choose CUDA's side by it.
@@ -96,7 +97,9 @@ def grouped(code: bytes, text: bytes, directives: Iterable[Span]) -> tuple[tuple
             continue
         word, rest = match["word"], match["rest"]
         if word.endswith(b"def"):
-            rest = (b"!" if b"n" in word else b"") + b"defined(" + (rest.split() or [b"?"])[0] + b")"
+            # Whatever splices its lines.
+            name = _WORD.search(rest)
+            rest = (b"!" if b"n" in word else b"") + b"defined(" + (name[0] if name else b"?") + b")"
         written = slice(*match.span("rest"))
         said = rest + MARK if ends_marked(text[written]) else rest
         before = asked(rest, said if word.endswith(b"def") else text[written])

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 _MARK = b"\xef\xbb\xbf"
 _BRACKET = re.compile(rb"[()\[\]{}]")
+_JOINED = re.compile(rb"\\(?:\r\n|\n|\r)\Z")
+_EMPTY = re.compile(r"(?:(?<=[\r\n\f])|\A)\\(?:\r\n|\n|\r)")
+_REST = re.compile(rb"(?:[^\\\r\n#]|\\(?:\r\n|[\s\S]|\Z))*(?:#[^\r\n]*)?")
 _INDENT = re.compile(rb"(?<=[\r\n])[ \t\f]+")
 _DEEPEST = 200  # CPython's own limit on brackets within brackets; libcst overflows the stack some way beyond
 _LONGEST = 256  # of a chain of calls, subscripts and attributes; libcst takes time by the square of it
@@ -89,8 +92,9 @@ class Python(Source):
     def _offsets(self) -> Sequence[int]:
         """The place in this text of each byte of the tree's code as UTF-8, which libcst counts.
 
-        The code has no byte-order mark, no form feed at the start of a line, not always the last line ending, and is
-        in UTF-8 whatever the coding line says. Empty when the code cannot be laid over the text.
+        The code has no byte-order mark, no form feed at the start of a line, no empty line that goes on by a backslash,
+        not always the last line ending, and is in UTF-8 whatever the coding line says. Empty when the code cannot be
+        laid over the text.
         """
         code = self._placed[0]
         encoded = code.encode("utf-8")
@@ -101,9 +105,15 @@ class Python(Source):
         offsets: list[int] = []
         expected = iter(code)
         wanted, end = next(expected, ""), start
-        for character in characters:
+        joined = {match.start(): match.end() for match in _EMPTY.finditer(characters)}
+        left_out = 0
+        for place, character in enumerate(characters):
             width = len(character.encode(self._encoding))
-            if character == wanted:
+            if place in joined and wanted != "\\":
+                left_out = joined[place]
+            if place < left_out:
+                pass
+            elif character == wanted:
                 offsets += [start] * len(character.encode("utf-8"))
                 wanted, end = next(expected, ""), start + width
             elif character != "\f" and (wanted or not character.isspace()):
@@ -141,6 +151,25 @@ class Python(Source):
         if self[span] != code and _unindented(self[span]) != _unindented(code):
             raise Misplaced(f"{self.path}: a {type(node).__name__} is not at {span.start}")
         return span
+
+    def line_start(self, offset: int) -> int:
+        """Return where the line that `offset` is on starts, with all lines that it goes on from by a backslash.
+
+        A remark ends with its line; one behind code is taken not to.
+        """
+        start = super().line_start(offset)
+        while joined := _JOINED.search(self.text, max(0, start - 3), start):
+            before = super().line_start(joined.start())
+            if self.text[before : joined.start()].lstrip().startswith(b"#"):
+                break
+            start = before
+        return start
+
+    def line_end_behind(self, statement: int) -> int:
+        """Return where the line ends that a statement ends on, with all lines that it goes on in by a backslash."""
+        rest = _REST.match(self.text, statement)
+        assert rest is not None
+        return rest.end()
 
     @cached_property
     def errors(self) -> int:

@@ -74,6 +74,4 @@ def _end(source: Python, statement: cst.CSTNode) -> int:
     while not isinstance(node, cst.BaseSmallStatement):
         parts = (cst.BaseSmallStatement, cst.BaseStatement, cst.BaseSuite, cst.ExceptHandler, cst.Else, cst.Finally)
         node = [child for child in children(node) if isinstance(child, parts)][-1]
-    newline = re.compile(rb"\r?\n|\Z").search(source.text, source.span(node).end)
-    assert newline is not None
-    return newline.start()
+    return source.line_end_behind(source.span(node).end)

@@ -8,7 +8,7 @@ The script without what a port has put is ported again. What it says for HIP the
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from hipport.core.edits import Edit, Span
@@ -49,7 +49,7 @@ def behind(source: CMake, project: Project) -> Iterator[tuple[Span, Sequence[byt
     ):
         return
     plain = CMake(source.path, source.text)
-    edits = list(_taken_back(plain))
+    edits = list(_outermost(_taken_back(plain)))
     if not edits:
         return
     before = plain.apply(edits)
@@ -82,13 +82,8 @@ def _taken_back(source: CMake) -> Iterator[Edit]:
             taken += _of_branches(source, command, mine)
         elif is_helper(source, command) or (command.name in _SETS and _sets_hip(source, command)):
             taken.append(_line(source, command.span))
-    spans = sorted(taken)
-    for number, span in enumerate(spans):
-        if not any(other.start <= span.start and span.end <= other.end for other in spans[:number]):
-            yield Edit(span, b"")
+    yield from (Edit(span, b"") for span in taken)
     for command in source.commands:
-        if any(span.start <= command.span.start < span.end for span in spans):
-            continue
         for expression in source.expressions(command.inner):
             yield from _for_cuda(source, expression)
         for match in re.finditer(re.escape(_LANGUAGE), source.code[command.inner.start : command.inner.end]):
@@ -96,6 +91,15 @@ def _taken_back(source: CMake) -> Iterator[Edit]:
             yield Edit(Span(start, start + len(_LANGUAGE)), b"CUDA")
         for match in _EITHER.finditer(source.code, command.inner.start, command.inner.end):
             yield Edit(Span(*match.span()), match[1])
+
+
+def _outermost(edits: Iterable[Edit]) -> Iterator[Edit]:
+    """Leave out edits in what another one takes away or replaces."""
+    done = 0
+    for edit in sorted(edits, key=lambda edit: (edit.span.start, -edit.span.end)):
+        if edit.span.end > done:
+            yield edit
+            done = edit.span.end
 
 
 def _of_branches(source: CMake, opening: CMakeCommand, mine: bool) -> Iterator[Span]:

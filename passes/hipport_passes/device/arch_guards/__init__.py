@@ -50,14 +50,15 @@ from hipport_passes.names.pytorch_headers import includes_pytorch
 _DEFINES = re.compile(rb"#[ \t]*(?:define|undef)[ \t]+__CUDACC__")
 _BY_BUILD = re.compile(rb"USE_ROCM|USE_HIP|WITH_HIP")
 _BY_HIPCC = re.compile(rb"\b(?:__HIP_\w+__|__HIPCC__|__HIP__|HIP_VERSION|__AMDGCN__)\b")
-_IFDEF = re.compile(rb"(if)(n?)def[ \t]+$")
+# In a directive, all that is white goes on with it: its lines end behind a backslash, or in a remark.
+_IFDEF = re.compile(rb"(if)(n?)def[\s\\]+$")
 # What binds no closer than the `||`, or `&&`, that comes between.
-_LEFT = re.compile(rb"(?:(?:if|(?P<sign>\|\||&&)|\()[ \t]*|^)(?P<not>!)?[ \t]*$")
-_RIGHT = re.compile(rb"[ \t]*(?:(?P<sign>\|\||&&)|\)|$)")
-_CLOSING = re.compile(rb"[ \t]*\)")
+_LEFT = re.compile(rb"(?:(?:if|(?P<sign>\|\||&&)|\()[\s\\]*|^)(?P<not>!)?[\s\\]*$")
+_RIGHT = re.compile(rb"[\s\\]*(?:(?P<sign>\|\||&&)|\)|$)")
+_CLOSING = re.compile(rb"[\s\\]*\)")
 # What stands behind the name that an `#ifdef` asks for, or an `#else`, is no condition, and compilers only warn of it.
-_PASSED_OVER = re.compile(rb"#[ \t]*(?:ifn?def[ \t]+\w+|else|endif)\b")
-_DEFINED = re.compile(rb"\bdefined[ \t]*(?:(\()[ \t]*)?$")
+_PASSED_OVER = re.compile(rb"#[ \t]*(?:ifn?def[\s\\]+\w+|else|endif)\b")
+_DEFINED = re.compile(rb"\bdefined[\s\\]*(?:(\()[\s\\]*)?$")
 
 
 # What is written for a compiler, not for the program: pragmas, attributes, and words on its defects.

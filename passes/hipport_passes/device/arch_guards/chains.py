@@ -49,17 +49,17 @@ ON_DEVICE = b"__HIP_DEVICE_COMPILE__"
 _ON_AMD = dict.fromkeys((*COMPILER, b"__NVCC__", b"__HIPCC__", b"__HIP_PLATFORM_AMD__", ON_DEVICE), 1)
 _NUMBER = rb"\b(?:0[xX][0-9a-fA-F]+|\d+)[uUlL]*\b"
 _COMPARED = re.compile(
-    rb"\b(?:%(name)s)\b[ \t]*(?:[<>]=?|[=!]=)[ \t]*%(number)s|%(number)s[ \t]*(?:[<>]=?|[=!]=)[ \t]*\b(?:%(name)s)\b"
+    rb"\b(?:%(name)s)\b[\s\\]*(?:[<>]=?|[=!]=)[\s\\]*%(number)s|%(number)s[\s\\]*(?:[<>]=?|[=!]=)[\s\\]*\b(?:%(name)s)\b"
     % {b"name": b"|".join(sorted(VERSIONS)), b"number": _NUMBER}
 )
-_THERE = re.compile(rb"\bdefined[ \t]*\(?[ \t]*(?:CUDNN|" + b"|".join(_MAJOR) + rb")_V?\w*")
+_THERE = re.compile(rb"\bdefined[\s\\]*\(?[\s\\]*(?:CUDNN|" + b"|".join(_MAJOR) + rb")_V?\w*")
 _CONDITION = re.compile(rb"#[ \t]*(?:el)?if\b(.*)", re.DOTALL)
 WORD = re.compile(rb"[A-Za-z_]\w*")
 _ARCHITECTURE = re.compile(rb"\b__CUDA_ARCH__\b")
 _OF_AMD = re.compile(rb"(?:^|_)(?:HIP|HIPCC|ROCM|AMD|AMDGCN|AMDGPU|HCC)(?:_|$)")
 #: The compiler before hipcc, which no ROCm of today has.
 _OLD_COMPILER = b"__HIP_PLATFORM_HCC__"
-ASKS = re.compile(rb"#[ \t]*ifn?def[ \t]+$|\bdefined[ \t]*\(?[ \t]*$")
+ASKS = re.compile(rb"#[ \t]*ifn?def[\s\\]+$|\bdefined[\s\\]*\(?[\s\\]*$")
 
 
 class _Chain(NamedTuple):

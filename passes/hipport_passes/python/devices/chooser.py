@@ -139,9 +139,7 @@ class Chooser:
         if imports:
             last = imports[-1]
             assert isinstance(last, cst.SimpleStatementLine)
-            end = re.compile(rb"\r?\n|\Z").search(self.script.source.text, self._end(last.body[-1]))
-            assert end is not None
-            at = end.start()
+            at = self.script.source.line_end_behind(self._end(last.body[-1]))
             torch_there = any(each <= at for each in self._torch_imports())
             return (Edit(Span(at, at), self._lines(torch_there, at)),)
         # Nothing is imported before it is needed: it goes to the top, below what the file says of itself.

@@ -134,8 +134,7 @@ def expressed(program: PythonProgram, node: cst.CSTNode, module: str) -> Finding
         return None
     unit, newline = program.module.default_indent, program.source.newline
     starts = [program.source.span(each.body[0]).start for each in lines]
-    end = re.compile(rb"[^\r\n]*").match(program.source.text, program.source.span(lines[-1].body[-1]).end)
-    assert end is not None
+    end = program.source.line_end_behind(program.source.span(lines[-1].body[-1]).end)
     # A blank line where there is none between a block and other imports.
     gap = "\n" if re.search(rb"\S[ \t]*\r?\n\Z", program.source.text[: starts[0]]) else ""
     indent = program.source.text[program.source.line_start(starts[0]) : starts[0]].decode(errors="replace")
@@ -145,7 +144,7 @@ def expressed(program: PythonProgram, node: cst.CSTNode, module: str) -> Finding
     edits = (
         Edit(Span(starts[0], starts[0]), before.encode().replace(b"\n", newline)),
         *(Edit(Span(start, start), unit.encode()) for start in starts[1:]),
-        Edit(Span(end.end(), end.end()), after.encode().replace(b"\n", newline)),
+        Edit(Span(end, end), after.encode().replace(b"\n", newline)),
     )
     slow = " (a sequence at a time)" if any("varlen" in name for use in uses for name in use.functions) else ""
     message = (
@@ -161,7 +160,7 @@ def _imports(program: PythonProgram, line: cst.SimpleStatementLine, module: str)
         statement
         for node in program.nodes
         if isinstance(node, (cst.Import, cst.ImportFrom))
-        and re.match(rb"(?:import|from)[ \t]+" + module.encode() + rb"\b", program.source[program.source.span(node)])
+        and re.match(rb"(?:import|from)[\s\\]+" + module.encode() + rb"\b", program.source[program.source.span(node)])
         and (statement := program.statement(node)) is not None
         and program.function(statement) is program.function(line)
     ]
@@ -214,7 +213,7 @@ def _uses(
         inner
         for node in program.nodes
         if isinstance(node, (cst.Import, cst.ImportFrom))
-        and re.match(rb"(?:import|from)[ \t]+" + module.encode() + rb"\b", program.source[program.source.span(node)])
+        and re.match(rb"(?:import|from)[\s\\]+" + module.encode() + rb"\b", program.source[program.source.span(node)])
         and (inner := program.function(node)) is not None
         and inner is not scope
     }

@@ -1,0 +1,3 @@
+import torch
+if a: \
+  assert torch.cuda.is_available()

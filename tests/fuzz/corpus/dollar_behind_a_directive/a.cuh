@@ -1,0 +1,2 @@
+#ifdef$__CUDACC__#d
+#endif

@@ -1,0 +1,1 @@
+__g hipport::cooperative_groups;::cooperative_groups;

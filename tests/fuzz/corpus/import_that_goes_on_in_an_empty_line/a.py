@@ -1,0 +1,3 @@
+from flash_attn import flash_attn_func\
+
+def d():flash_attn_func()

@@ -1,0 +1,2 @@
+#define _//
+std::int16_t

@@ -1,0 +1,6 @@
+def h():
+ from\
+flash_attn import _
+def d():
+    from flash_attn import _
+    def t():s

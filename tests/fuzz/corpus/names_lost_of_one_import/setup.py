@@ -1,0 +1,2 @@
+from torch.utils.cpp_extension import BuildExtension
+ROCM_HOME,IS_HIP_EXTENSION

@@ -1,0 +1,3 @@
+#ifdef/*
+*/__CUDACC__#f
+#endif

@@ -1,0 +1,3 @@
+#if!defined(__CUDA_ARCH__$)
+#elifC
+#endif

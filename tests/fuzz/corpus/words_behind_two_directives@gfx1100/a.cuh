@@ -1,0 +1,2 @@
+#ifdef __CUDACC__#endif
+#endif _
