@@ -160,6 +160,8 @@ class AbstractCalls(MemoryAccess):
             self._havoc(values, why)
             return Value(VARYING, why=why)
         if BY_WARP.fullmatch(name):
+            if short.endswith("_sync") and values and values[0].level < WARP:
+                return values[0].bare()  # Lanes vote with those of their own mask.
             return Value(WARP, why=Reason(f"{short} of the warp", *each.span))
         if short in ("swap",) and len(addresses) == 2:
             self._swap(addresses)

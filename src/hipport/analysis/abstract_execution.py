@@ -29,7 +29,6 @@ from hipport.analysis.uniform_values import (
     BLOCK,
     GRID,
     VARYING,
-    WARP,
     Affine,
     Axis,
     Blocks,
@@ -128,7 +127,7 @@ class AbstractExecution:
         reached = reachable(cells, depth, start.closure)
         cells = {each: cells[each] for each in reached}
         memory = frozenset((each, frozenset(cells[each].items())) for each in reached)
-        known = (id(ir), depth, memory, start.control.level, start.closure, len(start.arguments))
+        known = (id(ir), depth, memory, start.control.level, start.closure, len(start.arguments), start.blocks.shapes)
         outcome = self._known.get(known)
         if outcome is None:
             self._runs[id(ir)] = self._runs.get(id(ir), 0) + 1
@@ -426,10 +425,7 @@ class _Activation(AbstractCalls):
         else:
             if found:
                 return min(found)
-        if self.frame.blocks.assume is None:
-            return VARYING
-        self.frame.blocks.assume(Axis.ROW, WARP)
-        return WARP
+        return VARYING
 
     def _unary(self, each: Instruction) -> Value:
         return unary(each.name, self._operand(each))
