@@ -9,10 +9,12 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
+import hipport
 from hipport.analysis.device_program import Proofs
 from hipport.analysis.functions import called_name, nodes
 from hipport.analysis.kernels import Kernels
 from hipport.analysis.uniform_values import WARP, Value
+from hipport.core.finding import Certainty
 from hipport.program.project import Project
 from hipport.syntax.cuda import Cuda
 from hipport.toolchain.toolchains import find
@@ -82,12 +84,12 @@ def value_of(kernel: Kernel) -> Value:
     (source,) = project.sources
     (function,) = (each for each in kernels.functions(source) if each.kernel)
     proofs = Proofs(kernels, source)
-    found = [
+    values = [
         proofs.value(function, node.child_by_field_name("arguments").named_children[0])
         for node in nodes(function.body)
         if node.type == "call_expression" and called_name(node, source.code) == b"probe"
     ]
-    return min(found, key=lambda value: value.level)
+    return min(values, key=lambda value: value.level)
 
 
 @pytest.mark.parametrize("name", KERNELS)
@@ -112,6 +114,28 @@ def test_what_is_uniform_stays_so_behind_a_wrapper(wrapper: str) -> None:
     values = {name: value_of(kernel) for name, kernel in asked.items() if kernel is not None}
     assert len(values) > 30
     assert {name: value.why for name, value in values.items() if value.level < WARP} == {}
+
+
+def found(kernel: Kernel, statement: str, rule: str) -> set[Certainty]:
+    """What comes of a statement that depends on what the kernel gives `probe`, which `@` stands for."""
+    match = _PROBE.search(kernel.body)
+    assert match is not None
+    body = kernel.body[: match.start()] + statement.replace("@", match[1]) + kernel.body[match.end() :]
+    text = text_of(kernel._replace(body=body)) + "void launch(int *out, int n) { k<<<4, 64>>>(out, n); }\n"
+    done = hipport.rewrite({"a.cu": text.encode()}, jobs=1)
+    return {each.certainty for each in done.reported if each.rule.startswith(rule)}
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_collectives_on_both_sides_are_safe_only_where_all_take_one(name: str) -> None:
+    statement = "if (@) out[n] = __shfl_sync(~0u, n, 0); else out[n] = __shfl_sync(~0u, -n, 0);"
+    assert (found(KERNELS[name], statement, "warp_intrinsics") == {Certainty.SAFE}) == (not KERNELS[name].varying)
+
+
+@pytest.mark.parametrize("name", [name for name in KERNELS if name != "ballot"])  # which is the warp's, not the block's
+def test_barriers_on_both_sides_are_told_or_joined_only_where_not_all_take_one(name: str) -> None:
+    statement = "if (@) { out[0] = 1; __syncthreads(); } else { out[1] = 2; __syncthreads(); } out[2] = out[n];"
+    assert bool(found(KERNELS[name], statement, "barriers")) == KERNELS[name].varying
 
 
 #: Kernels for which LLVM says something else, and why.
