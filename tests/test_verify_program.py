@@ -456,14 +456,14 @@ def ran(text: str, status: int | None = 0) -> program_runs.ProgramRun:
         ("took 3.25 ms", "took 3.25 ms", "took 9 ms", True),
         ("Bandwidth: 12 GB/s", "Bandwidth: 12 GB/s", "Bandwidth: 1 GB/s", True),
         ("PASS", "PASS", "FAIL", False),
-        ("a 1\nb 2", "a 1\nb 2", "b 2\na 1", True),  # threads print in any order
+        ("a 1\nb 2", "a 1\nb 2", "b 2\na 1", False),  # the host prints in one order
         ("a 1\nb 2", "a 1\nb 2", "b 2\na 3", False),
         ("a 1\nb 2", "a 1\nb 2", "a 1", False),
         ("a 1", "a 1", "a 1\nsurprise", False),
         ("error: cudaErrorNotReady", "error: cudaErrorNotReady", "error: hipErrorNotReady", True),
         ("error: cudaErrorNotReady", "error: cudaErrorNotReady", "error: hipSuccess", False),
         ("a 1\ncudaSuccess", "a 1\ncudaSuccess", "a 2\nhipSuccess", False),
-        ("a 1\nd 2\ncudaSuccess", "a 1\nd 2\ncudaSuccess", "d 2\na 1\nhipSuccess", True),
+        ("a 1\nd 2\ncudaSuccess", "a 1\nd 2\ncudaSuccess", "a 1\nd 2\nhipSuccess", True),
         ("a 1\nb 2", "sm 9.4 is unknown\na 1\nb 2", "sm 11.0 is unknown\na 1\nb 2", True),  # about the device
         ("a 1\nb 2", "sm 9.4 is unknown\na 1\nb 2", "sm 11.0 is unknown\na 1\nb 3", False),
         ("a 1\nb 2", "sm 9.4 is unknown\na 1\nb 2", "sm 11.0 is unknown\na 1\nb 2\nsurprise", False),
@@ -486,15 +486,55 @@ def test_a_number_may_differ_by_what_the_original_differs_from_itself() -> None:
     spread = replace(alone, spreads=printed_output.spreads_of(first, [reverse], alone))
     assert set(spread.spreads) == {(0, 0)}
     assert not printed_output.printed(port, first, spread, True).why
-    # In any order of lines, too; four times as much is too much; and nothing else gets wider.
-    assert not printed_output.printed(ran("n 1\nsum 0.99895"), first, spread, True).why
+    # Where lines move, too; four times as much is too much; and nothing else gets wider.
+    moving = replace(spread, moved=frozenset((0, 1)))
+    assert not printed_output.printed(ran("n 1\nsum 0.99895"), first, moving, True).why
+    assert printed_output.printed(ran("n 1\nsum 0.99895"), first, spread, True).why
     assert printed_output.printed(ran("sum 0.99\nn 1"), first, spread, True).why
     assert printed_output.printed(ran("sum 1.00000\nn 1.01"), first, spread, True).why
     said = list(printed_output.left_out(True, "none", first, spread))
-    assert any("4 times what the original's differ by" in each and "line 1 within 0.004" in each for each in said)
+    assert any("4 times the original's differences" in each and "line 1 within 0.004" in each for each in said)
     # An original that differs by more than a number may is no measure, and nothing follows from it.
     assert not printed_output.spreads_of(first, [ran("sum 1.1\nn 1")], alone)
     assert not printed_output.spreads_of(first, [ran("sum 1.0\nm 1"), ran("sum 1.0")], alone)
+
+
+@pytest.mark.parametrize(
+    ("line", "other", "same"),
+    [
+        ("sum 100032", "sum 100016", False),  # one of 64 lanes counts, instead of one of 32
+        ("sum 100032.000", "sum 100016.000", False),
+        ("sum 100032.25", "sum 100032.50", True),  # added in another order
+        ("mean 1.0e-07", "mean 2.5e-08", False),
+        ("mean 0.0000012", "mean 0.0000003", False),
+        ("mean 0.0000012", "mean 0.0000013", True),  # its last digit
+        ("mean 0", "mean 0.1", False),
+        ("max error: 0", "max error: 5.96e-08", True),  # what rounding leaves
+        ("max error: 0", "max error: 0.01", False),
+        ("16777217 and 3", "16777216 and 3", False),
+    ],
+)
+def test_integers_are_exact_and_small_numbers_are_compared_with_themselves(line: str, other: str, same: bool) -> None:
+    assert printed_output.printed(ran(other), ran(line), printed_output.Varying(), True).ok is same
+
+
+def test_lines_move_only_where_the_original_moves_them() -> None:
+    first = ran("begin\nlane 0\nlane 1\nlane 2\nend\nrow 0\nrow 1")
+    reverse = ran("begin\nlane 2\nlane 1\nlane 0\nend\nrow 0\nrow 1")
+    varying = printed_output.Varying(moved=printed_output.moved_in(first, [reverse]))
+    # The one in the middle, which stayed, moves as well.
+    assert varying.moved == {1, 2, 3}
+    for other, same in (
+        ("begin\nlane 1\nlane 0\nlane 2\nend\nrow 0\nrow 1", True),
+        ("begin\nlane 1\nlane 1\nlane 2\nend\nrow 0\nrow 1", False),
+        ("lane 1\nbegin\nlane 0\nlane 2\nend\nrow 0\nrow 1", False),
+        ("begin\nlane 0\nlane 1\nlane 2\nend\nrow 1\nrow 0", False),
+    ):
+        assert printed_output.printed(ran(other), first, varying, True).ok is same, other
+    # What is no other order of the same lines says nothing.
+    assert printed_output.moved_in(first, [ran("begin\nlane 2\nlane 1\nlane 3\nend\nrow 0\nrow 1")]) == set()
+    said = list(printed_output.left_out(True, "none", first, varying))
+    assert any("the order of 3 lines" in each for each in said)
 
 
 def test_an_original_that_fails_its_own_check_is_no_reference() -> None:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compare what a program and its port print, and how they end.
+"""Compare what a program and its port print, and how they end: line by line, in order.
 
-What differs from run to run of the original, and numbers in sums that depend on the order of threads, are known by
-running it more than once.
+What differs from run to run of the original, lines that its threads print in another order, and numbers in sums that
+depend on the order of threads, are known by running it more than once. Integers are compared exactly.
 """
 
 from __future__ import annotations
@@ -12,13 +12,15 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 from hipport.verifying.amd_gpus import Hardware
 from hipport.verifying.program_runs import ProgramRun
 from hipport.verifying.results import CaseOutcome, Difference, Output, not_on_gpu
 
-#: What a number may differ by that a program prints: sums in another order, rounded to what is shown.
-RELATIVE, ABSOLUTE = 1e-3, 1e-6
+#: What a decimal number may differ by that a program prints, of itself: sums in another order. And a number that a line
+#: says is an error: what is left where two results are the same up to rounding.
+RELATIVE, LEFT_OVER = 1e-3, 1e-6
 #: And how many times as much as the original's differs from itself in other orders of its threads. A few orders show
 #: a part of what a sum can be, and the port's wavefronts add in orders of their own.
 SPREADS = 4.0
@@ -29,6 +31,10 @@ _WARP_SIZE = re.compile(
 # What a port prints where the original asks for the name of an error.
 _HIP_NAME = re.compile(r"\bhip(?=(?:Error|Success))")
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?)|[-+]?\b(?:nan|inf)\b", re.ASCII)
+# Numbers near zero are what is left of larger ones, where they are printed with so many decimals.
+_DECIMALS = 4
+_INTEGER = re.compile(r"[-+]?\d+")
+_ERROR = re.compile(r"err(?:or)?s?\b|diff(?:erence)?s?\b|residual|deviation|\br?mse\b|norm of", re.IGNORECASE)
 # Lines that tell how long something took are about the machine. (`in 3 s`, `12.5 GB/s`, `Kernel time:` …)
 _TIMES = re.compile(
     r"\b(?:time|elapsed|seconds?|secs?|msec|usec|latency|bandwidth|throughput|speed-?up|[KMGT]?i?B/s|[KMGT]?FLOPS?"
@@ -44,12 +50,14 @@ _SAID = 5  # lines of what a program that failed said that are shown
 class Varying:
     """Output that depends on the run or the device. `places` are (line, number in it), or (line, -1) for all of it.
 
-    `more` are the shapes of lines that another device has printed besides. `spreads` are the places of numbers by which
-    the original differs from itself in other orders of its threads, and by how much at the most.
+    `more` are the shapes of lines that another device has printed besides. `moved` are lines that the original prints
+    in another place in other orders of its threads: they may be in any order among those beside them. `spreads` are the
+    places of numbers by which the original differs from itself in such orders, and by how much at the most.
     """
 
     places: frozenset[tuple[int, int]] = frozenset()
     more: frozenset[str] = frozenset()
+    moved: frozenset[int] = frozenset()
     spreads: Mapping[tuple[int, int], float] = field(default_factory=dict)
 
 
@@ -91,20 +99,13 @@ def _status(ran: ProgramRun, first: ProgramRun, trusted: bool) -> Difference:
 
 
 def printed(ran: ProgramRun, first: ProgramRun, varying: Varying, trusted: bool) -> Difference:
-    """Compare what was printed, line by line; where that differs, as sets of lines: threads print in any order."""
+    """Compare what was printed, line by line; lines that threads print in any order, as they do in the original."""
     found = _compared(ran.lines, first.lines, varying)
     if found[2] and varying.more:
         ran = replace(ran, lines=_without_more(ran.lines, first.lines, varying))
         found = _compared(ran.lines, first.lines, varying)
-    if found[2] and sorted(_shapes(ran.lines)) == sorted(_shapes(first.lines)) and len(ran.lines) == len(first.lines):
-        order = sorted(range(len(first.lines)), key=lambda i: _as_cuda(first.lines[i]))
-        # Numbers that are nearly the same sort nearly the same.
-        mine = tuple(sorted(ran.lines, key=_as_cuda))
-        theirs = tuple(first.lines[i] for i in order)
-        moved = {old: new for new, old in enumerate(order)}
-        places = frozenset((moved[i], t) for i, t in varying.places if i in moved)
-        spreads = {(moved[i], t): spread for (i, t), spread in varying.spreads.items()}
-        again = _compared(mine, theirs, Varying(places, spreads=spreads))
+    if found[2] and varying.moved and len(ran.lines) == len(first.lines):
+        again = _compared(*_in_one_order(ran.lines, first.lines, varying))
         if not again[2]:
             found = again
     absolute, relative, wrong = found
@@ -118,6 +119,67 @@ def printed(ran: ProgramRun, first: ProgramRun, varying: Varying, trusted: bool)
         "original", why, absolute, relative, (line + 1,), len(wrong), len(first.lines), repr(mine_line[:200]),
         repr(their_line[:200]), trusted,
     )  # fmt: skip
+
+
+def _in_one_order(
+    mine: Sequence[str], theirs: Sequence[str], varying: Varying
+) -> tuple[Sequence[str], Sequence[str], Varying]:
+    """Sort each group of lines that stand beside each other and that threads print in any order."""
+    own, others = list(mine), list(theirs)
+    moved = {index: index for index in range(len(theirs))}
+    for group in _groups(varying.moved):
+        # Numbers that are nearly the same sort nearly the same.
+        own[group.start : group.stop] = sorted(own[group.start : group.stop], key=_as_cuda)
+        order = sorted(group, key=lambda index: _as_cuda(theirs[index]))
+        others[group.start : group.stop] = [theirs[index] for index in order]
+        moved |= {old: group.start + new for new, old in enumerate(order)}
+    places = frozenset((moved[line], token) for line, token in varying.places if line in moved)
+    spreads = {(moved[line], token): spread for (line, token), spread in varying.spreads.items()}
+    return own, others, replace(varying, places=places, spreads=spreads)
+
+
+def _groups(lines: frozenset[int]) -> Iterator[range]:
+    """Yield the lines in groups that stand beside each other."""
+    start = end = -1
+    for line in sorted(lines):
+        if line != end:
+            if start >= 0:
+                yield range(start, end)
+            start = line
+        end = line + 1
+    if start >= 0:
+        yield range(start, end)
+
+
+def moved_in(first: ProgramRun, others: Sequence[ProgramRun]) -> frozenset[int]:
+    """Return the lines that the original prints in another place in other orders of its threads.
+
+    Those between them that look the same are of the same threads, though they stayed where they were.
+    """
+    found: set[int] = set()
+    shapes = _shapes(first.lines)
+    for other in others:
+        if len(other.lines) != len(first.lines) or sorted(_shapes(other.lines)) != sorted(shapes):
+            continue
+        same = sorted(map(_as_cuda, other.lines)) == sorted(map(_as_cuda, first.lines))
+        if same:
+            found |= {
+                index for index, pair in enumerate(zip(first.lines, other.lines, strict=True)) if pair[0] != pair[1]
+            }
+    among = {shapes[index] for index in found}
+    lines = sorted(found)
+    for one, two in pairwise(lines):
+        between = range(one + 1, two)
+        if all(shapes[index] in among for index in between):
+            found.update(between)
+    for line in lines:
+        # What stands in front of the first and behind the last of them, too.
+        for step in (-1, 1):
+            at = line + step
+            while 0 <= at < len(shapes) and at not in found and shapes[at] in among:
+                found.add(at)
+                at += step
+    return frozenset(found)
 
 
 def _compared(mine: Sequence[str], theirs: Sequence[str], varying: Varying) -> tuple[float, float, list[int]]:
@@ -145,11 +207,32 @@ def _compared(mine: Sequence[str], theirs: Sequence[str], varying: Varying) -> t
             error = abs(u - v)
             absolute = max(absolute, error)
             relative = max(relative, error / max(abs(u), abs(v), 1e-300))
-            spread = SPREADS * varying.spreads.get((index, token), 0.0)
-            if not error <= max(ABSOLUTE, RELATIVE * max(abs(u), abs(v)), spread):
+            if not error <= within(p, q, b, varying.spreads.get((index, token), 0.0)):
                 wrong.append(index)
                 break
     return absolute, relative, wrong
+
+
+def within(one: str, two: str, line: str, spread: float) -> float:
+    """Return by how much two numbers of a line may differ, as they are printed: integers by nothing.
+
+    `spread` is what the original differs by in other orders of its threads.
+    """
+    u, v = float(one), float(two)
+    if u.is_integer() and v.is_integer() and max(abs(u), abs(v)) < 2**24:
+        # Whole numbers are counts, also where they are printed as decimal ones: such sums have no rounding.
+        return SPREADS * spread
+    if _INTEGER.fullmatch(one) and _INTEGER.fullmatch(two):
+        return SPREADS * spread
+    left_over = LEFT_OVER if _ERROR.search(line) else 0.0
+    return max(RELATIVE * max(abs(u), abs(v)), _last_digit(one, two), SPREADS * spread, left_over)
+
+
+def _last_digit(one: str, two: str) -> float:
+    """What the last of at least four decimals stands for that two numbers are printed with; 0 for others."""
+    decimals = {len(each.partition(".")[2]) if "e" not in each.lower() else 0 for each in (one, two)}
+    digits = decimals.pop() if len(decimals) == 1 else 0
+    return 10.0**-digits * (1 + 1e-6) if digits >= _DECIMALS else 0.0
 
 
 def _as_cuda(line: str) -> str:
@@ -234,6 +317,12 @@ def _without_more(mine: Sequence[str], first: Sequence[str], varying: Varying) -
     return tuple(kept)
 
 
+def _alone(line: str, token: int) -> float:
+    """By how much a number of a line may differ without what the original differs by."""
+    number = _NUMBER.findall(line)[token]
+    return within(number, number, line, 0.0)
+
+
 def left_out(ported: bool, gpu: Hardware | str, first: ProgramRun, varying: Varying) -> Iterator[str]:
     yield from not_on_gpu(gpu)
     if not ported:
@@ -248,13 +337,19 @@ def left_out(ported: bool, gpu: Hardware | str, first: ProgramRun, varying: Vary
     wider = {
         line: SPREADS * spread
         for (line, token), spread in sorted(varying.spreads.items())
-        if SPREADS * spread > max(ABSOLUTE, RELATIVE * abs(float(_NUMBER.findall(first.lines[line])[token])))
+        if SPREADS * spread > _alone(first.lines[line], token)
     }
     if wider:
         shown = ", ".join(f"{line + 1} within {within:.2g}" for line, within in list(wider.items())[:8])
         yield (
             f"numbers more precisely than {SPREADS:g} times the original's differences in other orders of its "
             f"threads: line {shown}" + (" …" if len(wider) > 8 else "")
+        )
+    if any(not _INTEGER.fullmatch(number) for line in first.lines for number in _NUMBER.findall(line)):
+        yield f"decimal numbers more precisely than by {RELATIVE:g} of them, or the last of four or more decimals"
+    if varying.moved:
+        yield (
+            f"the order of {len(varying.moved)} lines among those beside them: the original prints them in others, too"
         )
     yield "other arguments than these" if first.status == 0 else "results: the original fails its own check here"
     yield "files that the program writes"

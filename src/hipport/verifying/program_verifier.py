@@ -27,7 +27,7 @@ from hipport.verifying import amd_gpus
 from hipport.verifying.amd_gpus import Hardware
 from hipport.verifying.execution import WAVES, Execution, Matrix
 from hipport.verifying.mutants import mutations
-from hipport.verifying.printed_output import Varying, left_out, outcome, spreads_of, varying_in
+from hipport.verifying.printed_output import Varying, left_out, moved_in, outcome, spreads_of, varying_in
 from hipport.verifying.program_runs import ProgramRun, Runner
 from hipport.verifying.results import (
     CaseOutcome,
@@ -141,6 +141,7 @@ def program(
     first = runs[0]
     varying = varying_in(first, again)
     originals = [each for c, each in zip(configurations, runs, strict=True) if c.side == "original"]
+    varying = replace(varying, moved=moved_in(first, originals[1:]))
     spread = replace(varying, spreads=spreads_of(first, originals[1:], varying))
     outcomes = [
         # By what it differs from itself, the original is not judged.
