@@ -93,7 +93,7 @@ int main() {
         orders=["forward"],
     )
     assert verified.ok
-    said = [each for each in verified.not_checked if "original as" in each or "in the original" in each]
+    said = [each for each in verified.not_checked if "original as" in each or "original and port" in each]
     assert said[0].endswith("2 places changed as in the port (inline_ptx 2)")
     (assumed,) = said[1:]
     assert "main.cu:3: " in assumed and "assumes" in assumed
