@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 from hipport.core.tables import load
@@ -186,7 +186,24 @@ def lookup(path: str) -> Row | None:
     for begins, row in (*known.folders.items(), *known.families.items()):
         if path.startswith(begins):
             return row
-    return None
+    return _in_a_folder(path)
+
+
+def _in_a_folder(path: str) -> Row | None:
+    """Return the row of a header that AMD lacks, wherever a program has its folder: `<OptiX/optix.h>`.
+
+    NVIDIA's samples have files that anybody may have copied, and a name with a folder in the table is of that folder.
+    """
+    known = table()
+    folder, _, name = path.rpartition("/")
+    if not folder or name.startswith(known.samples.begins):
+        return None
+    row = known.rows.get(name) or next((row for begins, row in known.families.items() if name.startswith(begins)), None)
+    if row is not None and row.hip is None:
+        return row
+    # `<nccl/nccl.h>`: a library's header in the folder that is called as it is.
+    own = folder.rpartition("/")[2].lower() == PurePosixPath(name).stem.lower()
+    return row if own else None
 
 
 @cache
