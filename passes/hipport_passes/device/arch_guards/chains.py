@@ -18,12 +18,6 @@ from hipport_passes.names import release_comparisons
 
 # What nvcc says of itself that is about the language; the name for it alone is about its pragmas and defects, too.
 COMPILER = {name: equal for name, equal in COMPILERS.items() if name != b"__NVCC__"}
-NAME = re.compile(
-    rb"__CUDACC(?:_RTC|_EXTENDED_LAMBDA|_RELAXED_CONSTEXPR)?__|__NVCC__|__CUDA_ARCH__|CUDA_VERSION|CUDART_VERSION|__CUDART_API_VERSION|"
-    rb"__CUDACC_VER_(?:MAJOR|MINOR|BUILD)__|CUDNN_(?:VERSION|MAJOR|MINOR|PATCHLEVEL)|"
-    rb"CU(?:BLAS|FFT|RAND|SOLVER|SPARSE)_(?:VERSION|VER_(?:MAJOR|MINOR|PATCH|BUILD))|"
-    rb"_?LIBCUDACXX_CUDA_API_VERSION(?:_MAJOR|_MINOR|_PATCH)?"
-)
 # Majors of the libraries, by the table in the release notes of CUDA 11.2 (read 2026-11-27); cuSOLVER has one more,
 # and had this one in 11.0. ROCm's have other macros.
 _MAJOR = {b"CUBLAS": 11, b"CUFFT": 10, b"CURAND": 10, b"CUSOLVER": 10, b"CUSPARSE": 11}
@@ -47,6 +41,7 @@ OLDEST = {
     **dict.fromkeys(COMPILER, 1),
 }
 NEWEST = dict.fromkeys(OLDEST, 10**7)
+NAME = re.compile(b"|".join(sorted(OLDEST, reverse=True)))
 # Macros that are numbers, and hipcc has none of; it has the others by names of its own.
 VERSIONS = OLDEST.keys() - COMPILER.keys() - {b"__NVCC__"}
 _RELEASES = VERSIONS - {b"__CUDA_ARCH__"}
