@@ -83,6 +83,8 @@ class _Tables(NamedTuple):
     transitive: tuple[tuple[str, re.Pattern[bytes], tuple[str, ...]], ...]
     brought: tuple[Brought, ...]
     samples: Samples
+    #: Headers of the toolkit whose names others give to theirs, too.
+    common: frozenset[str]
     #: How headers look that no row has, and what is said of them.
     unknown: tuple[re.Pattern[str], Row]
 
@@ -142,6 +144,7 @@ def table() -> _Tables:
             re.compile(own["samples"]["lacks"].encode()),
             own["samples"]["begins"],
         ),
+        frozenset(own["common"]["names"].split()),
         (re.compile(own["unknown"]["looks"]), Row(None, why=own["unknown"]["why"], instead=own["unknown"]["instead"])),
     )
 
@@ -192,11 +195,11 @@ def lookup(path: str) -> Row | None:
 def _in_a_folder(path: str) -> Row | None:
     """Return the row of a header that AMD lacks, wherever a program has its folder: `<OptiX/optix.h>`.
 
-    NVIDIA's samples have files that anybody may have copied, and a name with a folder in the table is of that folder.
+    NVIDIA's samples have files that anybody may have copied.
     """
     known = table()
     folder, _, name = path.rpartition("/")
-    if not folder or name.startswith(known.samples.begins):
+    if not folder or name in known.common or name.startswith(known.samples.begins):
         return None
     row = known.rows.get(name) or next((row for begins, row in known.families.items() if name.startswith(begins)), None)
     if row is not None and row.hip is None:
