@@ -3,7 +3,7 @@
 
 PyTorch for ROCm returns the first two parts of it: (9, 4) for gfx942, (11, 0) for gfx1100. What is asked of GPUs up
 to Ampere (bfloat16, matrix units) holds on AMD's GPUs by that accident, and is right. What is asked of Ada, Hopper
-and Blackwell holds by the same accident, and is wrong.
+and Blackwell holds by the same accident, and is wrong. So may be a number that is chosen by that accident.
 """
 
 from __future__ import annotations

@@ -24,12 +24,13 @@ def choices(program: PythonProgram, reader: Reader, decided: Mapping[cst.CSTNode
     Where a condition is in `decided`, they do not any more, or a finding says so.
     """
     for node in program.nodes:
-        if not isinstance(node, cst.IfExp | cst.If) or not program.runs(node.test).both:
+        test, choices = _choice(program, node)
+        if test is None or not program.runs(test).both:
             continue
-        asked = _asked(program, reader, node.test, decided)
-        if asked is None or program.truth(node.test, True) is not None:
+        asked = _asked(program, reader, test, decided)
+        if asked is None or program.truth(test, True) is not None:
             continue
-        for numbers in [(node.body, node.orelse)] if isinstance(node, cst.IfExp) else _statements(program, node):
+        for numbers in choices:
             first, second = (_number(reader, each) for each in numbers)
             # 1 and 0 are an answer.
             if first is None or second is None or first == second or {first, second} <= {0, 1}:
@@ -41,8 +42,29 @@ def choices(program: PythonProgram, reader: Reader, decided: Mapping[cst.CSTNode
                 f"GPUs take {taken}, which is for NVIDIA GPUs since {capability}: check that it fits AMD's (most have "
                 "64 KB of LDS for a block), or ask for torch.version.hip before it"
             )
-            yield finding(program, node.test, "chosen", message)
+            yield finding(program, test, "chosen", message)
             break
+
+
+def _choice(program: PythonProgram, node: cst.CSTNode) -> tuple[cst.BaseExpression | None, list[Chosen]]:
+    """Return a condition, and the values of which it chooses: where it holds, and where it does not."""
+    match node:
+        case cst.IfExp(test=test, body=body, orelse=orelse):
+            return test, [(body, orelse)]
+        case cst.If(test=test):
+            return test, list(_statements(program, node))
+        # `test and 164 or 48`
+        case cst.BooleanOperation(
+            operator=cst.Or(), left=cst.BooleanOperation(operator=cst.And(), left=test, right=body), right=orelse
+        ):
+            return test, [(body, orelse)]
+        # `(48, 164)[test]`
+        case cst.Subscript(
+            value=cst.Tuple(elements=[no, yes]) | cst.List(elements=[no, yes]),
+            slice=[cst.SubscriptElement(cst.Index(cst.Comparison() | cst.Call(func=cst.Name("int" | "bool")) as test))],
+        ):
+            return test, [(yes.value, no.value)]
+    return None, []
 
 
 def _asked(

@@ -29,6 +29,7 @@ _BUILT_IN: dict[str, Callable[..., object]] = {
     "round": round,
     "tuple": tuple,
     "list": tuple,
+    "divmod": divmod,
     "sorted": lambda values: tuple(sorted(values)),
 }
 _OPERATORS: dict[type[cst.BaseBinaryOp], Callable[[Any, Any], object]] = {
@@ -77,8 +78,12 @@ class Working:
             case cst.Call(func=cst.Name(name) as function) if name in _BUILT_IN and not self.program.bound(function):
                 given = [self.results(argument.value, depth) for argument in node.args]
                 known = [found for found in given if found is not None]
-                plain = all(argument.keyword is None and not argument.star for argument in node.args)
-                return _each(_BUILT_IN[name], known) if plain and len(known) == len(given) else None
+                stars = [argument.star for argument in node.args]
+                if len(known) != len(given) or any(argument.keyword is not None for argument in node.args):
+                    return None
+                if stars == ["*"]:
+                    return _each(lambda values: _BUILT_IN[name](*values), known)
+                return _each(_BUILT_IN[name], known) if not any(stars) else None
             case cst.BinaryOperation(left=left, right=right):
                 return _of_operator(node.operator, self.results(left, depth), self.results(right, depth))
             case cst.NamedExpr(value=value):
