@@ -99,7 +99,7 @@ def test_agreement_follows_values_through_functions_that_call_each_other() -> No
         int lane = threadIdx.x & 31;
         struct { unsigned mask; int count; } mine;
         mine.mask = before(lane);
-        mine.count = popc(mine.mask & before(lane));
+        mine.count = __popc(mine.mask & before(lane));
         unsigned all = before(n);
         probe(mine.count, before(lane), all, counted(n, n), counted(n, lane), even(n, blockIdx.x), even(n, lane));
     }
@@ -111,11 +111,11 @@ def test_agreement_follows_values_through_functions_that_call_each_other() -> No
     own = [1, 1, BLOCK, BLOCK, 1, BLOCK, 1]
     assert [kernels.agreement(kernel, each) for each in probes(kernel)[0].arguments] == own
     # A parameter is what any caller gives.
-    asking = text.replace(b"return (1u", b"clock(); return (1u").replace(b"return n == 0", b"before(0); return n == 0")
+    asking = text.replace(b"return (1u", b"return clock() + (1u").replace(b"return n == 0", b"before(0); return n == 0")
     project = Project((Cuda(PurePosixPath("a.cu"), asking),))
     kernels = Kernels.of(project)
     kernel = kernels.functions(source(project, "a.cu"))[-1]
-    assert [kernels.agreement(kernel, each) for each in probes(kernel)[0].arguments] == [1] * 7
+    assert [kernels.agreement(kernel, each) for each in probes(kernel)[0].arguments] == [1, 1, 1, 1, 1, BLOCK, 1]
     other = text.replace(b"before(lane)", b"before(p[3])").replace(b"lane)", b"n)")
     project = Project((Cuda(PurePosixPath("a.cu"), other),))
     kernels = Kernels.of(project)
@@ -230,9 +230,10 @@ def one_thread(text: bytes) -> bool:
     ],
 )
 def test_what_could_be_a_template_is_a_comparison(condition: str, agreement: int) -> None:
-    text = f"__global__ void k(P* p, int n, int m) {{ int tid = threadIdx.x; if ({condition}) probe(1); }}"
+    text = "template <class T, class U> __device__ bool of(int n) { return n > 1; }\n"
+    text += f"__global__ void k(P* p, int n, int m) {{ int tid = threadIdx.x; if ({condition}) probe(1); }}"
     kernels, _ = parsed(text.encode())
-    [probe] = probes(kernels.functions(source(kernels._project, "more0.cu"))[0])
+    [probe] = probes(kernels.functions(source(kernels._project, "more0.cu"))[-1])
     [asked] = probe.function.conditions(probe.node)
     assert kernels.agreement(probe.function, asked.expression) == agreement
     assert not probe.function.source.errors

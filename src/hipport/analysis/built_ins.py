@@ -9,6 +9,9 @@ Whatever is called otherwise belongs in the tables of the passes.
 from __future__ import annotations
 
 import re
+from pathlib import Path
+
+from hipport.core.tables import load, one_of
 
 #: How many lanes a warp has.
 LANES = 32
@@ -62,3 +65,11 @@ GIVEN = re.compile(
     rb"[A-Z][A-Z0-9_]*|k[A-Z]\w*|(?:thread|block)Idx|(?:block|grid)Dim|warpSize|true|false|"
     rb"this_(?:thread_block|grid|multi_grid|cluster)"
 )
+#: Variables that CUDA and HIP define, without white space.
+BUILT_IN_VARIABLES = re.compile(rb"(?:threadIdx|blockIdx|blockDim|gridDim)\.[xyz]")
+_FUNCTIONS = load(Path(__file__).with_name("pure_functions.toml"))["functions"]
+#: Functions whose result depends on their arguments alone; of these, those that write it where an argument points.
+PURE = re.compile(f"(?:__)?{one_of(_FUNCTIONS['mathematics'])}[fl]?|{one_of(_FUNCTIONS['others'])}".encode())
+BY_POINTER = frozenset(_FUNCTIONS["by_pointer"].split())
+#: Variables and types of a vector's members.
+VECTOR = re.compile(rb"(?:u?(?:char|short|int|long|longlong)|float|double)([1-4])|dim3")

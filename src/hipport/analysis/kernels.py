@@ -27,6 +27,7 @@ from hipport.analysis import group_types, template_arguments
 from hipport.analysis.block_shapes import BlockShape, shapes
 from hipport.analysis.built_ins import BY_BLOCK, BY_THREAD, BY_WARP, GIVEN, LAYERS, OTHER_DIMENSIONS, RANK, WARP_SIZES
 from hipport.analysis.constant_values import WORKED_OUT
+from hipport.analysis.device_program import Proofs
 from hipport.analysis.functions import (
     DEFINE,
     DEVICE,
@@ -46,6 +47,7 @@ from hipport.analysis.functions import (
 )
 from hipport.analysis.macros import Macro, Mentioning, calls, defined, expanded, loops
 from hipport.analysis.prototypes import prototypes
+from hipport.analysis.uniform_values import Value
 from hipport.analysis.uniformity import BLOCK, WARP, Agreements, CallInMacro, Form, Numbering
 from hipport.analysis.word_index import Holders
 from hipport.core.edits import Span
@@ -115,6 +117,7 @@ class _Known:
         self.callers: dict[Function, tuple[Call, ...]] = {}
         self.in_macros: dict[Function, tuple[CallInMacro, ...]] = {}
         self.agreements: dict[bool, Agreements] = {}
+        self.proofs: dict[bool, Proofs] = {}
         self.agreed: dict[tuple[Function, int, bool], int] = {}
         self.unknowns: dict[tuple[Function, Variable], bool] = {}
         self.blocks: dict[Function, tuple[BlockShape, ...] | None] = {}
@@ -308,12 +311,16 @@ class Kernels(Facts):
         known = self._known(function.source).agreed
         key = (function, node.id, shown)
         if key not in known:
-            known[key] = self._agreements(function.source, shown).of(function, node)
+            known[key] = min(BLOCK, self.value(function, node, shown=shown).level)
         return known[key]
+
+    def value(self, function: Function, node: Node, *, shown: bool = False) -> Value:
+        """Return what is proven of the expression, in all calls that are seen: with the reason if it is not uniform."""
+        return self._proofs(function.source, shown).value(function, node)
 
     def agreement_of_text(self, function: Function, text: bytes, node: Node, *, shown: bool = False) -> int:
         """Return the same of an expression that a macro makes at `node`, seen as a text; 1 where that is none."""
-        return self._agreements(function.source, shown).of_text(function, text, node)
+        return min(BLOCK, self._proofs(function.source, shown).value_of_text(function, text, node).level)
 
     def blocks(self, function: Function) -> tuple[BlockShape, ...] | None:
         """Return the shapes of the blocks of all kernels that come to the function; None if they are not all seen."""
@@ -332,6 +339,10 @@ class Kernels(Facts):
     def assumes(self, function: Function, numbering: Numbering, size: int) -> None:
         """Note that numbers of threads in the function are taken to agree on `size`, for want of its launches."""
         self._known(function.source).assumed.setdefault(function, {})[numbering, size] = None
+
+    def assumes_of(self, function: Function, numbering: str, size: int) -> None:
+        """Note the same by the name of the numbering."""
+        self.assumes(function, Numbering[numbering], size)
 
     def assumption(self, source: Cpp, function: Function | None = None, most: int = WARP) -> str:
         """Say what was assumed of blocks in the files that belong together; empty if nothing was.
@@ -415,7 +426,7 @@ class Kernels(Facts):
         return known[key]
 
     def _may_differ(self, function: Function, expression: Node, size: int, shown: bool) -> bool:
-        if self.agreement(function, expression, shown=shown) < size or self.unknown(function, expression):
+        if self.agreement(function, expression, shown=shown) < size:
             return True
         if not is_method(function):
             return False
@@ -492,14 +503,14 @@ class Kernels(Facts):
         if node.type != "call_expression":
             return False
         name = called_name(node, of.source.code)
-        if self._declared_only(of.source, name):
+        if self.declarations(of.source, name):
             return True
         called = node.child_by_field_name("function")
         if arguments(node) or called is None or called.type != "identifier":
             return False
         return bool(name) and not GIVEN.fullmatch(name) and not self.definitions(of.source, name)
 
-    def _declared_only(self, source: Cpp, name: bytes) -> tuple[tuple[bytes, ...], ...]:
+    def declarations(self, source: Cpp, name: bytes) -> tuple[tuple[bytes, ...], ...]:
         """Return the parameters of the declarations of a device function whose body is in none of the files."""
         found = self.of_component(source, prototypes).get(name, ())
         return found if found and not self.definitions(source, name) else ()
@@ -512,7 +523,7 @@ class Kernels(Facts):
                 given = argument.named_children[0] if pointer and argument.named_children else argument
                 if given.type != "identifier" or of.locals.named(of.text(given), given.start_byte) != variable:
                     continue
-                declared = self._declared_only(of.source, call.name)
+                declared = self.declarations(of.source, call.name)
                 if declared and (pointer or any(i < len(each) and b"&" in each[i] for each in declared)):
                     return True
         return False
@@ -573,6 +584,14 @@ class Kernels(Facts):
         if name in function.template_parameters:
             return None
         return self._project.component(function.source).fact(_constant_values).get(name)
+
+    def named_constant(self, source: Cpp, name: bytes) -> int | None:
+        """Return the number that a macro or constant of the files that `source` is connected to is."""
+        return self._project.component(source).fact(_constant_values).get(name)
+
+    def template_numbers(self, function: Function, name: bytes) -> frozenset[int]:
+        """Return the numbers that a parameter of the function's template may be; empty where one is not known."""
+        return template_arguments.given(self._project.component(function.source), function, name) or frozenset()
 
     def numbers(self, function: Function, node: Node, depth: int = 4) -> frozenset[int]:
         """Return the numbers that `node` may be: also of what is worked out, and of a template's parameters.
@@ -765,6 +784,12 @@ class Kernels(Facts):
     def expanded(self, source: Cpp, name: bytes, given: Sequence[bytes] | None) -> list[bytes]:
         """Return what a macro, used with such arguments, may stand for; see hipport.analysis.macros."""
         return expanded(name, given, self.macros(source))
+
+    def _proofs(self, source: Cpp, shown: bool) -> Proofs:
+        known = self._known(source).proofs
+        if shown not in known:
+            known[shown] = Proofs(self, source, shown)
+        return known[shown]
 
     def _agreements(self, source: Cpp, shown: bool = False) -> Agreements:
         known = self._known(source).agreements

@@ -1,0 +1,488 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calls in an abstract execution: of functions that are seen, of CUDA's own, by pointers, operators and conversions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from hipport.analysis.abstract_memory import Cells, Closure, Named, Place, Slot, class_name, narrowed
+from hipport.analysis.abstract_program import Callee, Frame, Machine, Site, Start
+from hipport.analysis.built_ins import (
+    BY_BLOCK,
+    BY_POINTER,
+    BY_THREAD,
+    BY_WARP,
+    LANES,
+    PURE,
+    SHUFFLES,
+    VECTOR,
+    WARP_SIZES,
+)
+from hipport.analysis.device_ir import Instruction, Span
+from hipport.analysis.lowering_state import is_wide
+from hipport.analysis.memory_access import MemoryAccess
+from hipport.analysis.uniform_values import (
+    BLOCK,
+    GRID,
+    VARYING,
+    WARP,
+    Affine,
+    Axis,
+    Reason,
+    Value,
+    binary,
+    constant,
+    join,
+    least,
+    varying,
+)
+
+_GROUP_MADE = re.compile(
+    r"(this_thread_block|this_grid|this_multi_grid|coalesced_threads|tiled_partition|labeled_partition|binary_partition)"
+)
+
+
+class AbstractCalls(MemoryAccess):
+    """A run of a function: its calls."""
+
+    def __init__(self, machine: Machine, start: Cells, control: Site) -> None:
+        super().__init__(machine, start, control)
+        #: Addresses of what calls returned by reference, by their registers.
+        self.addresses: dict[int, Value] = {}
+        #: How uniform the ways to a block are.
+        self.regions: dict[int, tuple[int, Reason | None]] = {}
+        self.told_sites: dict[tuple[int, int], tuple[Span, Site]] = {}
+
+    def _arguments(self, each: Instruction, first: int, kinds: str) -> tuple[list[Value], list[Value | None]]:
+        values: list[Value] = []
+        addresses: list[Value | None] = []
+        for register, kind in zip(each.operands[first:], kinds, strict=False):
+            given = self.registers.get(register, Value(GRID))
+            if kind == "a":
+                addresses.append(given)
+                values.append(self._read(given, each.span))
+            else:
+                addresses.append(None)
+                values.append(given)
+        return values, addresses
+
+    def _site(self, each: Instruction) -> Site:
+        self.told_sites[self.at] = (each.span, self.control)
+        level, why = self.regions.get(self.at[0], (GRID, None))
+        return Site(level, why) if level < self.control.level else self.control
+
+    def _invoke(
+        self,
+        callees: Sequence[Callee],
+        values: Sequence[Value],
+        addresses: Sequence[Value | None],
+        each: Instruction,
+        this: Value | None,
+        closure: Closure | None = None,
+    ) -> Value:
+        """Run all functions that may be meant; return what they may give."""
+        outcomes = []
+        before = self.cells
+        start = Start(values, addresses, before, self.frame.blocks, self._site(each), closure)
+        for callee in callees:
+            outcomes.append(self.machine.call(callee, start._replace(this=this if callee.is_method else None)))
+        given = self._given()
+        after: Cells = {}
+        for key in dict.fromkeys(key for outcome in outcomes for key in outcome.cells):
+            found = [outcome.cells[key] for outcome in outcomes if key in outcome.cells]
+            slots: dict[tuple[str, ...], Slot] = {}
+            for path in dict.fromkeys(path for one in found for path in one):
+                parts = [one[path] for one in found if path in one]
+                old = before.get(key, {}).get(path)
+                if old is not None and all(part == old for part in parts):
+                    slots[path] = old
+                else:
+                    slots[path] = Slot(join(part.value for part in parts), given)
+            after[key] = slots
+        self.cells = after
+        made = [outcome.address for outcome in outcomes if outcome.address is not None]
+        returning = [callee for callee in callees if callee.ir.returns_reference]
+        if made and len(returning) == len(callees):
+            self.addresses[each.target] = join(made)
+        return join(outcome.value for outcome in outcomes)
+
+    def _havoc(self, addresses: Iterable[Value | None], why: Reason) -> None:
+        for address in addresses:
+            for target in (address.targets if address is not None else None) or ():
+                if isinstance(target, Place):
+                    self._write(Value(VARYING, targets=frozenset((target,)), why=why), Value(VARYING, why=why))
+
+    def _do_call(self, each: Instruction) -> Value:
+        kinds, first, this = each.type, 0, None
+        if kinds.startswith("t"):
+            kinds, first, this = kinds[1:], 1, self._operand(each)
+        values, addresses = self._arguments(each, first, kinds)
+        scope, _, short = each.name.partition("<")[0].rpartition("::")
+        short = short.strip()
+        program, path = self.machine.program, self.frame.path
+        count = len(values)
+        callees: list[Callee] = []
+        around = self._class_around()
+        if this is not None and around:
+            callees += program.callees(path, short, around, count)
+        if scope:
+            callees += program.callees(path, short, scope.rpartition("::")[2].strip(), count)
+        if not callees:
+            callees += program.callees(path, short, "", count)
+        if callees:
+            return self._invoke(callees, values, addresses, each, this)
+        return self._built_in_call(each, short, values, addresses)
+
+    def _class_around(self) -> str:
+        frame: Frame | None = self.frame
+        while frame is not None:
+            if frame.ir.class_name:
+                return frame.ir.class_name
+            closure = frame.closure
+            frame = self.machine.frames[closure.frame] if closure is not None and closure.frame < self.depth else None
+        return ""
+
+    def _built_in_call(
+        self, each: Instruction, short: str, values: Sequence[Value], addresses: Sequence[Value | None]
+    ) -> Value:
+        self._site(each)
+        name = short.encode()
+        bare = short.removeprefix("__").removesuffix("_sync")
+        if _GROUP_MADE.search(short):
+            return self._group(each, short, values)
+        if name in SHUFFLES or bare.startswith("shfl"):
+            return self._shuffle(each, bare, values[1:] if short.endswith("_sync") else values)
+        if BY_BLOCK.fullmatch(name):
+            return Value(BLOCK, why=Reason(f"{short} of the block", *each.span))
+        if BY_THREAD.fullmatch(name):
+            why = Reason(f"{short} gives each thread its own", *each.span)
+            self._havoc(values, why)
+            return Value(VARYING, why=why)
+        if BY_WARP.fullmatch(name):
+            if short.endswith("_sync") and values and values[0].level < WARP:
+                return values[0].bare()  # Lanes vote with those of their own mask.
+            return Value(WARP, why=Reason(f"{short} of the warp", *each.span))
+        if short in ("swap",) and len(addresses) == 2:
+            self._swap(addresses)
+            return Value(GRID)
+        if PURE.fullmatch(name) is not None:
+            return self._pure(each, short, values, addresses)
+        why = Reason(f"{short}, which is not seen, may give each thread its own", *each.span)
+        # What is handed by its name may be changed by a declaration that takes a reference; others are taken not to.
+        changed = [
+            address
+            for position, address in enumerate(addresses)
+            if self.machine.program.takes_reference(self.frame.path, short, position)
+        ]
+        self._havoc([*changed, *values], why)
+        return Value(VARYING, why=why)
+
+    def _pure(self, each: Instruction, short: str, values: Sequence[Value], addresses: Sequence[Value | None]) -> Value:
+        """Return what a function gives that computes with its arguments alone."""
+        made = least(values)
+        for address in addresses:
+            if address is not None and short in BY_POINTER:
+                self._write(address, made)
+        for value in values:
+            if value.targets and short not in ("printf", "assert"):
+                self._havoc([value], Reason(f"{short} writes to it", *each.span))
+        vector = VECTOR.fullmatch(short.removeprefix("make_").encode())
+        if short.startswith("make_") and vector is not None:
+            made = made._replace(
+                fields=tuple(zip("xyzw", values, strict=False)), tag="", low=None, high=None, affine=None
+            )
+        elif short in ("max", "min") and len(values) == 2:
+            made = _least_or_greatest(short, values[0], values[1])
+        elif short in ("move", "forward", "ref", "cref", "as_const", "addressof") and len(values) == 1:
+            made = values[0]
+        elif short in ("__ldg",) and len(values) == 1:
+            made = self._read(values[0], each.span)
+        return made
+
+    def _swap(self, addresses: Sequence[Value | None]) -> None:
+        one, two = addresses
+        if one is None or two is None:
+            return
+        a, b = self._read(one, (-1, -1)), self._read(two, (-1, -1))
+        self._write(one, b)
+        self._write(two, a)
+
+    def _shuffle(self, each: Instruction, name: str, values: Sequence[Value]) -> Value:
+        value = values[0] if values else Value(VARYING)
+        width = values[2].number if len(values) > 2 else LANES
+        if width is None or width <= 0 or width & (width - 1):
+            width = 1
+        if value.level >= WARP:
+            return value.bare()
+        if name == "shfl" and len(values) > 1 and values[1].level >= width:
+            return Value(min(width, WARP), why=Reason("a lane's value, which the warp has", *each.span))
+        return varying(f"{name} gives each lane another's value", each.span)
+
+    def _group(self, each: Instruction, short: str, values: Sequence[Value]) -> Value:
+        if short in ("this_thread_block",):
+            return Value(GRID, tag="group:block")
+        if short in ("this_grid", "this_multi_grid"):
+            return Value(GRID, tag="group:grid")
+        if short == "tiled_partition":
+            size = re.search(r"<\s*(\w+)", each.name)
+            number = int(size[1]) if size is not None and size[1].isdigit() else None
+            if number is None and size is not None:
+                number = (
+                    LANES
+                    if WARP_SIZES.fullmatch(size[1].encode())
+                    else self.machine.program.number(self.frame.path, size[1])
+                )
+            if number is None and len(values) > 1:
+                number = values[1].number
+            return Value(GRID, tag=f"group:{number if number else 'active'}")
+        return Value(GRID, tag="group:active" if short == "coalesced_threads" else "group:part")
+
+    def _method(self, each: Instruction) -> Value:
+        address = self._operand(each)
+        values, addresses = self._arguments(each, 1, each.type)
+        held = self._read(address, each.span)
+        if held.tag.startswith("group:"):
+            return self._of_group(each, held.tag[6:], values)
+        program, path = self.machine.program, self.frame.path
+        callees: list[Callee] = []
+        if held.tag.startswith("class:"):
+            callees += program.callees(path, each.name, held.tag[6:], len(values))
+        else:
+            callees += program.callees(path, each.name, "*", len(values))
+        if callees:
+            return self._invoke(callees, values, addresses, each, address)
+        self._site(each)
+        if PURE.fullmatch(each.name.encode()):
+            return least((held, *values)).bare()
+        why = Reason(f"{each.name}, which is not seen, may give each thread its own", *each.span)
+        self._havoc([address, *addresses, *values], why)
+        return Value(VARYING, why=why)
+
+    def _of_group(self, each: Instruction, group: str, values: Sequence[Value]) -> Value:
+        self._site(each)
+        name = each.name
+        size = int(group) if group.isdigit() else {"block": BLOCK, "grid": GRID}.get(group, 1)
+        level = size if group != "active" else WARP
+        if group == "part":
+            level = VARYING  # Neighbours may be in different parts.
+        own = varying(f"{name} of each thread", each.span)
+        if name in ("thread_rank", "thread_index"):
+            if group.isdigit() and name == "thread_rank":
+                return own._replace(low=0, high=size - 1, affine=Affine(Axis.LANE, 1, 0, size))
+            if group in ("block", "grid") and name == "thread_rank":
+                # Through all rows and layers of the block.
+                return own._replace(
+                    low=0, affine=Affine(Axis.LANE, 1, 0, BLOCK) if group == "block" else Affine(Axis.GRID)
+                )
+            return own
+        if name in (
+            "size",
+            "num_threads",
+            "group_dim",
+            "dim_threads",
+            "meta_group_size",
+            "sync",
+            "is_valid",
+            "dim_blocks",
+        ):
+            if group.isdigit() and name in ("size", "num_threads"):
+                return constant(size)
+            return Value({"active": WARP, "part": VARYING}.get(group, GRID), why=own.why)
+        if name in ("meta_group_rank", "any", "all", "ballot"):
+            return Value(min(level, BLOCK), why=Reason(f"{name} of a group", *each.span))
+        if name in ("group_index", "block_rank"):
+            return Value(BLOCK)
+        if name == "shfl" and len(values) > 1 and values[1].level >= level:
+            return Value(min(level, BLOCK), why=Reason("a lane's value, which the group has", *each.span))
+        if name.startswith("shfl") and values and values[0].level >= level:
+            return values[0].bare()
+        return own
+
+    def _indirect(self, each: Instruction) -> Value:
+        callee, address = self._operand(each), self._operand(each, 1)
+        values, addresses = self._arguments(each, 2, each.type)
+        program, path = self.machine.program, self.frame.path
+        made: list[Value] = []
+        unknown = not callee.targets
+        if callee.tag.startswith("class:"):
+            found = program.callees(path, "operator()", callee.tag[6:], len(values))
+            if found:
+                return self._invoke(found, values, addresses, each, address)
+        before, after = self.cells, []
+        for target in sorted(callee.targets or (), key=repr):
+            self.cells = dict(before)
+            if isinstance(target, Closure) and target.frame <= self.depth:
+                outer = self.machine.frames[target.frame]
+                inner = outer.ir.lambdas[target.number] if target.number < len(outer.ir.lambdas) else None
+                if inner is None or id(inner.body) != target.code:
+                    unknown = True
+                    continue
+                made.append(
+                    self._invoke([Callee(inner.body, outer.path, False)], values, addresses, each, None, target)
+                )
+            elif isinstance(target, Named):
+                found = program.callees(path, target.name, "", len(values))
+                if found:
+                    made.append(self._invoke(found, values, addresses, each, None))
+                else:
+                    unknown = True
+            else:
+                unknown = True
+            after.append(self.cells)
+        if len(after) > 1:
+            self._join_after(before, after)
+        if unknown and not made:
+            found = program.callees(path, "operator()", "*", len(values))
+            if found:
+                self.cells = before
+                made.append(self._invoke(found, values, addresses, each, address))
+                unknown = False
+        self._site(each)
+        if unknown or not made:
+            why = Reason(f"what {each.name or 'a pointer'} calls is not seen", *each.span)
+            self._havoc([*addresses, *values], why)
+            return Value(VARYING, why=why)
+        value = join(made)
+        return value.at_most(callee.level, callee.why) if callee.level < value.level else value
+
+    def _join_after(self, before: Cells, after: Sequence[Cells]) -> None:
+        given = self._given()
+        joined: Cells = {}
+        for key in dict.fromkeys(key for cells in after for key in cells):
+            found = [cells[key] for cells in after if key in cells]
+            slots = {}
+            for path in dict.fromkeys(path for one in found for path in one):
+                parts = [one[path] for one in found if path in one]
+                old = before.get(key, {}).get(path)
+                same = old is not None and all(part == old for part in parts)
+                slots[path] = old if same and old is not None else Slot(join(part.value for part in parts), given)
+            joined[key] = slots
+        self.cells = joined
+
+    def _construct(self, each: Instruction) -> None:
+        address = self._operand(each)
+        values, addresses = self._arguments(each, 1, each.type)
+        program, path = self.machine.program, self.frame.path
+        name = each.name
+        if not name:
+            target = next(iter(address.targets or ()), None)
+            cell = self._cell_of(target) if isinstance(target, Place) and not target.path else None
+            name = class_name(cell.type) if cell is not None and cell.type else ""
+        fields = program.fields(path, name) if name else None
+        if fields is None:
+            vector = VECTOR.fullmatch(name.encode()) if name else None
+            made = least(values)
+            if vector is not None and (name != "dim3" or values):
+                made = made._replace(fields=tuple(zip("xyzw", values, strict=False)))
+            elif not name:
+                made = made._replace(fields=tuple((f"#{i}", value) for i, value in enumerate(values)))
+            elif len(values) == 1:
+                made = values[0] if is_wide(name) else narrowed(values[0], name)
+            elif values:
+                made = Value(
+                    VARYING, why=Reason(f"{name}, which is not seen, may give each thread its own", *each.span)
+                )
+            self._write(address, made)
+            return
+        if len(values) == 1 and values[0].tag == f"class:{name}":
+            self._write(address, values[0])
+            return
+        defaults = program.defaults(path, name)
+        if defaults is not None:
+            self._invoke([defaults], [], [], each, address)
+        constructors = program.callees(path, name, name, len(values))
+        if constructors and (values or any(callee.ir.parameters == 0 for callee in constructors)):
+            self._invoke(constructors, values, addresses, each, address)
+            return
+        for (member, _), value in zip(fields, values, strict=False):
+            self._write(self._part_of(address, member), value)
+
+    def _assign(self, each: Instruction) -> None:
+        address, value = self._operand(each), self._operand(each, 1)
+        for target in address.targets or ():
+            if not isinstance(target, Place) or target.path:
+                continue
+            cell = self._cell_of(target)
+            if cell is None or not cell.type or cell.pointer:
+                continue
+            name = class_name(cell.type)
+            if self.machine.program.fields(self.frame.path, name) is not None:
+                found = self.machine.program.callees(self.frame.path, "operator=", name, 1)
+                if found:
+                    self._invoke(found, [value], [None], each, address)
+                    return
+            elif not is_wide(cell.type):
+                value = narrowed(value, cell.type)
+        self._write(address, value)
+
+    def _binary(self, each: Instruction) -> Value:
+        one, two = self._operand(each), self._operand(each, 1)
+        if one.tag.startswith("class:") or two.tag.startswith("class:"):
+            made = self._by_operator(each, one, two)
+            if made is not None:
+                return made
+        value = binary(each.name, one, two, self.frame.blocks)
+        if each.name in ("+", "-") and (one.targets or two.targets):
+            targets = frozenset(
+                target._replace(path=(*target.path[:-1], "[]"))
+                if target.path and target.path[-1].startswith("[")
+                else target._replace(path=(*target.path, "[]"))
+                if self._is_array(target)
+                else target
+                for given in (one, two)
+                for target in given.targets or ()
+                if isinstance(target, Place)
+            )
+            value = value._replace(targets=targets or None)
+        if "volatile" in (one.tag, two.tag):
+            value = value._replace(tag="volatile")
+        return value
+
+    def _by_operator(self, each: Instruction, one: Value, two: Value) -> Value | None:
+        program, name = self.machine.program, f"operator{each.name}"
+        kinds = each.type or "vv"
+        places: list[Value | None] = [
+            self.registers.get(each.operands[2 + i], Value(GRID))
+            if kind == "a"
+            else self._hidden((one, two)[i], each, i)
+            for i, kind in enumerate(kinds)
+        ]
+        made = []
+        if one.tag.startswith("class:"):
+            found = program.callees(self.frame.path, name, one.tag[6:], 1)
+            if found:
+                made.append(self._invoke(found, [two], places[1:], each, places[0]))
+        found = program.callees(self.frame.path, name, "", 2)
+        if found:
+            made.append(self._invoke(found, [one, two], places, each, None))
+        return join(made) if made else None
+
+    def _cast(self, each: Instruction) -> Value:
+        value, type_name = self._operand(each), each.type
+        if "*" in type_name:
+            return value._replace(tag="volatile") if "volatile" in type_name else value
+        if value.targets and any(isinstance(target, (Closure, Named)) for target in value.targets):
+            return value
+        if value.tag.startswith("class:"):
+            found = self.machine.program.callees(self.frame.path, f"operator {class_name(type_name)}", value.tag[6:], 0)
+            if found:
+                return self._invoke(found, [], [], each, self._hidden(value, each, 0))
+        return value if is_wide(type_name) else narrowed(value, type_name)
+
+    def _result_address(self, each: Instruction) -> Value:
+        register = each.operands[0]
+        if register in self.addresses:
+            return self.addresses[register]
+        return self._hidden(self._operand(each), each, 0)
+
+    def _return_address(self, each: Instruction) -> None:
+        self.frame.result_address.append(self._operand(each))
+
+
+def _least_or_greatest(name: str, one: Value, two: Value) -> Value:
+    made = least((one, two))
+    pick = min if name == "min" else max
+    low = pick(one.low, two.low) if one.low is not None and two.low is not None else None
+    high = pick(one.high, two.high) if one.high is not None and two.high is not None else None
+    return made._replace(low=low, high=high)

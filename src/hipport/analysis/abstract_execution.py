@@ -1,0 +1,505 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run device code on abstract values: what each expression is, over all ways that control and calls may take.
+
+    execution = AbstractExecution(program)
+    execution.run(function)
+    execution.values[path, span]      # the worst value of an expression there, over all calls that were seen
+
+A function is run for each set of abstract arguments that it is called with, as if it were inlined; what is the same is
+run once. Blocks are run until nothing changes. Where threads that took different ways come together, a variable that
+they may have given different values is as uniform as the branch was; see hipport.analysis.reconvergence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from typing import Any
+
+from hipport.analysis.abstract_calls import AbstractCalls
+from hipport.analysis.abstract_memory import Cells, Named, Place, Slot, lookup, narrowed, reachable, store
+from hipport.analysis.abstract_program import Callee, Frame, Outcome, Program, Site, Start
+from hipport.analysis.built_ins import BY_THREAD, LANES, WARP_SIZES
+from hipport.analysis.device_ir import DeviceIR, Instruction, Span
+from hipport.analysis.lowering_state import is_wide
+from hipport.analysis.memory_access import changing
+from hipport.analysis.reconvergence import Loop, Reconvergence
+from hipport.analysis.uniform_values import (
+    BLOCK,
+    GRID,
+    VARYING,
+    Affine,
+    Axis,
+    Blocks,
+    Reason,
+    Value,
+    constant,
+    join,
+    least,
+    unary,
+    varying,
+    wider,
+)
+
+#: How deep calls are followed, with how many different arguments one function is run, how often a block.
+_DEEPEST, _MOST_RUNS, _MOST_VISITS = 24, 24, 64
+#: How often a function that calls itself is run until what it gives is what it was taken to give.
+_MOST_TURNS = 8
+
+
+@dataclass
+class _Entered:
+    """A function that runs and may call itself: with what, what it is taken to give, and whether it did call itself."""
+
+    arguments: list[Value]
+    result: Value
+    again: bool = False
+
+
+class AbstractExecution:
+    """The values of expressions of the functions that were run."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        #: By file, span, and the text of an expression that is a part of what a macro there makes (else empty): the
+        #: worst that it is in any call.
+        self.values: dict[tuple[object, Span, str], Value] = {}
+        #: By file and span: how threads come to a call there.
+        self.sites: dict[tuple[object, Span], Site] = {}
+        self.ran: set[int] = set()
+        self.frames: list[Frame] = []
+        self._flows: dict[int, Reconvergence] = {}
+        self._known: dict[object, Outcome] = {}
+        self._order: list[object] = []
+        self._entered: dict[int, _Entered] = {}
+        self._runs: dict[int, int] = {}
+        self._keep: list[object] = []
+
+    def run(self, callee: Callee, blocks: Blocks, arguments: Sequence[Value]) -> None:
+        """Run a function that nothing calls, with these arguments: a kernel, or one whose calls are not seen."""
+        self.frames = []
+        self.call(callee, Start(arguments, [None] * len(arguments), {}, blocks, Site(GRID, None)))
+
+    # ---- calls
+
+    def call(self, callee: Callee, start: Start) -> Outcome:
+        """Run a function, unless it was run with the same; see Start."""
+        ir, arguments = callee.ir, start.arguments
+        if ir.unread is not None:
+            return self._nothing_known(start, Reason(f"{ir.name or 'a lambda'}: {ir.unread[0]}", *ir.unread[1]))
+        simple = start.this is None and start.closure is None
+        simple = simple and not any(value.targets or value.fields for value in arguments)
+        if any(frame.ir is ir for frame in self.frames):
+            entered = self._entered.get(id(ir))
+            if not simple or entered is None or len(entered.arguments) != len(arguments):
+                return self._nothing_known(start, Reason(f"{ir.name} calls itself"))
+            pairs = zip(entered.arguments, (value.bare() for value in arguments), strict=True)
+            entered.arguments = [join(pair) for pair in pairs]
+            entered.again = True
+            return Outcome(entered.result, None, start.cells)
+        if len(self.frames) >= _DEEPEST:
+            return self._nothing_known(start, Reason(f"calls of {ir.name} are too deep"))
+        if not simple:
+            return self._run_with(callee, start)
+        # What a call of itself gives is taken to be whatever can be; where that turns out otherwise it is run again.
+        entered = self._entered[id(ir)] = _Entered(list(arguments), Value(GRID))
+        try:
+            for _ in range(_MOST_TURNS):
+                mark, given = len(self._order), list(entered.arguments)
+                outcome = self._run_with(callee, start._replace(arguments=given))
+                if not entered.again or (entered.arguments == given and outcome.value.bare() == entered.result):
+                    return outcome
+                if entered.arguments == list(arguments):
+                    entered.arguments = [value.bare() for value in arguments]
+                entered.result = join((entered.result, outcome.value)).bare()
+                for key in self._order[mark:]:
+                    self._known.pop(key, None)
+                del self._order[mark:]
+        finally:
+            del self._entered[id(ir)]
+        return self._nothing_known(start, Reason(f"{ir.name} calls itself"))
+
+    def _run_with(self, callee: Callee, start: Start) -> Outcome:
+        """Run a function that does not run yet, unless it was with the same."""
+        ir, depth = callee.ir, len(self.frames)
+        cells = self._parameters(ir, start)
+        reached = reachable(cells, depth, start.closure)
+        cells = {each: cells[each] for each in reached}
+        memory = frozenset((each, frozenset(cells[each].items())) for each in reached)
+        known = (id(ir), depth, memory, start.control.level, start.closure, len(start.arguments), start.blocks.shapes)
+        outcome = self._known.get(known)
+        if outcome is None:
+            self._runs[id(ir)] = self._runs.get(id(ir), 0) + 1
+            if self._runs[id(ir)] > _MOST_RUNS:
+                return self._nothing_known(start, Reason(f"{ir.name} is called with too many different values"))
+            self.frames.append(Frame(ir, callee.path, start.blocks, start.closure, len(start.arguments)))
+            try:
+                outcome = _Activation(self, cells, start.control).run()
+            finally:
+                self.frames.pop()
+            self.ran.add(id(ir))
+            self._keep.append(ir)
+            self._known[known] = outcome
+            self._order.append(known)
+        return outcome._replace(cells={**start.cells, **outcome.cells})
+
+    def _parameters(self, ir: DeviceIR, start: Start) -> Cells:
+        """Return the variables that a function finds: its parameters, and all that there are."""
+        depth = len(self.frames)
+        cells = dict(start.cells)
+        offset = 0
+        for number, cell in enumerate(ir.cells[: ir.parameters + (ir.this >= 0)]):
+            key, given = (depth, number), (depth, -1, number)
+            if number == ir.this:
+                cells[key] = {(): Slot(start.this or varying("`this` is not known"), given)}
+                offset = 1
+                continue
+            position = number - offset
+            if cell.kind == "pack":
+                value = least(start.arguments[position:]) if position < len(start.arguments) else Value(GRID)
+                store(cells, key, (), value, given)
+                continue
+            value = start.arguments[position] if position < len(start.arguments) else Value(GRID)
+            address = start.addresses[position] if position < len(start.addresses) else None
+            if cell.kind != "reference":
+                if not cell.pointer and not is_wide(cell.type):
+                    value = narrowed(value, cell.type)
+                store(cells, key, (), value, given)
+                continue
+            if address is None:
+                # It is bound to what only the call has.
+                hidden = Place(depth, f"argument {number}")
+                store(cells, (depth, hidden.cell), (), value, given)
+                address = Value(GRID, targets=frozenset((hidden,)))
+            cells[key] = {("&",): Slot(address, given)}
+        return cells
+
+    def _nothing_known(self, start: Start, why: Reason) -> Outcome:
+        """What comes of a call of code that is not followed: what it can reach may be anything."""
+        after = dict(start.cells)
+        for address in (*start.addresses, *start.arguments, start.this):
+            for target in (address.targets if address is not None else None) or ():
+                if isinstance(target, Place):
+                    key = (target.frame, target.cell)
+                    store(after, key, target.path, Value(VARYING, why=why), (len(self.frames), -2, 0))
+        return Outcome(Value(VARYING, why=why), None, after)
+
+    def flow(self, ir: DeviceIR) -> Reconvergence:
+        """Return where threads of a function come together again."""
+        if id(ir) not in self._flows:
+            self._flows[id(ir)] = Reconvergence(ir.blocks)
+            self._keep.append(ir)
+        return self._flows[id(ir)]
+
+    def tell(self, path: object, span: Span, text: str, value: Value) -> None:
+        """Note what an expression is; of what is in a macro's text, by `text`."""
+        known = self.values.get((path, span, text))
+        if known is None or value.level < known.level:
+            self.values[path, span, text] = value
+
+    def tell_site(self, path: object, span: Span, site: Site) -> None:
+        """Note how threads come to a call."""
+        known = self.sites.get((path, span))
+        if known is None or site.level < known.level:
+            self.sites[path, span] = site
+
+
+class _Activation(AbstractCalls):
+    """One run of a function, until nothing changes."""
+
+    machine: AbstractExecution
+
+    def __init__(self, machine: AbstractExecution, start: Cells, control: Site) -> None:
+        super().__init__(machine, start, control)
+        self.flow = machine.flow(self.ir)
+        #: How uniform branches are so far; of joins and loops, what follows from it.
+        self.branches: dict[int, tuple[int, Reason | None]] = {}
+        self.joins: dict[int, tuple[int, Reason | None]] = {}
+        self.loops: dict[int, tuple[int, Reason | None, Loop]] = {}
+        self.before: dict[int, Cells] = {}
+        self.after: dict[int, Cells] = {}
+        self.headers = {loop.header: loop.blocks for loop in self.flow.loops}
+        #: The blocks in which the choices of `?:` are used.
+        self.choices: dict[tuple[int, int | str], set[int]] = {}
+        for number, of in enumerate(self.ir.blocks):
+            for each in of.instructions:
+                if each.operation == "cell" and each.number is not None and self.ir.cells[each.number].kind == "choice":
+                    self.choices.setdefault((self.depth, each.number), set()).add(number)
+
+    def run(self) -> Outcome:
+        """Run the blocks until nothing changes; return what comes out."""
+        predecessors = self.ir.predecessors()
+        position = {block: i for i, block in enumerate(self.flow.order)}
+        # One sweep after another in reverse postorder: what goes back waits for the next. Inner loops run until nothing
+        # changes would be run again in each iteration of outer ones.
+        sweep, following = [0], {0}
+        visits: dict[int, int] = {}
+        while following:
+            sweep, following = sorted(position[each] for each in following), set()
+            queued = set(sweep)
+            while sweep:
+                at = heappop(sweep)
+                block = self.flow.order[at]
+                visits[block] = visits.get(block, 0) + 1
+                cells = self._merge(block, [each for each in predecessors[block] if each in self.after], visits[block])
+                if visits[block] > 1 and cells == self.before.get(block):
+                    continue
+                self.before[block] = cells
+                self.cells = dict(cells)
+                self._run_block(block)
+                changed = visits[block] == 1 or self.after.get(block) != self.cells
+                self.after[block] = self.cells
+                again = list(self.ir.blocks[block].successors) if changed else []
+                again += self._branched(block)
+                for each in again:
+                    if each not in position or visits.get(each, 0) >= _MOST_VISITS:
+                        continue
+                    if position[each] <= at:
+                        following.add(each)
+                    elif position[each] not in queued:
+                        queued.add(position[each])
+                        heappush(sweep, position[each])
+        for said in self.ir.expressions:
+            if said.block in self.after and said.register in self.registers:
+                self.machine.tell(self.frame.path, said.span, said.text, self.registers[said.register])
+        for (block, _), (span, _site) in self.told_sites.items():
+            level, why = self.regions.get(block, (GRID, None))
+            site = Site(level, why) if level < self.control.level else self.control
+            self.machine.tell_site(self.frame.path, span, site)
+        return self._outcome()
+
+    def _outcome(self) -> Outcome:
+        last = self.after.get(self.ir.exit, self.start)
+        result = lookup(last.get((self.depth, self.ir.result), {}), ()) or Value(GRID)
+        address = join(self.frame.result_address) if self.frame.result_address else None
+        # The variables of the function are gone.
+        kept = {
+            key: {
+                path: slot if slot.given[0] < self.depth else Slot(slot.value, (self.depth, -3, 0))
+                for path, slot in slots.items()
+            }
+            for key, slots in last.items()
+            if key[0] < self.depth
+        }
+        if any(isinstance(each, Place) and each.frame >= self.depth for each in result.targets or ()):
+            result = result._replace(targets=None)
+        return Outcome(result, address, kept)
+
+    def _merge(self, block: int, predecessors: Sequence[int], visit: int) -> Cells:
+        inside = self.headers.get(block, frozenset())
+        sources = [
+            (self.after[each], self._left(each, block), inside if each in inside else frozenset())
+            for each in predecessors
+        ]
+        if block == 0:
+            sources.append((self.start, [], frozenset()))
+        if len(sources) == 1 and not sources[0][1]:
+            return sources[0][0]
+        limit, why = self.joins.get(block, (GRID, None))
+        known = self.before.get(block, {})
+        merged: Cells = {}
+        first, rest = sources[0], sources[1:]
+        plain = not any(left for _, left, _ in sources)
+        choices = self.choices
+        for key in dict.fromkeys(key for cells, *_ in sources for key in cells):
+            if key in choices and block not in choices[key]:
+                continue
+            slots = first[0].get(key)
+            if plain and slots is not None and all(cells.get(key, slots) is slots for cells, *_ in rest):
+                merged[key] = slots
+                continue
+            found = [(cells[key], left, loop) for cells, left, loop in sources if key in cells]
+            merged[key] = {}
+            for path in dict.fromkeys(path for slots, *_ in found for path in slots):
+                slot = self._merged(path, found, limit, why, block)
+                old = known.get(key, {}).get(path)
+                if old is not None and old.given == slot.given and old.value != slot.value and visit > 2:
+                    slot = Slot(wider(old.value, slot.value), slot.given)
+                merged[key][path] = slot
+        return merged
+
+    def _left(self, block: int, successor: int) -> list[tuple[int, Reason | None, Loop]]:
+        """The loops that threads leave by the edge in different iterations."""
+        return [self.loops[loop.header] for loop in self.flow.left(block, successor) if loop.header in self.loops]
+
+    def _merged(
+        self,
+        path: tuple[str, ...],
+        found: Sequence[tuple[Mapping[tuple[str, ...], Slot], list[tuple[int, Reason | None, Loop]], frozenset[int]]],
+        limit: int,
+        why: Reason | None,
+        block: int,
+    ) -> Slot:
+        slots: list[Slot] = []
+        entered = any(path in each for each, _, inside in found if not inside)
+        for each, left, inside in found:
+            slot = each.get(path)
+            if inside and entered and slot is not None and (slot.given[0] != self.depth or slot.given[1] not in inside):
+                continue  # The loop gives it nothing: it is what it was in front of it.
+            if slot is None:
+                value = lookup(each, path) if path != ("&",) else None
+                if value is None:
+                    continue
+                slot = Slot(value, (self.depth, -4, 0))
+            for level, reason, loop in left:
+                if slot.given[0] == self.depth and slot.given[1] in loop.blocks:
+                    slot = Slot(slot.value.at_most(level, reason), (self.depth, slot.given[1], -2 - loop.header))
+            slots.append(slot)
+        if all(slot.given == slots[0].given for slot in slots):
+            return Slot(join(slot.value for slot in slots), slots[0].given)
+        value = join(slot.value for slot in slots).at_most(limit, why)
+        return Slot(value, (self.depth, block, -1))
+
+    def _branched(self, block: int) -> list[int]:
+        """Note what the branch at the end of a block does; return the blocks that have to be looked at again."""
+        of = self.ir.blocks[block]
+        if of.condition is None or len(set(of.successors)) < 2:
+            return []
+        value = self.registers.get(of.condition, Value(GRID))
+        level = value.level
+        if value.number is not None or level >= GRID or level >= self.branches.get(block, (GRID, None))[0]:
+            return []
+        why = value.why if value.why is not None and level < BLOCK else Reason("the block's number decides", *of.span)
+        self.branches[block] = (level, why)
+        divergence = self.flow.of(block)
+        again: list[int] = []
+        for join_ in divergence.joins:
+            if level < self.joins.get(join_, (GRID, None))[0]:
+                self.joins[join_] = (level, why)
+                again.append(join_)
+        for loop in divergence.loops:
+            if loop.header not in self.loops or level < self.loops[loop.header][0]:
+                self.loops[loop.header] = (level, why, loop)
+                again += loop.exits
+        for each in divergence.region:
+            if level < self.regions.get(each, (GRID, None))[0]:
+                self.regions[each] = (level, why)
+        return again
+
+    def _run_block(self, block: int) -> None:
+        for index, instruction in enumerate(self.ir.blocks[block].instructions):
+            if instruction.operation in _SAME_ALWAYS and instruction.target in self.registers:
+                continue
+            self.at = (block, index)
+            made = _HANDLERS[instruction.operation](self, instruction)
+            if made is not None:
+                self.registers[instruction.target] = made
+
+    def _unknown(self, each: Instruction) -> Value:
+        return varying(each.name, each.span)
+
+    def _constant(self, each: Instruction) -> Value:
+        return Value(GRID) if each.number is None else constant(each.number)
+
+    def _built_in(self, each: Instruction) -> Value:
+        base, axis = each.name.split(".")
+        shapes = self.frame.blocks.shapes
+        if base == "blockIdx":
+            return Value(BLOCK, 0, tag=each.name, why=Reason("the block's number", *each.span))
+        if base in ("blockDim", "gridDim"):
+            sizes: set[int | None] = {getattr(shape, axis) for shape in shapes or ()} if base == "blockDim" else set()
+            one = sizes.pop() if len(sizes) == 1 else None
+            if one is not None:
+                return constant(one)._replace(tag=each.name)
+            return Value(GRID, 1, tag=each.name)
+        lengths: set[int | None] = {getattr(shape, axis) for shape in shapes or ()} or {None}
+        longest = [length for length in lengths if length is not None]
+        high = max(longest) - 1 if len(longest) == len(lengths) else None
+        if high == 0:
+            return constant(0)
+        why = Reason(each.name, *each.span)
+        if axis == "x":
+            return Value(VARYING, 0, 1023 if high is None else high, Affine(Axis.ROW), why=why, tag=each.name)
+        return Value(self._rows(axis), 0, high, why=why, tag=each.name)
+
+    def _rows(self, axis: str) -> int:
+        """The level of threadIdx.y or .z: rows of a block follow each other."""
+        shapes = self.frame.blocks.shapes
+        found = []
+        for shape in shapes or ():
+            size = shape.x if axis == "y" else None if shape.x is None or shape.y is None else shape.x * shape.y
+            if size is None:
+                break
+            found.append(min(size & -size, BLOCK))
+        else:
+            if found:
+                return min(found)
+        return VARYING
+
+    def _unary(self, each: Instruction) -> Value:
+        return unary(each.name, self._operand(each))
+
+    def _least(self, each: Instruction) -> Value:
+        return least(self.registers.get(register, Value(GRID)) for register in each.operands)
+
+    def _name(self, each: Instruction) -> Value:
+        program, path, name = self.machine.program, self.frame.path, each.name
+        short = name.rpartition("::")[2].partition("<")[0].strip()
+        if short == "hipThreadIdx_x":
+            return Value(VARYING, 0, 1023, Affine(Axis.ROW), why=Reason(name, *each.span))
+        if short in self.ir.template_names:
+            numbers = program.numbers(self.ir, short)
+            if not 0 < len(numbers) <= 8:
+                return Value(GRID)
+            return join(map(constant, sorted(numbers)))._replace(numbers=tuple(sorted(numbers)))
+        if WARP_SIZES.fullmatch(short.encode()):
+            return constant(LANES)
+        number = program.number(path, short)
+        if number is not None:
+            return constant(number)
+        if program.is_function(path, short):
+            return Value(GRID, targets=frozenset((Named(short),)))
+        if BY_THREAD.fullmatch(short.encode()):
+            return varying(f"{short} is each thread's own", each.span)
+        if program.is_volatile(path, short):
+            return changing(short, Value(GRID), each.span)
+        return Value(BLOCK, why=Reason(f"{short}, which is not defined here", *each.span))
+
+    def _length(self, each: Instruction) -> Value:
+        address = self._operand(each)
+        return Value(address.level, why=address.why)
+
+    def _part(self, each: Instruction) -> Value:
+        value = self._read(self._operand(each), each.span)
+        assert each.number is not None
+        if each.number < len(value.fields):
+            return value.fields[each.number][1]
+        return value.bare()
+
+
+#: Operations that give the same each time.
+_SAME_ALWAYS = frozenset(("cell", "constant", "unknown", "built-in", "name"))
+_HANDLERS: Mapping[str, Callable[[Any, Instruction], Value | None]] = {
+    "unknown": _Activation._unknown,
+    "constant": _Activation._constant,
+    "built-in": _Activation._built_in,
+    "cell": _Activation._cell,
+    "captured": _Activation._captured,
+    "closure": _Activation._closure,
+    "bind": _Activation._bind,
+    "bound": _Activation._bound,
+    "declare": _Activation._declare,
+    "end": _Activation._declare,
+    "field": _Activation._field,
+    "element": _Activation._element,
+    "decay": _Activation._decay,
+    "load": _Activation._load,
+    "store": _Activation._store,
+    "assign": _Activation._assign,
+    "default": _Activation._default,
+    "target": _Activation._target,
+    "unary": _Activation._unary,
+    "least": _Activation._least,
+    "binary": _Activation._binary,
+    "cast": _Activation._cast,
+    "name": _Activation._name,
+    "return address": _Activation._return_address,
+    "result address": _Activation._result_address,
+    "length": _Activation._length,
+    "part": _Activation._part,
+    "call": _Activation._do_call,
+    "method": _Activation._method,
+    "indirect": _Activation._indirect,
+    "construct": _Activation._construct,
+}

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Variables of device code as an abstract execution sees them: places, and what is known of what they hold."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from hipport.analysis.uniform_values import GRID, Value, join, least
+
+
+class Place(NamedTuple):
+    """A part of a variable of a function that runs: `frame` is how deep in calls it is."""
+
+    frame: int
+    cell: int | str
+    path: tuple[str, ...] = ()
+
+
+class Closure(NamedTuple):
+    """A lambda, and the frame of the function that made it."""
+
+    frame: int
+    number: int
+    code: int
+
+
+class Named(NamedTuple):
+    """A function by its name."""
+
+    name: str
+
+
+class Slot(NamedTuple):
+    """A value of a part of a variable, and where it was given that: the frame, the block and the instruction."""
+
+    value: Value
+    given: tuple[int, int, int]
+
+
+Cells = dict[tuple[int, "int | str"], dict[tuple[str, ...], Slot]]
+
+
+def reachable(cells: Cells, depth: int, closure: Closure | None) -> list[tuple[int, int | str]]:
+    """The variables that a function of that depth can come to: its own, and what these point to."""
+    waiting = [key for key in cells if key[0] == depth]
+    frames: set[int] = set()
+    if closure is not None:
+        frames.add(closure.frame)
+        waiting += [key for key in cells if key[0] == closure.frame]
+    found: dict[tuple[int, int | str], None] = {}
+    while waiting:
+        key = waiting.pop()
+        if key in found or key not in cells:
+            continue
+        found[key] = None
+        for slot in cells[key].values():
+            for target in slot.value.targets or ():
+                if isinstance(target, Place):
+                    waiting.append((target.frame, target.cell))
+                elif isinstance(target, Closure) and target.frame not in frames:
+                    frames.add(target.frame)
+                    waiting += [each for each in cells if each[0] == target.frame]
+    return list(found)
+
+
+def store(
+    cells: Cells, key: tuple[int, int | str], path: tuple[str, ...], value: Value, given: tuple[int, int, int]
+) -> None:
+    """Give a part of a variable a value: all that was known of what is in it goes."""
+    slots = cells.get(key, {})
+    length = len(path)
+    kept = {known: slot for known, slot in slots.items() if known[:length] != path or known == ("&",)}
+    kept[path] = Slot(value._replace(fields=()) if value.fields else value, given)
+    for name, part in value.fields:
+        inner: Cells = {key: {}}
+        store(inner, key, (*path, name), part, given)
+        kept.update(inner[key])
+    cells[key] = kept
+
+
+def weaken(
+    cells: Cells, key: tuple[int, int | str], path: tuple[str, ...], value: Value, given: tuple[int, int, int]
+) -> None:
+    """Give a part of a variable, or another one, a value."""
+    slots = dict(cells.get(key, {}))
+    found = False
+    for known, slot in slots.items():
+        if known == ("&",) or not overlap(known, path):
+            continue
+        slots[known] = Slot(join((slot.value, value)), given)
+        found = found or known == path
+    if not found:
+        slots[path] = Slot(value, given)
+    cells[key] = slots
+
+
+def overlap(one: tuple[str, ...], two: tuple[str, ...]) -> bool:
+    """Whether parts of a variable may be the same, or one in the other."""
+    for a, b in zip(one, two, strict=False):
+        if a != b and not (a.startswith("[") and b.startswith("[") and "[]" in (a, b)):
+            return False
+    return True
+
+
+def lookup(slots: Mapping[tuple[str, ...], Slot], path: tuple[str, ...]) -> Value | None:
+    """Return what a part of a variable is; None if it was never given a value."""
+    inner = {known: slot for known, slot in slots.items() if known != ("&",) and overlap(known, path)}
+    exact = slots.get(path)
+    deeper = {known: slot for known, slot in inner.items() if len(known) > len(path)}
+    if deeper:
+        by_name: dict[str, list[Value]] = {}
+        for known, slot in deeper.items():
+            by_name.setdefault(known[len(path)], []).append(slot.value)
+        fields = tuple((name, join(values) if len(values) == 1 else least(values)) for name, values in by_name.items())
+        whole = exact.value if exact is not None else Value(GRID)
+        return least((whole, *(value for _, value in fields)))._replace(fields=fields, tag=whole.tag)
+    if exact is not None and not any("[]" in known for known in inner if known != path):
+        return exact.value
+    same = [slot.value for known, slot in inner.items() if len(known) == len(path)]
+    if same:
+        return join(same)
+    shorter = [slot.value for known, slot in inner.items() if len(known) < len(path)]
+    if not shorter:
+        return None
+    value = join(shorter)
+    for name in path[max(len(known) for known in inner) :]:
+        value = dict(value.fields).get(name, value)
+    return value._replace(low=None, high=None, affine=None, tag="")
+
+
+def narrowed(value: Value, type_name: str) -> Value:
+    """Return a value as its type keeps it: a thread's number is one no longer in a byte or a float."""
+    tag = value.tag if value.tag.startswith(("class:", "group:")) else ""
+    if re.search(r"\bbool\b", type_name):
+        number = value.number
+        return value._replace(
+            affine=None,
+            low=0 if number is None else int(bool(number)),
+            high=1 if number is None else int(bool(number)),
+            tag="",
+            divisor=1,
+        )
+    return value._replace(affine=None, low=None, high=None, divisor=1, tag=tag)
+
+
+def class_name(type_name: str) -> str:
+    text = re.sub(r"<.*>", "", type_name, flags=re.DOTALL)
+    words = re.findall(r"[A-Za-z_]\w*", text.rpartition("::")[2])
+    words = [word for word in words if word not in ("const", "static", "volatile", "struct", "class", "__restrict__")]
+    return words[-1] if words else ""

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an abstract execution is given, and what it keeps of each function that runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
+
+from hipport.analysis.abstract_memory import Cells, Closure
+from hipport.analysis.device_ir import DeviceIR
+from hipport.analysis.uniform_values import Blocks, Reason, Value
+
+
+class Callee(NamedTuple):
+    """A function that may be called: its code, its file, what launches its blocks."""
+
+    ir: DeviceIR
+    path: object
+    is_method: bool
+
+
+class Program(Protocol):
+    """What the execution asks of all the code."""
+
+    def callees(self, path: object, name: str, class_name: str, count: int) -> Sequence[Callee]:
+        """Return the functions of a class ("" for free ones, "*" for any) that take so many arguments."""
+        ...
+
+    def fields(self, path: object, class_name: str) -> Sequence[tuple[str, str]] | None:
+        """Return names and types of the members of a class, in order; None if it is not seen."""
+        ...
+
+    def defaults(self, path: object, class_name: str) -> Callee | None:
+        """Return the code that gives members of a class their default values."""
+        ...
+
+    def numbers(self, ir: DeviceIR, name: str) -> frozenset[int]:
+        """Return the numbers that a parameter of a function's template may be; empty where one is not known."""
+        ...
+
+    def number(self, path: object, name: str) -> int | None:
+        """Return the number that a constant of that name is."""
+        ...
+
+    def is_volatile(self, path: object, name: str) -> bool:
+        """Whether a variable outside of functions is volatile."""
+        ...
+
+    def takes_reference(self, path: object, name: str, position: int) -> bool:
+        """Whether a function that is only declared may change what it is handed at `position`."""
+        ...
+
+    def is_union(self, class_name: str) -> bool:
+        """Whether a class is a union."""
+        ...
+
+    def is_function(self, path: object, name: str) -> bool:
+        """Whether it is the name of a device function."""
+        ...
+
+
+@dataclass
+class Frame:
+    """A function that runs."""
+
+    ir: DeviceIR
+    path: object
+    blocks: Blocks
+    closure: Closure | None = None
+    #: How many arguments were given.
+    given: int = 0
+    result_address: list[Value] = field(default_factory=list)
+
+
+class Outcome(NamedTuple):
+    """What a call gives back: its value, the address of it if it returns a reference, and what it did to variables."""
+
+    value: Value
+    address: Value | None
+    cells: Cells
+
+
+class Site(NamedTuple):
+    """How threads come to a call: together in groups of so many, or why not."""
+
+    level: int
+    why: Reason | None
+
+
+class Start(NamedTuple):
+    """How a function is run: arguments, the addresses of those that are variables, all variables, `this`."""
+
+    arguments: Sequence[Value]
+    addresses: Sequence[Value | None]
+    cells: Cells
+    blocks: Blocks
+    control: Site
+    closure: Closure | None = None
+    this: Value | None = None
+
+
+class Machine(Protocol):
+    """What runs functions: the ones that run now, the innermost last."""
+
+    program: Program
+    frames: list[Frame]
+
+    def call(self, callee: Callee, start: Start) -> Outcome:
+        """Run a function."""
+        ...

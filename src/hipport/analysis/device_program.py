@@ -1,0 +1,537 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The device code of files that belong together, for hipport.analysis.abstract_execution.
+
+    proofs = Proofs(kernels, source)
+    proofs.value(function, node)     # the worst that the expression is, in any call, with the reason
+    proofs.site(function, node)      # how threads come to a call
+
+Macros are expanded before a function is lowered, and what they stand for has the span of their use.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from hipport.analysis.abstract_execution import AbstractExecution
+from hipport.analysis.abstract_program import Callee, Site
+from hipport.analysis.block_shapes import BlockShape
+from hipport.analysis.device_ir import DeviceIR, Span
+from hipport.analysis.functions import Function, functions
+from hipport.analysis.lowering import lower, lower_members
+from hipport.analysis.lowering_state import LoweringContext, squeezed
+from hipport.analysis.macros import Macro
+from hipport.analysis.uniform_values import BLOCK, GRID, Axis, Blocks, Reason, Value, varying
+from hipport.syntax.cpp import Cpp
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_CLASSES = frozenset(("struct_specifier", "class_specifier", "union_specifier"))
+_WORD = re.compile(rb"[A-Za-z_]\w*")
+_NUMBERINGS = {Axis.ROW: "ROW", Axis.ROWS: "ROWS", Axis.GRID: "GRID", Axis.LANE: "GROUP"}
+#: Texts that macros make are followed up to this size.
+_LONGEST = 200_000
+
+
+class DeviceFiles(Protocol):
+    """What is asked of the files; see hipport.analysis.kernels.Kernels, which is one."""
+
+    def files(self, source: Cpp) -> tuple[Cpp, ...]:
+        """Return the files that `source` is connected to, itself among them."""
+        ...
+
+    def functions(self, source: Cpp) -> tuple[Function, ...]:
+        """Return the device functions of a file."""
+        ...
+
+    def definitions(self, source: Cpp, name: bytes) -> tuple[Function, ...]:
+        """Return the device functions of that name."""
+        ...
+
+    def declarations(self, source: Cpp, name: bytes) -> tuple[tuple[bytes, ...], ...]:
+        """Return the parameters of the declarations of a function whose body is not seen."""
+        ...
+
+    def called_at(self, function: Function) -> Iterator[tuple[Function, Node]]:
+        """Yield the callers of the function, and the places in them."""
+        ...
+
+    def blocks(self, function: Function) -> tuple[BlockShape, ...] | None:
+        """Return the shapes of the blocks that come to the function; None if they are not all seen."""
+        ...
+
+    def assumes_of(self, function: Function, numbering: str, size: int) -> None:
+        """Note an assumption on the launches; `numbering` is the name of a Numbering."""
+        ...
+
+    def named_constant(self, source: Cpp, name: bytes) -> int | None:
+        """Return the number that a macro or constant is."""
+        ...
+
+    def template_numbers(self, function: Function, name: bytes) -> frozenset[int]:
+        """Return the numbers that a parameter of the function's template may be."""
+        ...
+
+    def macros(self, source: Cpp) -> Mapping[bytes, tuple[Macro, ...]]:
+        """Return the macros of the files that `source` is connected to."""
+        ...
+
+    def expanded(self, source: Cpp, name: bytes, given: Sequence[bytes] | None) -> list[bytes]:
+        """Return what a macro may stand for."""
+        ...
+
+
+class ClassType(NamedTuple):
+    """A class: its members with their types, its bases, its node."""
+
+    name: str
+    fields: tuple[tuple[str, str], ...]
+    bases: tuple[str, ...]
+    node: Node
+    source: Cpp
+
+
+def classes(source: Cpp) -> tuple[ClassType, ...]:
+    """Return the classes of the file that have a body."""
+    found = []
+    code = source.code
+    waiting = [source.tree.root_node] if any(word in source.words for word in (b"struct", b"class", b"union")) else []
+    while waiting:
+        node = waiting.pop()
+        waiting += node.named_children
+        body = node.child_by_field_name("body") if node.type in _CLASSES else None
+        name = node.child_by_field_name("name") if body is not None else None
+        if body is None or name is None:
+            continue
+        while name.type in ("template_type", "qualified_identifier"):
+            inner = name.child_by_field_name("name")
+            if inner is None:
+                break
+            name = inner
+        fields: list[tuple[str, str]] = []
+        for member in body.named_children:
+            if member.type != "field_declaration":
+                continue
+            kind = member.child_by_field_name("type")
+            type_name = code[kind.start_byte : kind.end_byte].decode("latin1") if kind is not None else ""
+            if any(
+                each.type == "type_qualifier" and code[each.start_byte : each.end_byte] == b"volatile"
+                for each in member.children
+            ):
+                type_name = f"volatile {type_name}"
+            for declared in member.children_by_field_name("declarator"):
+                pointer = ""
+                inner_: Node | None = declared
+                while inner_ is not None and inner_.type not in ("field_identifier", "identifier"):
+                    pointer = {"pointer_declarator": " *", "array_declarator": "[]"}.get(inner_.type, pointer)
+                    if inner_.type == "function_declarator":
+                        inner_ = None
+                        break
+                    inner_ = inner_.child_by_field_name("declarator") or next(
+                        (each for each in inner_.named_children if each.type.endswith(("declarator", "identifier"))),
+                        None,
+                    )
+                if inner_ is not None:
+                    text = code[inner_.start_byte : inner_.end_byte].decode("latin1")
+                    fields.append((text, type_name + pointer))
+        bases = next((each for each in node.named_children if each.type == "base_class_clause"), None)
+        names = tuple(
+            re.sub(r"<.*>", "", code[each.start_byte : each.end_byte].decode("latin1"), flags=re.DOTALL).rpartition(
+                "::"
+            )[2]
+            for each in (bases.named_children if bases is not None else ())
+            if each.type in ("type_identifier", "qualified_identifier", "template_type")
+        )
+        text = code[name.start_byte : name.end_byte].decode("latin1")
+        found.append(ClassType(text, tuple(fields), names, node, source))
+    return tuple(found)
+
+
+class Expanded(NamedTuple):
+    """A function's text with its macros replaced, and where each piece of it comes from."""
+
+    text: bytes
+    #: Where pieces begin, in order; the place of each in the file; whether it is copied as it is.
+    starts: tuple[int, ...]
+    places: tuple[Span, ...]
+    copied: tuple[bool, ...]
+
+    def origin(self, start: int, end: int) -> Span:
+        """Return where a span of the text comes from in the file."""
+        return self._at(start, True), self._at(end, False)
+
+    def is_whole(self, start: int, end: int) -> bool:
+        """Whether a span of the text is of the file itself, or all of what macros stand for."""
+        first, last = bisect_right(self.starts, start) - 1, bisect_right(self.starts, end - 1) - 1
+        following = self.starts[last + 1] if last + 1 < len(self.starts) else len(self.text)
+        begins = self.copied[first] or not self.text[self.starts[first] : start].strip()
+        return begins and (self.copied[last] or not self.text[end:following].strip(b" \t\r\n;"))
+
+    def _at(self, offset: int, begins: bool) -> int:
+        i = bisect_right(self.starts, offset if begins else max(offset - 1, 0)) - 1
+        first, last = self.places[i]
+        if self.copied[i]:
+            return min(first + offset - self.starts[i], last)
+        return first if begins else last
+
+
+class _Program:
+    """What an execution asks of the files that belong together."""
+
+    def __init__(self, kernels: DeviceFiles, source: Cpp) -> None:
+        self._kernels = kernels
+        self._files = kernels.files(source)
+        self._source = source
+        self._lowered: dict[int, DeviceIR] = {}
+        self._functions: dict[int, Function] = {}
+        self._of: dict[int, Function] = {}
+        self._classes: dict[str, list[ClassType]] = {}
+        self._methods: dict[str, list[Function]] = {}
+        self._types: set[str] = set()
+        self._defaults: dict[str, Callee | None] = {}
+        self._aliases: dict[str, str] = {}
+        self._operators: dict[str, list[Function]] | None = None
+        for each in self._files:
+            for found in each.fact(classes):
+                self._classes.setdefault(found.name, []).append(found)
+            for match in re.finditer(
+                rb"\busing\s+(\w+)\s*=\s*(?:typename\s+)?([\w:]+)|\btypedef\s+[^;{}]*?(\w+)\s*;", each.code
+            ):
+                self._types.add((match[1] or match[3]).decode("latin1"))
+                if match[1]:
+                    self._aliases[match[1].decode("latin1")] = match[2].decode("latin1").rpartition("::")[2]
+
+    def _class(self, name: str) -> list[ClassType]:
+        return self._classes.get(name) or self._classes.get(self._aliases.get(name, ""), [])
+
+    def fields(self, path: object, class_name: str) -> Sequence[tuple[str, str]] | None:
+        found = self._class(class_name)
+        if not found:
+            return None
+        fields: dict[str, str] = {}
+        waiting, seen = [found[0]], {found[0].name}
+        while waiting:
+            each = waiting.pop()
+            fields |= dict(each.fields)
+            for base in each.bases:
+                if base not in seen and self._class(base):
+                    seen.add(base)
+                    waiting.append(self._class(base)[0])
+        return tuple(fields.items())
+
+    def _field_names(self, class_name: str) -> frozenset[str] | None:
+        fields = self.fields(None, class_name)
+        return None if fields is None else frozenset(name for name, _ in fields)
+
+    def callees(self, path: object, name: str, class_name: str, count: int) -> Sequence[Callee]:
+        found = []
+        classes_ = {class_name, self._aliases.get(class_name, class_name)}
+        waiting = [class_name]
+        while waiting:
+            for each in self._class(waiting.pop()):
+                waiting += [base for base in each.bases if base not in classes_]
+                classes_ |= {*each.bases, each.name}
+        for function in self._named(name):
+            own = class_name_of(function)
+            if (
+                (class_name == "" and own)
+                or (class_name not in ("", "*") and own not in classes_)
+                or (class_name == "*" and not own)
+            ):
+                continue
+            if function.takes(count) and not function.kernel:
+                found.append(self.callee(function))
+        return found
+
+    def defaults(self, path: object, class_name: str) -> Callee | None:
+        if class_name not in self._defaults:
+            found = self._class(class_name)
+            self._defaults[class_name] = None
+            if found:
+                ir = lower_members(found[0].node, self._context(found[0].source, found[0].source), found[0].name)
+                if ir is not None:
+                    self._defaults[class_name] = Callee(ir, found[0].source.path, True)
+        return self._defaults[class_name]
+
+    def numbers(self, ir: DeviceIR, name: str) -> frozenset[int]:
+        function = self._of.get(id(ir))
+        if function is None:
+            return frozenset()
+        return self._kernels.template_numbers(function, name.encode("latin1"))
+
+    def number(self, path: object, name: str) -> int | None:
+        return self._kernels.named_constant(self._source, name.encode("latin1"))
+
+    def is_volatile(self, path: object, name: str) -> bool:
+        word = re.escape(name.encode("latin1"))
+        return any(
+            b"volatile" in each.words and re.search(rb"\bvolatile\b[^;(){}]*\b" + word + rb"\b", each.code)
+            for each in self._files
+            if name.encode("latin1") in each.words
+        )
+
+    def _named(self, name: str) -> Sequence[Function]:
+        if not name.startswith("operator"):
+            return self._kernels.definitions(self._source, name.encode("latin1"))
+        if self._operators is None:
+            self._operators = {}
+            for source in self._files:
+                for function in self._kernels.functions(source) if b"operator" in source.words else ():
+                    if function.name.startswith(b"operator"):
+                        text = re.sub(r"(?<=operator)\s+(?=\W)", "", function.name.decode("latin1"))
+                        self._operators.setdefault(" ".join(text.split()), []).append(function)
+        return self._operators.get(name, [])
+
+    def takes_reference(self, path: object, name: str, position: int) -> bool:
+        return any(
+            position < len(parameters) and b"&" in parameters[position] and b"const" not in parameters[position].split()
+            for parameters in self._kernels.declarations(self._source, name.encode("latin1"))
+        )
+
+    def is_union(self, class_name: str) -> bool:
+        found = self._class(class_name)
+        return bool(found) and found[0].node.type == "union_specifier"
+
+    def is_function(self, path: object, name: str) -> bool:
+        return bool(self._kernels.definitions(self._source, name.encode("latin1")))
+
+    def callee(self, function: Function) -> Callee:
+        """Return the function as it can be run."""
+        ir = self.ir(function)
+        return Callee(ir, function.source.path, bool(ir.class_name))
+
+    def ir(self, function: Function) -> DeviceIR:
+        """Return the function in the intermediate representation."""
+        if id(function) not in self._lowered:
+            self._functions[id(function)] = function
+            self._lowered[id(function)] = ir = self._lower(function)
+            self._of[id(ir)] = function
+        return self._lowered[id(function)]
+
+    def _lower(self, function: Function) -> DeviceIR:
+        class_name = class_name_of(function)
+        expanded = expand(self._kernels, function)
+        if expanded is None:
+            ir = lower(function.node, self._context(function.source, function.source), class_name)
+        else:
+            tree = type(function.source)(function.source.path, expanded.text)
+            made = functions(tree)
+            context = self._context(tree, function.source)
+            context.origin, context.is_whole = expanded.origin, expanded.is_whole
+            if len(made) != 1 or tree.tree.root_node.has_error:
+                ir = DeviceIR(function.name.decode("latin1"), class_name=class_name)
+                ir.unread = (
+                    "what its macros stand for is not understood",
+                    (function.node.start_byte, function.node.end_byte),
+                )
+                return ir
+            ir = lower(made[0].node, context, class_name)
+        ir.template_names = frozenset(name.decode("latin1") for name in function.template_parameters)
+        return ir
+
+    def _context(self, text: Cpp, source: Cpp) -> LoweringContext:
+        return LoweringContext(
+            text.code,
+            text.text,
+            has_operator=lambda sign: bool(self._named(f"operator{sign}")),
+            fields_of=self._field_names,
+            is_class=lambda name: bool(self._class(name)),
+            is_type=lambda name: (
+                name in self._types or name.endswith("_t") or bool(re.fullmatch(r"[A-Z]\w?|scalar_\w+", name))
+            ),
+        )
+
+
+def class_name_of(function: Function) -> str:
+    """Return the class that a function is a method of; empty if it is none."""
+    qualified = re.search(rb"(\w+)\s*(?:<[^;(){}]*>\s*)?::\s*\Z", function.head)
+    if qualified is not None:
+        return qualified[1].decode("latin1")
+    outer = function.node.parent
+    while outer is not None:
+        if outer.type in _CLASSES:
+            name = outer.child_by_field_name("name")
+            while name is not None and name.type in ("template_type", "qualified_identifier"):
+                name = name.child_by_field_name("name")
+            return function.source.code[name.start_byte : name.end_byte].decode("latin1") if name is not None else ""
+        if outer.type == "friend_declaration":
+            return ""
+        outer = outer.parent
+    return ""
+
+
+def expand(kernels: DeviceFiles, function: Function) -> Expanded | None:
+    """Return the function's text with its macros replaced; None where it uses none."""
+    source = function.source
+    macros = kernels.macros(source)
+    start, end = function.node.start_byte, function.node.end_byte
+    code = source.code
+    if not macros or macros.keys().isdisjoint(source.words):
+        return None
+    text = bytearray()
+    starts: list[int] = []
+    places: list[Span] = []
+    copied: list[bool] = []
+
+    def add(piece: bytes, place: Span, copy: bool) -> None:
+        if piece:
+            starts.append(len(text))
+            places.append(place)
+            copied.append(copy)
+            text.extend(piece)
+
+    at = start
+    any_ = False
+    for match in _WORD.finditer(code, start, end):
+        name = match.group()
+        if match.start() < at or name not in macros or source.directive(match.start()) is not None:
+            continue
+        spans = source.given(match.end())
+        takes = any(macro.parameters is not None for macro in macros[name])
+        if takes and spans is None:
+            continue
+        given = [code[each.start : each.end] for each in spans] if takes and spans is not None else None
+        found = list(dict.fromkeys(kernels.expanded(source, name, given)))
+        if [each.strip() for each in found] == [name]:
+            continue
+        closing = match.end()
+        if takes and spans is not None:
+            opening = code.index(b"(", match.end())
+            closing = (source.closing(opening) or closing) + 1
+        any_ = True
+        add(source.text[at : match.start()], (at, match.start()), True)
+        add(_either(found), (match.start(), closing), False)
+        at = closing
+        if len(text) > _LONGEST:
+            break
+    if not any_:
+        return None
+    add(source.text[at:end], (at, end), True)
+    return Expanded(bytes(text), tuple(starts), tuple(places), tuple(copied))
+
+
+def _either(texts: Sequence[bytes]) -> bytes:
+    """One text for all that a macro may stand for: which one it is is the same for all threads."""
+    if not texts:
+        return b" "
+    if len(texts) == 1:
+        return b" " + texts[0] + b" "
+    if not any(b";" in text or b"{" in text or not text.strip() for text in texts):
+        made = b"(%s)" % texts[-1]
+        for text in reversed(texts[:-1]):
+            made = b"(__hipport_either ? (%s) : %s)" % (text, made)
+        return made
+    made = b" "
+    for text in texts:
+        made += b"if (__hipport_either) { %s; } " % text
+    return made
+
+
+class Proofs:
+    """What is proven of expressions and calls in the device code of files that belong together."""
+
+    def __init__(self, kernels: DeviceFiles, source: Cpp, shown: bool = False) -> None:
+        """Know the files that `source` is connected to; `shown`: assume nothing of blocks that are not seen."""
+        self._kernels = kernels
+        self._shown = shown
+        self._program = _Program(kernels, source)
+        self._execution = AbstractExecution(self._program)
+        self._asked: set[Function] = set()
+        self._started: set[Function] = set()
+
+    def value(self, function: Function, node: Node) -> Value:
+        """Return the worst that the expression is, in any call of the function that is seen."""
+        self._run_for(function)
+        if node.type == "field_identifier":
+            return Value(GRID)
+        if node.type == "subscript_argument_list" and len(node.named_children) == 1:
+            node = node.named_children[0]
+        path, values = function.source.path, self._execution.values
+        inner = node
+        while True:
+            found = values.get((path, (inner.start_byte, inner.end_byte), ""))
+            if found is not None:
+                return found
+            if inner.type not in ("parenthesized_expression", "condition_clause") or len(inner.named_children) != 1:
+                break
+            inner = inner.named_children[0]
+        text = function.text(node)
+        if text in (b"blockIdx", b"blockDim", b"gridDim"):
+            return Value(BLOCK)
+        return self.value_of_text(function, text, node)
+
+    def value_of_text(self, function: Function, text: bytes, node: Node) -> Value:
+        """Return the same of an expression by its text: an argument of a macro around `node`, or made by one."""
+        self._run_for(function)
+        wanted, path = squeezed(text.decode("latin1")), function.source.path
+        outer: Node | None = node
+        while outer is not None and outer.id != function.body.id:
+            found = self._execution.values.get((path, (outer.start_byte, outer.end_byte), wanted))
+            if found is None and outer.id != node.id:
+                found = self._execution.values.get((path, (outer.start_byte, outer.end_byte), ""))
+                if found is not None and squeezed(function.text(outer).decode("latin1")) != wanted:
+                    found = None
+            if found is not None:
+                return found
+            outer = outer.parent
+        if self._is_constant(function, text):
+            return Value(GRID)
+        return varying(f"`{wanted[:40]}` is not followed", (node.start_byte, node.end_byte))
+
+    def _is_constant(self, function: Function, text: bytes) -> bool:
+        """Whether an expression has no names but those of constants."""
+        names = _WORD.findall(re.sub(rb"\b(?:0[xX][0-9a-fA-F]+|\d+)[uUlL]*", b"", text))
+        return all(
+            self._kernels.named_constant(function.source, name) is not None or name in function.template_parameters
+            for name in names
+        )
+
+    def site(self, function: Function, node: Node) -> Site:
+        """Return how threads come to the call."""
+        self._run_for(function)
+        found = self._execution.sites.get((function.source.path, (node.start_byte, node.end_byte)))
+        return found if found is not None else Site(1, Reason("it is not followed", node.start_byte, node.end_byte))
+
+    def _run_for(self, function: Function) -> None:
+        """Run what calls the function, from the kernels down; the function itself, if no call of it is seen."""
+        if function in self._asked:
+            return
+        self._asked.add(function)
+        for root in self._roots(function):
+            if root not in self._started:
+                self._started.add(root)
+                self._start(root, Value(GRID) if root.kernel else varying("no call of its function is seen"))
+        if id(self._program.ir(function)) not in self._execution.ran and function not in self._started:
+            self._started.add(function)
+            self._start(function, varying("no call of its function is seen"))
+
+    def _roots(self, function: Function) -> list[Function]:
+        """The kernels that come to the function, and functions on the way to it that nothing is seen to call."""
+        seen, waiting, found = {function}, [function], []
+        while waiting:
+            each = waiting.pop()
+            callers = [] if each.kernel else list(dict.fromkeys(caller for caller, _ in self._kernels.called_at(each)))
+            if not callers:
+                found.append(each)
+            for caller in callers:
+                if caller not in seen:
+                    seen.add(caller)
+                    waiting.append(caller)
+        return found
+
+    def _start(self, function: Function, given: Value) -> None:
+        callee = self._program.callee(function)
+
+        def assume(axis: Axis, size: int) -> None:
+            self._kernels.assumes_of(function, _NUMBERINGS[axis], size)
+
+        blocks = Blocks(self._kernels.blocks(function), None if self._shown else assume)
+        self._execution.run(callee, blocks, [given] * callee.ir.parameters)
+
+
+def is_uniform(value: Value) -> bool:
+    """Whether a value is the same for all threads of a block."""
+    return value.level >= BLOCK

@@ -1,0 +1,546 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lower a function of device code from its syntax tree to hipport.analysis.device_ir.
+
+    ir = lower(node, code, LoweringContext(...))
+
+Whatever is not read becomes an instruction `unknown` with the reason, never nothing: its value is varying. A function
+with syntax errors is not read at all (`DeviceIR.unread`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from hipport.analysis.device_ir import Cell, DeviceIR
+from hipport.analysis.lowered_expressions import LoweredExpressions
+from hipport.analysis.lowering_state import Jumps, LoweringContext, Piece, Scope, class_in, identifiers
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_PREPROCESSOR = frozenset(("preproc_if", "preproc_ifdef", "preproc_elif", "preproc_elifdef", "preproc_else"))
+_IGNORED = frozenset(
+    """comment preproc_call preproc_def preproc_function_def preproc_include type_definition alias_declaration
+    static_assert_declaration using_declaration struct_specifier class_specifier union_specifier enum_specifier
+    empty_statement namespace_alias_definition friend_declaration template_declaration ;""".split()
+)
+
+
+def lower(node: Node, context: LoweringContext, class_name: str = "") -> DeviceIR:
+    """Lower a `function_definition`."""
+    declarator = _function_declarator(node)
+    body = node.child_by_field_name("body")
+    lowering = Lowering(context, class_name)
+    if declarator is None or body is None:
+        lowering.ir.unread = ("it is no function", context.origin(node.start_byte, node.end_byte))
+        return lowering.ir
+    inner = declarator.child_by_field_name("declarator")
+    name = lowering.text(inner) if inner is not None else ""
+    lowering.ir.name = name
+    lowering.ir.returns_reference = _returns_reference(node)
+    if node.has_error:
+        lowering.ir.unread = ("its text is not understood", context.origin(node.start_byte, node.end_byte))
+    if class_name:
+        lowering.ir.this = lowering.new_cell(Cell("this", "parameter", class_name, pointer=True))
+    lowering.parameters(declarator.child_by_field_name("parameters"))
+    if lowering.ir.unread is None:
+        initializers = next((each for each in node.named_children if each.type == "field_initializer_list"), None)
+        lowering.finish(body, initializers)
+    return lowering.ir
+
+
+def lower_members(node: Node, context: LoweringContext, class_name: str) -> DeviceIR | None:
+    """Lower what gives members of a class their default values; None if nothing does."""
+    lowering = Lowering(context, class_name)
+    ir = lowering.ir
+    ir.name = f"members of {class_name}"
+    body = node.child_by_field_name("body")
+    ir.this = lowering.new_cell(Cell("this", "parameter", class_name, pointer=True))
+    lowering.begin()
+    found = False
+    for member in body.named_children if body is not None else ():
+        if member.type == "field_declaration":
+            found = lowering.default(member) or found
+    lowering.end()
+    return ir if found else None
+
+
+def _function_declarator(node: Node) -> Node | None:
+    found = node.child_by_field_name("declarator")
+    while found is not None and found.type not in ("function_declarator", "operator_cast"):
+        inner = found.child_by_field_name("declarator")
+        if inner is None:
+            inner = next((each for each in found.named_children if each.type.endswith("declarator")), None)
+        found = inner
+    return found
+
+
+def _returns_reference(node: Node) -> bool:
+    declarator = node.child_by_field_name("declarator")
+    return declarator is not None and declarator.type == "reference_declarator"
+
+
+class Lowering(LoweredExpressions):
+    """The lowering of one function or lambda."""
+
+    def parameters(self, node: Node | None) -> None:
+        """Add the parameters."""
+        for each in node.named_children if node is not None else ():
+            if each.type not in (
+                "parameter_declaration",
+                "optional_parameter_declaration",
+                "variadic_parameter_declaration",
+            ):
+                continue
+            declarator = each.child_by_field_name("declarator")
+            piece = self._piece(declarator) if declarator is not None else Piece("", False, False, False, ())
+            kind = "reference" if piece.reference else "parameter"
+            type_name = self._type_of(each)
+            if each.type == "variadic_parameter_declaration":
+                kind = "pack"
+            pointer = piece.pointer or (piece.array and not piece.reference)
+            default = each.child_by_field_name("default_value")
+            if default is not None:
+                self._defaults.append((len(self.ir.cells), default))
+            self.new_cell(Cell(piece.name, kind, type_name, False, "volatile" in type_name, pointer))
+            self.ir.parameters += 1
+
+    def finish(self, body: Node, initializers: Node | None = None) -> None:
+        """Lower the body, with what a constructor initializes in front of it."""
+        self.begin()
+        for cell, default in self._defaults:
+            self._emit("default", (self._address_of(cell), self.value(default)), default, number=cell)
+        for each in initializers.named_children if initializers is not None else ():
+            self._initialize_member(each)
+        self.statement(body)
+        self.end()
+
+    def begin(self) -> None:
+        """Make the place for the result, and the block that control leaves by."""
+        self.ir.result = self._temporary()
+        self.ir.exit = self._new_block()
+
+    def end(self) -> None:
+        """Leave the function where its text ends."""
+        self._jump(self.ir.exit)
+
+    def default(self, member: Node) -> bool:
+        """Lower the default values that a declaration of members gives; return whether it does."""
+        found = False
+        names = [self._piece(each).name for each in member.children_by_field_name("declarator")]
+        values = member.children_by_field_name("default_value")
+        for name, value in zip(names[-len(values) :] if values else [], values, strict=False):
+            this = self._emit("load", (self._address_of(self.ir.this),), member)
+            target = self._emit("field", (this,), member, name=name)
+            if value.type == "initializer_list" and len(value.named_children) != 1:
+                self._construct(target, "", value.named_children, member)
+            else:
+                given = value.named_children[0] if value.type == "initializer_list" else value
+                self._emit("store", (target, self.value(given)), member)
+            found = True
+        return found
+
+    def _initialize_member(self, node: Node) -> None:
+        name = next(iter(node.named_children), None)
+        given = next((each for each in node.named_children if each.type in ("argument_list", "initializer_list")), None)
+        if name is None or self.ir.this < 0:
+            return
+        this = self._emit("load", (self._address_of(self.ir.this),), node)
+        values = given.named_children if given is not None else []
+        own = self.context.fields_of(self.ir.class_name)
+        if own is None or self.text(name) in own:
+            target = self._emit("field", (this,), node, name=self.text(name))
+            if len(values) == 1:
+                self._emit("store", (target, self.value(values[0])), node)
+            else:
+                self._construct(target, "", values, node)
+        else:
+            # A base, or another constructor of the class.
+            registers, kinds = self._given(values)
+            self._emit("construct", (this, *registers), node, name=class_in(self.text(name)), type=kinds)
+
+    def statement(self, node: Node) -> None:
+        """Lower a statement, from where control is now."""
+        handler = getattr(self, f"_lower_{node.type}", None)
+        if handler is not None:
+            handler(node)
+        elif node.type in _PREPROCESSOR:
+            self._lower_conditional(node)
+        elif node.type in _IGNORED or not node.is_named:
+            return
+        elif node.type.endswith(("expression", "literal", "identifier")):
+            self.value(node)
+        else:
+            self._havoc(node, f"`{node.type.replace('_', ' ')}` is not followed")
+
+    def _statements(self, nodes: Iterable[Node]) -> None:
+        for each in nodes:
+            self.statement(each)
+
+    def _lower_compound_statement(self, node: Node) -> None:
+        self._scopes.append(Scope())
+        self._statements(node.named_children)
+        self._end_scope()
+
+    def _lower_expression_statement(self, node: Node) -> None:
+        for each in node.named_children:
+            if each.type != "comment":
+                self.value(each)
+
+    def _lower_attributed_statement(self, node: Node) -> None:
+        self._statements(each for each in node.named_children if each.type != "attribute_declaration")
+
+    def _lower_linkage_specification(self, node: Node) -> None:
+        self._statements(node.named_children)
+
+    def _lower_conditional(self, node: Node) -> None:
+        """Either branch of an `#if`, whichever a build takes: the same for all threads."""
+        alternative = node.child_by_field_name("alternative")
+        skipped = {
+            each.id
+            for each in (
+                alternative,
+                node.child_by_field_name("condition"),
+                node.child_by_field_name("name"),
+            )
+            if each is not None
+        }
+        yes, no, after = self._new_block(), self._new_block(), self._new_block()
+        self._branch(self._emit("constant", (), node), yes, no, node)
+        self._at = yes
+        self._statements(each for each in node.named_children if each.id not in skipped)
+        self._jump(after)
+        self._at = no
+        if alternative is not None:
+            self.statement(alternative)
+        self._jump(after)
+        self._at = after
+
+    def _lower_preproc_else(self, node: Node) -> None:
+        self._statements(node.named_children)
+
+    def _lower_if_statement(self, node: Node) -> None:
+        self._scopes.append(Scope())
+        condition = node.child_by_field_name("condition")
+        yes, no, after = self._new_block(), self._new_block(), self._new_block()
+        if condition is None:
+            self._branch(self._unknown(node, "its condition is not understood"), yes, no, node)
+        else:
+            self._condition(condition, yes, no)
+        consequence, alternative = node.child_by_field_name("consequence"), node.child_by_field_name("alternative")
+        self._at = yes
+        if consequence is not None:
+            self._scoped(consequence)
+        self._jump(after)
+        self._at = no
+        if alternative is not None:
+            self._scoped(alternative)
+        self._jump(after)
+        self._at = after
+        self._end_scope()
+
+    def _lower_else_clause(self, node: Node) -> None:
+        self._statements(node.named_children)
+
+    def _scoped(self, node: Node) -> None:
+        self._scopes.append(Scope())
+        self.statement(node)
+        self._end_scope()
+
+    def _condition(self, node: Node, yes: int, no: int) -> None:
+        """Lower a condition of `if` or a loop: `init; declaration or expression`."""
+        if node.type == "condition_clause":
+            initializer, value = node.child_by_field_name("initializer"), node.child_by_field_name("value")
+            if initializer is not None:
+                self.statement(initializer)
+            if value is None:
+                self._branch(self._unknown(node, "its condition is not understood"), yes, no, node)
+                return
+            node = value
+        if node.type == "declaration":
+            self.statement(node)
+            declarator = node.child_by_field_name("declarator")
+            name = self._piece(declarator).name if declarator is not None else ""
+            cell = self._cell_named(name)
+            read = self._read_cell(cell, node) if cell is not None else self._unknown(node, "it is not understood")
+            self._branch(read, yes, no, node)
+            return
+        self._decide(node, yes, no)
+
+    def _loop(self, node: Node, condition: Node | None, update: Node | None, *, first: bool) -> None:
+        """Lower a loop; `first`: the body runs before the condition is asked."""
+        test, body, step, after = (self._new_block() for _ in range(4))
+        self._jump(body if first else test)
+        self._at = test
+        if condition is None:
+            self._jump(body)
+        else:
+            self._condition(condition, body, after)
+        self._jumps.append(Jumps(after, step))
+        self._at = body
+        statement = node.child_by_field_name("body")
+        if statement is not None:
+            self._scoped(statement)
+        self._jump(step)
+        self._at = step
+        if update is not None:
+            self.value(update)
+        self._jump(test)
+        self._jumps.pop()
+        self._at = after
+
+    def _lower_while_statement(self, node: Node) -> None:
+        self._scopes.append(Scope())
+        self._loop(node, node.child_by_field_name("condition"), None, first=False)
+        self._end_scope()
+
+    def _lower_do_statement(self, node: Node) -> None:
+        self._loop(node, node.child_by_field_name("condition"), None, first=True)
+
+    def _lower_for_statement(self, node: Node) -> None:
+        self._scopes.append(Scope())
+        initializer = node.child_by_field_name("initializer")
+        if initializer is not None:
+            self.statement(initializer)
+        self._loop(node, node.child_by_field_name("condition"), node.child_by_field_name("update"), first=False)
+        self._end_scope()
+
+    def _lower_for_range_loop(self, node: Node) -> None:
+        self._scopes.append(Scope())
+        over, declarator = node.child_by_field_name("right"), node.child_by_field_name("declarator")
+        if over is None or declarator is None:
+            self._havoc(node, "its range is not understood")
+            return
+        piece = self._piece(declarator)
+        address = self._address(over)
+        if address is None:
+            cell = self._temporary()
+            self._emit("store", (self._address_of(cell), self.value(over)), over)
+            address = self._address_of(cell)
+        self._tell(self._emit("load", (address,), over), over)
+        test, body, after = self._new_block(), self._new_block(), self._new_block()
+        self._jump(test)
+        self._at = test
+        # How many elements there are is uniform if the object is: its own cell says.
+        self._branch(self._emit("length", (address,), over), body, after, over)
+        self._at = body
+        element = self._emit("element", (address, self._emit("constant", (), node)), over)
+        for name in piece.names or (piece.name,):
+            kind = "reference" if piece.reference else "local"
+            made = self.new_cell(Cell(name, kind, self._type_of(node)))
+            part = element if not piece.names else self._unknown(node, "a structured binding is not followed")
+            stored = part if piece.reference and not piece.names else self._emit("load", (part,), node)
+            if piece.names:
+                stored = part
+            self._emit(
+                "bind" if piece.reference and not piece.names else "store", (self._address_of(made), stored), node
+            )
+        self._jumps.append(Jumps(after, test))
+        statement = node.child_by_field_name("body")
+        if statement is not None:
+            self._scoped(statement)
+        self._jumps.pop()
+        self._jump(test)
+        self._at = after
+        self._end_scope()
+
+    def _lower_switch_statement(self, node: Node) -> None:
+        self._scopes.append(Scope())
+        condition, body = node.child_by_field_name("condition"), node.child_by_field_name("body")
+        if condition is None or body is None:
+            self._havoc(node, "it is not understood")
+            return
+        value = condition.child_by_field_name("value") if condition.type == "condition_clause" else condition
+        asked = self.value(value) if value is not None else self._unknown(condition, "it is not understood")
+        start, after = self._at, self._new_block()
+        self._jumps.append(Jumps(after, self._jumps[-1].to_continue))
+        targets: list[int] = []
+        has_default = False
+        self._at = self._new_block()
+        for each in body.named_children:
+            if each.type != "case_statement":
+                self.statement(each)
+                continue
+            label = each.child_by_field_name("value")
+            has_default = has_default or label is None
+            following = self._new_block()
+            targets.append(following)
+            self._jump(following)
+            self._at = following
+            self._statements(part for part in each.named_children if label is None or part.id != label.id)
+        self._jump(after)
+        self._jumps.pop()
+        block = self.ir.blocks[start]
+        block.condition, block.successors, block.span = asked, targets, self.span(condition)
+        if not has_default:
+            block.successors.append(after)
+        self._at = after
+        self._end_scope()
+
+    def _lower_case_statement(self, node: Node) -> None:
+        # Within nested blocks of a switch: the device of a loop that is unrolled by hand. It is not followed.
+        self.ir.unread = ("a `case` within another statement is not followed", self.span(node))
+
+    def _leave(self, to: int | None, node: Node) -> None:
+        if to is None:
+            self.ir.unread = ("it leaves a statement that is not seen", self.span(node))
+            return
+        self._jump(to)
+        self._at = self._new_block()
+
+    def _lower_break_statement(self, node: Node) -> None:
+        self._leave(self._jumps[-1].to_break, node)
+
+    def _lower_continue_statement(self, node: Node) -> None:
+        self._leave(self._jumps[-1].to_continue, node)
+
+    def _lower_return_statement(self, node: Node) -> None:
+        values = [each for each in node.named_children if each.type != "comment"]
+        if values:
+            address = self._address_of(self.ir.result)
+            stored = self._address(values[0]) if values[0].type != "initializer_list" else None
+            read = self._emit("load", (stored,), values[0]) if stored is not None else self.value(values[0])
+            if stored is not None:
+                # What is returned by reference is found by it.
+                self._emit("return address", (stored,), node)
+            self._emit("store", (address, read), node)
+        self._jump(self.ir.exit)
+        self._at = self._new_block()
+
+    def _lower_goto_statement(self, node: Node) -> None:
+        label = node.child_by_field_name("label")
+        self._leave(self._label(self.text(label)) if label is not None else None, node)
+
+    def _lower_labeled_statement(self, node: Node) -> None:
+        label = node.child_by_field_name("label")
+        if label is not None:
+            to = self._label(self.text(label))
+            self._jump(to)
+            self._at = to
+        self._statements(each for each in node.named_children if label is None or each.id != label.id)
+
+    def _label(self, name: str) -> int:
+        if name not in self._labels:
+            self._labels[name] = self._new_block()
+        return self._labels[name]
+
+    def _lower_function_definition(self, node: Node) -> None:
+        """`LOOP(i, n) { … }`, a macro that is not seen, looks like a function: its names are unknown."""
+        declarator, body = _function_declarator(node), node.child_by_field_name("body")
+        if declarator is None or body is None:
+            self._havoc(node, "it is not understood")
+            return
+        name = declarator.child_by_field_name("declarator")
+        macro = self.text(name) if name is not None else "a macro"
+        self._scopes.append(Scope())
+        for each in identifiers(declarator.child_by_field_name("parameters")):
+            word = self.text(each)
+            if self._cell_named(word) is None:
+                cell = self.new_cell(Cell(word, "local"))
+                reason = self._unknown(each, f"{macro}, which is not seen, declares {word}")
+                self._emit("store", (self._address_of(cell), reason), each)
+        test, inner, after = self._new_block(), self._new_block(), self._new_block()
+        self._jump(test)
+        self._at = test
+        self._branch(self._unknown(node, f"{macro} is not seen"), inner, after, declarator)
+        self._at = inner
+        self._jumps.append(Jumps(after, test))
+        self._scoped(body)
+        self._jumps.pop()
+        self._jump(test)
+        self._at = after
+        self._end_scope()
+
+    def _lower_declaration(self, node: Node) -> None:
+        type_node = node.child_by_field_name("type")
+        type_name = self._type_of(node)
+        for declared in node.children_by_field_name("declarator"):
+            value = declared.child_by_field_name("value")
+            if declared.type == "init_declarator":
+                inner = declared.child_by_field_name("declarator")
+            else:
+                inner, value = declared, node.child_by_field_name("value")
+            if inner is None or (inner.type == "function_declarator" and not _is_pointer_to_function(inner)):
+                if inner is not None:
+                    self._maybe_object(inner, type_name)
+                continue
+            self._declare(self._piece(inner), type_name, value, node if value is None else declared)
+        if type_node is not None and type_node.type in ("struct_specifier", "class_specifier"):
+            return
+
+    def _maybe_object(self, node: Node, type_name: str) -> None:
+        """`T x(y);` is parsed as a function's declaration if `y` may be a type."""
+        name, given = node.child_by_field_name("declarator"), node.child_by_field_name("parameters")
+        if name is None or name.type != "identifier" or given is None:
+            return
+        words = [self.text(each) for each in given.named_children]
+        if not words or not all(self._cell_named(word) is not None for word in words):
+            return
+        cell = self.new_cell(Cell(self.text(name), "local", type_name))
+        registers = [self._address_of(self._cell(word)) for word in words]
+        self._emit("construct", (self._address_of(cell), *registers), node, name=type_name, type="a" * len(words))
+
+    def _declare(self, piece: Piece, type_name: str, value: Node | None, node: Node) -> None:
+        words = set(re.findall(r"\w+", type_name))
+        kind = "shared" if words & self.context.shared_words else "reference" if piece.reference else "local"
+        volatile = "volatile" in words
+        if piece.names:
+            whole = self._temporary()
+            if value is not None:
+                self._emit("store", (self._address_of(whole), self.value(value)), node)
+            for position, name in enumerate(piece.names):
+                part = self._emit("part", (self._address_of(whole),), node, number=position)
+                cell = self.new_cell(Cell(name, "local", type_name))
+                self._emit("store", (self._address_of(cell), part), node)
+            return
+        if kind == "reference" and value is not None:
+            given = value.named_children[0] if value.type in ("initializer_list", "argument_list") else value
+            address = self._address(given)
+            if address is None:
+                hidden = self._temporary()
+                self._emit("store", (self._address_of(hidden), self.value(given)), node)
+                address = self._address_of(hidden)
+            cell = self.new_cell(Cell(piece.name, kind, type_name, piece.array, volatile, piece.pointer))
+            self._emit("bind", (self._address_of(cell), address), node)
+            return
+        initial: int | None = None
+        listed: list[Node] = []
+        is_list = value is not None and value.type in ("initializer_list", "argument_list")
+        if value is not None and not is_list:
+            initial = self.value(value)
+        elif value is not None:
+            listed = [each for each in value.named_children if each.type != "comment"]
+        cell = self.new_cell(Cell(piece.name, kind, type_name, piece.array, volatile, piece.pointer))
+        if kind == "shared":
+            return
+        self._emit("declare", (), node, number=cell)
+        address = self._address_of(cell)
+        if initial is not None:
+            self._emit("store", (address, self._converted(initial, type_name, piece, node)), node)
+        elif piece.array and is_list:
+            self._fill(address, listed, node)
+        elif is_list and len(listed) == 1 and (piece.pointer or not self._is_object(type_name)):
+            self._emit("store", (address, self._converted(self.value(listed[0]), type_name, piece, node)), node)
+        elif is_list or (self._is_object(type_name) and not piece.pointer and not piece.array):
+            self._construct(address, type_name, listed, node)
+
+    def _converted(self, register: int, type_name: str, piece: Piece, node: Node) -> int:
+        if piece.pointer:
+            return self._emit("cast", (register,), node, type=type_name + " *")
+        return self._emit("cast", (register,), node, type=type_name)
+
+    def _fill(self, address: int, values: Sequence[Node], node: Node) -> None:
+        for position, each in enumerate(values):
+            index = self._emit("constant", (), node, number=position)
+            element = self._emit("element", (address, index), node)
+            if each.type == "initializer_list":
+                self._fill(element, each.named_children, each)
+            else:
+                self._emit("store", (element, self.value(each)), each)
+
+
+def _is_pointer_to_function(node: Node) -> bool:
+    inner = node.child_by_field_name("declarator")
+    return inner is not None and inner.type == "parenthesized_declarator"

@@ -1,0 +1,297 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the lowering of a function knows while it goes on: blocks, registers, cells, and the names in scope."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from hipport.analysis.device_ir import Block, Cell, DeviceIR, Expression, Instruction, Span
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+# Numbers are followed through types that hold all of a thread's numbers.
+_WIDE = re.compile(
+    r"(?:(?:const|constexpr|static|volatile|register|inline|signed|unsigned|long|int|std|auto|size_t|uint|ulong|"
+    r"ptrdiff_t|u?int(?:32|64)_t|u?int_fast\d+_t|index_t|dim_t)\b|[\s:&])+"
+)
+# PTX that computes with its operands alone (PTX ISA 8.8, arithmetic, logic, conversion and video instructions).
+
+
+def is_wide(type_name: str) -> bool:
+    """Whether a thread's number keeps its value in the type, as far as its name tells."""
+    return _WIDE.fullmatch(type_name) is not None
+
+
+class Piece(NamedTuple):
+    """A declarator: the name, and what stands around it."""
+
+    name: str
+    reference: bool
+    array: bool
+    pointer: bool
+    names: tuple[str, ...]
+
+
+@dataclass
+class LoweringContext:
+    """What has to be known beside the function: where its text comes from, and what names are."""
+
+    code: bytes
+    #: The same with comments and what stands in strings, which `code` has blanks for.
+    text: bytes
+    #: The span in the file of a span of `code`.
+    origin: Callable[[int, int], Span] = lambda start, end: (start, end)
+    #: The names of the members of a class, and of its bases; None if not all are seen.
+    #: Whether a span is all that something in the file stands for: of what a macro makes, only the whole is.
+    is_whole: Callable[[int, int], bool] = lambda start, end: True
+    fields_of: Callable[[str], frozenset[str] | None] = lambda name: frozenset()
+    is_class: Callable[[str], bool] = lambda name: False
+    #: Whether a name is a type's that is no class that is seen: an alias, or a parameter of a template.
+    is_type: Callable[[str], bool] = lambda name: False
+    #: Whether classes have an operator of that sign.
+    has_operator: Callable[[str], bool] = lambda sign: False
+    shared_words: frozenset[str] = frozenset(("__shared__",))
+
+
+@dataclass
+class Jumps:
+    """Where `break` and `continue` go."""
+
+    to_break: int | None = None
+    to_continue: int | None = None
+
+
+@dataclass
+class Scope:
+    """Names and their cells, in a block of statements."""
+
+    names: dict[str, int] = field(default_factory=dict)
+
+
+class LoweringState:
+    """The blocks of one function or lambda, and where control is in them."""
+
+    def __init__(self, context: LoweringContext, class_name: str = "", outer: LoweringState | None = None) -> None:
+        self.context = context
+        self.outer = outer
+        self.ir = DeviceIR("", class_name=class_name)
+        self._scopes: list[Scope] = [Scope()]
+        self._labels: dict[str, int] = {}
+        self._jumps = [Jumps()]
+        self._registers = 0
+        self._at = self._new_block()
+        #: Cells of parameters with what they are if nothing is given for them.
+        self._defaults: list[tuple[int, Node]] = []
+
+    # ---- small parts
+
+    def text(self, node: Node) -> str:
+        """The code of a node."""
+        return self.context.code[node.start_byte : node.end_byte].decode("latin1")
+
+    def span(self, node: Node) -> Span:
+        """Where a node stands in the file."""
+        return self.context.origin(node.start_byte, node.end_byte)
+
+    def _end_scope(self) -> None:
+        """Leave a block of statements: its variables are gone."""
+        for cell in self._scopes.pop().names.values():
+            if self.ir.cells[cell].kind in ("local", "reference", "temporary"):
+                self._emit("end", number=cell)
+
+    def new_cell(self, cell: Cell) -> int:
+        """Add a variable; a name is found in the innermost scope from now on."""
+        self.ir.cells.append(cell)
+        if cell.name:
+            self._scopes[-1].names[cell.name] = len(self.ir.cells) - 1
+        return len(self.ir.cells) - 1
+
+    def _new_block(self) -> int:
+        self.ir.blocks.append(Block())
+        return len(self.ir.blocks) - 1
+
+    def _emit(self, operation: str, operands: Sequence[int] = (), node: Node | None = None, **more: object) -> int:
+        span = self.span(node) if node is not None else (-1, -1)
+        self._registers += 1
+        made = Instruction(operation, self._registers, tuple(operands), span=span, **more)  # type: ignore[arg-type]
+        self.ir.blocks[self._at].instructions.append(made)
+        return self._registers
+
+    def _jump(self, to: int) -> None:
+        block = self.ir.blocks[self._at]
+        if not block.successors:
+            block.successors = [to]
+
+    def _branch(self, condition: int, yes: int, no: int, node: Node) -> None:
+        block = self.ir.blocks[self._at]
+        block.condition, block.successors, block.span = condition, [yes, no], self.span(node)
+
+    def _unknown(self, node: Node, why: str) -> int:
+        return self._emit("unknown", (), node, name=why)
+
+    def _temporary(self, kind: str = "temporary") -> int:
+        self.ir.cells.append(Cell("", kind))
+        return len(self.ir.cells) - 1
+
+    def _address_of(self, cell: int, node: Node | None = None) -> int:
+        return self._emit("cell", (), node, number=cell)
+
+    def _type_of(self, node: Node) -> str:
+        words = [
+            self.text(each)
+            for each in node.children
+            if each.type in ("type_qualifier", "storage_class_specifier", "attribute_specifier", "ms_declspec_modifier")
+            or (each.type not in ("comment",) and node.child_by_field_name("type") == each)
+        ]
+        return " ".join(words)
+
+    def _piece(self, node: Node) -> Piece:
+        reference = array = pointer = False
+        inner: Node | None = node
+        while inner is not None:
+            kind = inner.type
+            reference = reference or kind in ("reference_declarator", "abstract_reference_declarator")
+            array = array or kind == "array_declarator"
+            pointer = pointer or kind == "pointer_declarator"
+            if kind == "structured_binding_declarator":
+                names = tuple(self.text(each) for each in inner.named_children if each.type == "identifier")
+                return Piece("", reference, array, pointer, names)
+            if kind in ("identifier", "field_identifier", "type_identifier"):
+                return Piece(self.text(inner), reference, array, pointer, ())
+            following = inner.child_by_field_name("declarator")
+            if following is None:
+                following = next(
+                    (
+                        each
+                        for each in inner.named_children
+                        if each.type not in ("type_qualifier", "ms_pointer_modifier")
+                    ),
+                    None,
+                )
+            inner = following
+        return Piece("", reference, array, pointer, ())
+
+    def _cell(self, name: str) -> int:
+        found = self._cell_named(name)
+        assert found is not None
+        return found
+
+    def _is_object(self, type_name: str) -> bool:
+        return self.context.is_class(class_in(type_name))
+
+    def _cell_named(self, name: str) -> int | None:
+        for scope in reversed(self._scopes):
+            if name in scope.names:
+                return scope.names[name]
+        return None
+
+    def _captured(self, name: str) -> tuple[int, int] | None:
+        """The cell of a function around a lambda, and how many functions out it is."""
+        steps, outer = 1, self.outer
+        while outer is not None:
+            cell = outer._cell_named(name)
+            if cell is not None:
+                return steps, cell
+            steps, outer = steps + 1, outer.outer
+        return None
+
+    def _class_around(self) -> str:
+        each: LoweringState | None = self
+        while each is not None:
+            if each.ir.class_name:
+                return each.ir.class_name
+            each = each.outer
+        return ""
+
+    def _this(self, node: Node) -> int:
+        steps = 0
+        each: LoweringState = self
+        while each.ir.this < 0 and each.outer is not None:
+            steps, each = steps + 1, each.outer
+        if each.ir.this < 0:
+            return self._unknown(node, "`this` of a class that is not seen")
+        if not steps:
+            return self._emit("load", (self._address_of(self.ir.this),), node)
+        address = self._emit("captured", (), node, name="this", number=each.ir.this, type=str(steps))
+        return self._emit("load", (address,), node)
+
+    def _read_cell(self, cell: int, node: Node) -> int:
+        return self._emit("load", (self._cell_address(cell, node),), node)
+
+    def _cell_address(self, cell: int, node: Node) -> int:
+        address = self._address_of(cell, node)
+        if self.ir.cells[cell].kind == "reference":
+            return self._emit("bound", (address,), node)
+        return address
+
+    def _address_of_name(self, name: str, node: Node) -> int | None:
+        cell = self._cell_named(name)
+        if cell is not None:
+            return self._cell_address(cell, node)
+        captured = self._captured(name)
+        if captured is not None:
+            return self._emit("captured", (), node, name=name, number=captured[1], type=str(captured[0]))
+        around = self._class_around()
+        if around:
+            fields = self.context.fields_of(around)
+            if fields is not None and name in fields:
+                return self._emit("field", (self._this(node),), node, name=name)
+        return None
+
+    def _tell(self, register: int, node: Node) -> None:
+        """Note that an expression has the value of a register."""
+        whole = self.context.is_whole(node.start_byte, node.end_byte)
+        # A part of what a macro makes is known by its text.
+        text = "" if whole else squeezed(self.text(node))
+        self.ir.expressions.append(Expression(register, self._at, self.span(node), text))
+
+    def _sign(self, node: Node) -> str:
+        operator = node.child_by_field_name("operator")
+        return self.text(operator) if operator is not None else ""
+
+
+def squeezed(text: str) -> str:
+    """A text without blanks, and without parentheses around it."""
+    text = "".join(text.split())
+    while text.startswith("(") and text.endswith(")") and _is_around(text):
+        text = text[1:-1]
+    return text
+
+
+def _is_around(text: str) -> bool:
+    depth = 0
+    for i, each in enumerate(text):
+        depth += (each == "(") - (each == ")")
+        if not depth:
+            return i == len(text) - 1
+    return False
+
+
+def called(text: str) -> str:
+    """The last name of what is called, without namespaces and the template's arguments."""
+    text = text.partition("<")[0] if not text.startswith("operator") else text
+    return text.rpartition("::")[2].strip()
+
+
+def class_in(type_name: str) -> str:
+    """The name of the class in a type, without qualifiers, namespaces and template arguments."""
+    text = re.sub(r"<.*>", "", type_name, flags=re.DOTALL)
+    words = [
+        word
+        for word in re.findall(r"[A-Za-z_]\w*", text.rpartition("::")[2] if "::" in text else text)
+        if word not in ("const", "constexpr", "static", "volatile", "struct", "class", "typename", "inline", "register")
+    ]
+    return words[-1] if words else ""
+
+
+def identifiers(node: Node | None) -> Iterator[Node]:
+    waiting = [node] if node is not None else []
+    while waiting:
+        each = waiting.pop()
+        if each.type in ("identifier", "type_identifier"):
+            yield each
+        waiting += each.named_children

@@ -1,0 +1,269 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The instructions of hipport.analysis.device_ir that have to do with memory, on abstract values."""
+
+from __future__ import annotations
+
+from hipport.analysis.abstract_memory import (
+    Cells,
+    Closure,
+    Named,
+    Place,
+    Slot,
+    class_name,
+    lookup,
+    store,
+    weaken,
+)
+from hipport.analysis.abstract_program import Machine, Site
+from hipport.analysis.device_ir import Cell, Instruction, Lambda, Span
+from hipport.analysis.group_names import group_of_type
+from hipport.analysis.uniform_values import BLOCK, GRID, WAVEFRONT, Reason, Value, join, varying
+
+
+class MemoryAccess:
+    """A run of a function: its registers and variables."""
+
+    def __init__(self, machine: Machine, start: Cells, control: Site) -> None:
+        self.machine = machine
+        self.depth = len(machine.frames) - 1
+        self.frame = machine.frames[-1]
+        self.ir = self.frame.ir
+        self.start = start
+        self.control = control
+        self.registers: dict[int, Value] = {}
+        #: The block and the instruction that is run now.
+        self.at = (0, 0)
+        self.cells: Cells = {}
+
+    def _operand(self, each: Instruction, position: int = 0) -> Value:
+        return self.registers.get(each.operands[position], Value(GRID))
+
+    def _given(self) -> tuple[int, int, int]:
+        return (self.depth, *self.at)
+
+    def _cell(self, each: Instruction) -> Value:
+        assert each.number is not None
+        return Value(GRID, targets=frozenset((Place(self.depth, each.number),)))
+
+    def _captured(self, each: Instruction) -> Value:
+        closure, frame = self.frame.closure, self.frame
+        for _ in range(int(each.type) - 1):
+            if closure is None or closure.frame >= self.depth:
+                break
+            frame = self.machine.frames[closure.frame]
+            closure = frame.closure
+        if closure is None or closure.frame >= self.depth or each.number is None:
+            return varying(f"{each.name} of a function that has ended", each.span)
+        outer = self.machine.frames[closure.frame]
+        made = outer.ir.lambdas[closure.number] if closure.number < len(outer.ir.lambdas) else None
+        if made is None or id(made.body) != closure.code:
+            return varying(f"{each.name} of a function that has ended", each.span)
+        if each.type == "1" and _by_value(made, each.name) and each.name != "this":
+            return Value(GRID, targets=frozenset((Place(closure.frame, f"captured {closure.number} {each.name}"),)))
+        place = Place(closure.frame, each.number)
+        if outer.ir.cells[each.number].kind == "reference":
+            return self._bound_to(place, each.span)
+        return Value(GRID, targets=frozenset((place,)))
+
+    def _closure(self, each: Instruction) -> Value:
+        assert each.number is not None
+        made = self.ir.lambdas[each.number]
+        for block in made.body.blocks:
+            for inner in block.instructions:
+                if inner.operation != "captured" or inner.type != "1" or not _by_value(made, inner.name):
+                    continue
+                assert inner.number is not None
+                place = Place(self.depth, inner.number)
+                address = Value(GRID, targets=frozenset((place,)))
+                if self.ir.cells[inner.number].kind == "reference":
+                    address = self._bound_to(place, each.span)
+                value = self._read(address, each.span)
+                store(self.cells, (self.depth, f"captured {each.number} {inner.name}"), (), value, self._given())
+        return Value(GRID, targets=frozenset((Closure(self.depth, each.number, id(made.body)),)))
+
+    def _bind(self, each: Instruction) -> None:
+        for target in self._operand(each).targets or ():
+            if isinstance(target, Place):
+                self.cells[target.frame, target.cell] = {("&",): Slot(self._operand(each, 1), self._given())}
+
+    def _bound(self, each: Instruction) -> Value:
+        (target,) = self._operand(each).targets or (None,)
+        if not isinstance(target, Place):
+            return varying("a reference is not followed", each.span)
+        return self._bound_to(target, each.span)
+
+    def _bound_to(self, place: Place, span: Span) -> Value:
+        slot = self.cells.get((place.frame, place.cell), {}).get(("&",))
+        return slot.value if slot is not None else varying("a reference is not followed", span)
+
+    def _declare(self, each: Instruction) -> None:
+        """Begin or end the life of a variable."""
+        assert each.number is not None
+        self.cells.pop((self.depth, each.number), None)
+
+    def _part_of(self, address: Value, name: str) -> Value:
+        targets = address.targets
+        if targets is not None:
+            parts = {
+                # Members of a union are one place.
+                target
+                if not name.startswith("[") and self.machine.program.is_union(class_name(self._type_at(target)))
+                else target._replace(path=(*target.path, name))
+                for target in targets
+                if isinstance(target, Place)
+            }
+            targets = frozenset(parts) or None
+        return Value(
+            address.level, targets=targets, why=address.why, tag=address.tag if address.tag == "volatile" else ""
+        )
+
+    def _field(self, each: Instruction) -> Value:
+        return self._part_of(self._operand(each), each.name)
+
+    def _element(self, each: Instruction) -> Value:
+        address, index = self._operand(each), self._operand(each, 1)
+        number = index.number
+        part = self._part_of(address, "[]" if number is None else f"[{number}]")
+        return part.at_most(index.level, index.why) if index.level < part.level else part
+
+    def _decay(self, each: Instruction) -> Value:
+        address = self._operand(each)
+        for target in address.targets or ():
+            if not isinstance(target, Place):
+                continue
+            slots = self.cells.get((target.frame, target.cell), {})
+            exact = slots.get(target.path)
+            elements = any(len(known) > len(target.path) for known in slots)
+            cell = self._cell_of(target)
+            if self._is_array(target) or (cell is not None and cell.kind == "shared" and not target.path):
+                return address
+            if exact is not None and not elements:
+                return self._read(address, each.span)
+            if cell is not None and cell.pointer and not target.path:
+                return self._read(address, each.span)
+        return address
+
+    def _cell_of(self, place: Place) -> Cell | None:
+        if isinstance(place.cell, str) or place.frame >= len(self.machine.frames):
+            return None
+        cells = self.machine.frames[place.frame].ir.cells
+        return cells[place.cell] if 0 <= place.cell < len(cells) else None
+
+    def _load(self, each: Instruction) -> Value:
+        return self._read(self._operand(each), each.span)
+
+    def _read(self, address: Value, span: Span) -> Value:
+        if address.tag == "volatile":
+            return changing("volatile memory", address, span)
+        if address.targets is None:
+            return Value(address.level, why=address.why)
+        found = []
+        for target in address.targets:
+            if isinstance(target, (Closure, Named)):
+                found.append(Value(GRID, targets=frozenset((target,))))
+                continue
+            assert isinstance(target, Place)
+            cell = self._cell_of(target)
+            if self._is_array(target):
+                found.append(Value(GRID, targets=frozenset((target,))))
+                continue
+            if cell is not None and cell.kind == "shared":
+                if cell.volatile:
+                    return changing(cell.name, address, span)
+                found.append(Value(BLOCK, why=Reason("memory of the block", *span)))
+                continue
+            value = lookup(self.cells.get((target.frame, target.cell), {}), target.path)
+            if value is None:
+                value = Value(GRID)  # It was never given a value, so that no program may depend on it.
+            if cell is not None and not target.path and cell.type and not cell.pointer and not value.tag:
+                name = class_name(cell.type)
+                if self.machine.program.fields(self.frame.path, name) is not None:
+                    value = value._replace(tag=f"class:{name}")
+                elif "group" in cell.type or "thread_block" in cell.type:
+                    value = value._replace(tag=group_of_type(cell.type))
+            found.append(value)
+        if not found:
+            return Value(address.level, why=address.why)
+        value = join(found)
+        return value.at_most(address.level, address.why) if address.level < value.level else value
+
+    def _store(self, each: Instruction) -> None:
+        self._write(self._operand(each), self._operand(each, 1))
+
+    def _write(self, address: Value, value: Value) -> None:
+        targets = [target for target in address.targets or () if isinstance(target, Place)]
+        given = self._given()
+        strong = len(targets) == 1 and "[]" not in targets[0].path
+        for target in targets:
+            cell = self._cell_of(target)
+            if cell is not None and cell.kind == "shared":
+                continue
+            if cell is not None and cell.volatile and not cell.pointer:
+                value = value._replace(low=None, high=None, affine=None)
+            key = (target.frame, target.cell)
+            if strong:
+                store(self.cells, key, target.path, value, given)
+            else:
+                weaken(self.cells, key, target.path, value.at_most(address.level, address.why), given)
+
+    def _default(self, each: Instruction) -> None:
+        assert each.number is not None
+        if self.frame.given <= each.number - (self.ir.this >= 0):
+            if self.ir.cells[each.number].kind == "reference":
+                self.cells[self.depth, each.number] = {
+                    ("&",): Slot(self._hidden(self._operand(each, 1), each, 0), self._given())
+                }
+            else:
+                self._write(self._operand(each), self._operand(each, 1))
+
+    def _target(self, each: Instruction) -> Value:
+        """What a pointer points to: of an array, an element."""
+        value = self._operand(each)
+        if value.targets is None or not any(
+            isinstance(target, Place) and self._is_array(target) for target in value.targets
+        ):
+            return value
+        return value._replace(
+            targets=frozenset(
+                target._replace(path=(*target.path, "[]"))
+                if isinstance(target, Place) and self._is_array(target)
+                else target
+                for target in value.targets
+            )
+        )
+
+    def _type_at(self, place: Place) -> str:
+        """The type of a part of a variable, "[]" behind it for an array's; empty if it is not known."""
+        cell = self._cell_of(place)
+        if cell is None:
+            return ""
+        type_name = cell.type + (" *" if cell.pointer else "") + ("[]" if cell.array else "")
+        for name in place.path:
+            if name.startswith("["):
+                type_name = type_name.removesuffix("[]") if type_name.endswith("[]") else type_name.removesuffix(" *")
+                continue
+            fields = self.machine.program.fields(self.frame.path, class_name(type_name))
+            type_name = dict(fields or ()).get(name, "")
+        return type_name
+
+    def _is_array(self, place: Place) -> bool:
+        return self._type_at(place).endswith("[]")
+
+    def _hidden(self, value: Value, each: Instruction, position: int) -> Value:
+        """An address for an object that has none."""
+        place = Place(self.depth, f"object {each.target} {position}")
+        store(self.cells, (place.frame, place.cell), (), value, self._given())
+        return Value(GRID, targets=frozenset((place,)))
+
+
+def changing(name: str, address: Value, span: Span) -> Value:
+    """Return what is read of memory that changes meanwhile: lanes of a wavefront read it by one instruction."""
+    if address.level < WAVEFRONT:
+        return Value(address.level, why=address.why)
+    return Value(WAVEFRONT, why=Reason(f"{name} may change between the reads of two wavefronts", *span))
+
+
+def _by_value(made: Lambda, name: str) -> bool:
+    if name in made.by_reference:
+        return False
+    return name in made.by_value or made.default == "="

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where threads that part at a branch come together again: a question on the graph of a function's blocks alone.
+
+    flow = Reconvergence(blocks)
+    flow.of(branch).joins     # blocks that threads of both sides may come to, on paths that are apart until there
+    flow.of(branch).loops     # loops that threads leave in different iterations because of it
+    flow.of(branch).region    # blocks that some of the threads come to without the others
+
+It is the analysis of synchronization dependence of compilers for GPUs (Karrenberg and Hack, "Improving performance of
+OpenCL on CPUs", 2012; Rosemann, Moll and Hack, "An abstract interpretation for SPMD divergence on reducible control
+flow graphs", 2021): labels of the branch's sides are propagated through the graph without its back edges, and where
+two meet is a join.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from heapq import heappop, heappush
+from typing import NamedTuple
+
+from hipport.analysis.device_ir import Block
+
+
+class Loop(NamedTuple):
+    """A natural loop: its header, its blocks, the blocks that it is left to."""
+
+    header: int
+    blocks: frozenset[int]
+    exits: tuple[int, ...]
+
+
+class Divergence(NamedTuple):
+    """What a branch does to threads that take it different ways."""
+
+    joins: frozenset[int]
+    loops: tuple[Loop, ...]
+    region: frozenset[int]
+
+
+class Reconvergence:
+    """The joins, loops and regions of the branches of a function."""
+
+    def __init__(self, blocks: Sequence[Block]) -> None:
+        self._successors = [tuple(dict.fromkeys(block.successors)) for block in blocks]
+        self.order = self._reverse_postorder()
+        self._position = {block: i for i, block in enumerate(self.order)}
+        self._dominators = self._find_dominators()
+        self.loops = self._find_loops()
+        #: Loops around a block, the innermost first.
+        self._around = {block: [loop for loop in self.loops if block in loop.blocks] for block in self.order}
+        self._known: dict[int, Divergence] = {}
+
+    def of(self, branch: int) -> Divergence:
+        """Return what the branch at the end of that block does."""
+        if branch not in self._known:
+            self._known[branch] = self._diverge(branch, self._successors[branch], self._around[branch])
+        return self._known[branch]
+
+    def left(self, block: int, successor: int) -> list[Loop]:
+        """Return the loops that the edge leaves, the innermost first."""
+        return [loop for loop in self._around.get(block, ()) if successor not in loop.blocks]
+
+    def is_back_edge(self, block: int, successor: int) -> bool:
+        """Whether the edge goes back to where control came from."""
+        return self._position[successor] <= self._position[block]
+
+    def _reverse_postorder(self) -> list[int]:
+        seen, order = {0}, []
+        stack = [(0, iter(self._successors[0]))] if self._successors else []
+        while stack:
+            block, rest = stack[-1]
+            for successor in rest:
+                if successor not in seen:
+                    seen.add(successor)
+                    stack.append((successor, iter(self._successors[successor])))
+                    break
+            else:
+                order.append(block)
+                stack.pop()
+        return order[::-1]
+
+    def _find_dominators(self) -> dict[int, int]:
+        """The immediate dominator of each block (Cooper, Harvey and Kennedy, 2001)."""
+        predecessors: dict[int, list[int]] = {block: [] for block in self.order}
+        for block in self.order:
+            for successor in self._successors[block]:
+                predecessors[successor].append(block)
+        found = {0: 0}
+        changed = True
+        while changed:
+            changed = False
+            for block in self.order[1:]:
+                known = [each for each in predecessors[block] if each in found]
+                new = known[0]
+                for each in known[1:]:
+                    new = self._common(found, new, each)
+                if found.get(block) != new:
+                    found[block] = new
+                    changed = True
+        return found
+
+    def _common(self, dominators: dict[int, int], one: int, two: int) -> int:
+        while one != two:
+            while self._position[one] > self._position[two]:
+                one = dominators[one]
+            while self._position[two] > self._position[one]:
+                two = dominators[two]
+        return one
+
+    def _dominates(self, one: int, two: int) -> bool:
+        while self._position[two] > self._position[one]:
+            two = self._dominators[two]
+        return one == two
+
+    def _find_loops(self) -> list[Loop]:
+        bodies: dict[int, set[int]] = {}
+        predecessors: dict[int, list[int]] = {}
+        for block in self.order:
+            for successor in self._successors[block]:
+                predecessors.setdefault(successor, []).append(block)
+        for block in self.order:
+            for header in self._successors[block]:
+                if self._position[header] > self._position[block]:
+                    continue
+                body = bodies.setdefault(header, {header})
+                if not self._dominates(header, block):
+                    # A cycle with two ways in, by `goto`: all that may go round in it.
+                    body |= {each for each in self.order if self._position[each] >= self._position[header]}
+                waiting = [block]
+                while waiting:
+                    each = waiting.pop()
+                    if each not in body:
+                        body.add(each)
+                        waiting += predecessors.get(each, ())
+        loops = []
+        for header, body in bodies.items():
+            exits = {to for block in body for to in self._successors[block] if to not in body}
+            loops.append(Loop(header, frozenset(body), tuple(sorted(exits))))
+        return sorted(loops, key=lambda loop: len(loop.blocks))
+
+    def _diverge(self, at: int, sides: Sequence[int], around: Sequence[Loop]) -> Divergence:
+        """Return what happens to threads that go from the block `at` to different `sides`, in the loops `around` it."""
+        if len(sides) < 2:
+            return Divergence(frozenset(), (), frozenset())
+        labels: dict[int, int] = {}
+        joins: set[int] = set()
+        #: Labels with which headers of loops around are come to again.
+        again: dict[int, set[int]] = {}
+        waiting: list[tuple[int, int]] = []
+        inside: set[int] = set()
+
+        def come(source: int, to: int, label: int) -> None:
+            if self._position[to] <= self._position[source]:
+                again.setdefault(to, set()).add(label)
+                return
+            if to not in labels:
+                labels[to] = label
+                heappush(waiting, (self._position[to], to))
+            elif labels[to] != label:
+                labels[to] = to
+                joins.add(to)
+
+        for side in sides:
+            come(at, side, side)
+        region: set[int] = set()
+        while waiting:
+            _, block = heappop(waiting)
+            if not waiting and not again and block in joins:
+                break  # All are together again.
+            region.add(block)
+            inside.add(block)
+            for successor in self._successors[block]:
+                come(block, successor, labels[block])
+        found: list[Loop] = []
+        for loop in around:
+            back = again.get(loop.header, set())
+            out = {labels[each] for each in loop.exits if each in labels}
+            if back and out and len(back | out) > 1:
+                found.append(loop)
+                region |= loop.blocks
+                # Threads leave it in different iterations, so that they take its exits apart.
+                outer = self._diverge(at, loop.exits, [each for each in around if loop.blocks < each.blocks])
+                joins |= outer.joins
+                region |= outer.region
+                found += [each for each in outer.loops if each not in found]
+            elif len(back) > 1:
+                joins.add(loop.header)
+        return Divergence(frozenset(joins), tuple(found), frozenset(region))

@@ -1,0 +1,460 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Values of device code as an abstract interpreter sees them: how uniform they are, and how they count threads.
+
+The lattice of uniformity is `GRID > BLOCK > groups of 2^k neighbouring threads > varying`. A value of level `n` is the
+same in each group of `n` neighbouring threads of a block that are active together, counted from the block's first
+thread; `1` is varying, and comes with the reason. Beside it stand a range of numbers, and an affine form of a thread's
+number, from which quotients, masks and comparisons get their levels: `threadIdx.x / 32` is uniform in a warp.
+
+Unknown is varying: a transfer function raises a level only where arithmetic says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from enum import Enum
+from typing import NamedTuple
+
+from hipport.analysis.block_shapes import BlockShape
+from hipport.analysis.built_ins import LANES
+
+#: Levels: all threads of a launch, of a block, of a CUDA warp have the same value; each has its own.
+GRID, BLOCK, WARP, VARYING = 1 << 24, 1 << 16, LANES, 1
+#: The lanes of the largest wavefront that AMD's GPUs have.
+WAVEFRONT = 64
+
+
+class Axis(Enum):
+    """What counts threads: their place in a row of the block, by rows, through the grid, or in a group of lanes."""
+
+    ROW = 1
+    ROWS = 2
+    GRID = 3
+    LANE = 4
+
+
+class Affine(NamedTuple):
+    """`scale * axis + base`: `base` is uniform in a block and a multiple of `aligned` (0 if it is 0)."""
+
+    axis: Axis
+    scale: int = 1
+    aligned: int = 0
+    #: How many lanes the group has that a LANE counts, and what of their numbers it is the rest of.
+    size: int = LANES
+    of: Axis = Axis.LANE
+
+
+class Reason(NamedTuple):
+    """Why a value is not known to be uniform, and where: bytes of a file."""
+
+    text: str
+    start: int = -1
+    end: int = -1
+
+
+class Value(NamedTuple):
+    """What is known of a value: its level, the least and greatest number it may be, how it counts threads.
+
+    `targets`: what a pointer, reference or callable may stand for, None if that is not known. `fields`: the parts of an
+    object that are known by name. `why`: the reason for which the level is below a block's.
+    """
+
+    level: int
+    low: int | None = None
+    high: int | None = None
+    affine: Affine | None = None
+    targets: frozenset[object] | None = None
+    fields: tuple[tuple[str, Value], ...] = ()
+    why: Reason | None = None
+    #: A power of two that divides it.
+    divisor: int = 1
+    #: Which built-in value it is, or which product of them, that makes a thread's number with another.
+    tag: str = ""
+    #: The numbers that it may be, if it is one of a few that are the same for a whole launch.
+    numbers: tuple[int, ...] = ()
+
+    @property
+    def number(self) -> int | None:
+        """The number that it is, if that is known."""
+        return self.low if self.low is not None and self.low == self.high else None
+
+    def at_most(self, level: int, why: Reason | None) -> Value:
+        """Return the value with no more than `level`, for that reason."""
+        if self.number is not None or (self.level <= level and all(each.level <= level for _, each in self.fields)):
+            return self
+        fields = tuple((name, each.at_most(level, why)) for name, each in self.fields)
+        if self.level <= level:
+            return self._replace(fields=fields)
+        return self._replace(level=level, why=why, affine=None, fields=fields)
+
+    def bare(self) -> Value:
+        """Return it without what only holds for this very number."""
+        return Value(self.level, why=self.why)
+
+
+class Blocks(NamedTuple):
+    """The blocks in which code runs: their shapes, None if not all launches are seen.
+
+    `assume`: told what has to hold of blocks that are not seen; without it nothing is assumed of them.
+    """
+
+    shapes: tuple[BlockShape, ...] | None
+    assume: Callable[[Axis, int], None] | None
+
+
+def constant(number: int) -> Value:
+    """Return a number that is the same everywhere."""
+    return Value(GRID, number, number, divisor=min(_power_in(number) or BLOCK, BLOCK))
+
+
+def varying(text: str, span: tuple[int, int] = (-1, -1)) -> Value:
+    """Return a value that may be another one in each thread, for the reason `text`."""
+    return Value(VARYING, why=Reason(text, *span))
+
+
+def join(values: Iterable[Value]) -> Value:
+    """Return what holds of each of the values: one of them reaches a place, the same for all threads."""
+    first, *rest = values
+    for each in rest:
+        if each == first:
+            continue
+        least = min(first, each, key=lambda value: value.level)
+        low = None if first.low is None or each.low is None else min(first.low, each.low)
+        high = None if first.high is None or each.high is None else max(first.high, each.high)
+        targets = None if first.targets is None or each.targets is None else first.targets | each.targets
+        affine = _join_affine(first, each)
+        fields: tuple[tuple[str, Value], ...] = ()
+        if first.fields and each.fields:
+            other = dict(each.fields)
+            fields = tuple((name, join((value, other[name]))) for name, value in first.fields if name in other)
+        tag = first.tag if first.tag == each.tag else ""
+        divisor = min(first.divisor, each.divisor)
+        first = Value(least.level, low, high, affine, targets, fields, least.why, divisor, tag)
+    return first
+
+
+def _join_affine(one: Value, two: Value) -> Affine | None:
+    if one.affine is None or two.affine is None:
+        return None
+    a, b = one.affine, two.affine
+    if (a.axis, a.scale, a.size) != (b.axis, b.scale, b.size):
+        return None
+    return a._replace(aligned=_least_aligned(a.aligned, b.aligned))
+
+
+def wider(old: Value, new: Value) -> Value:
+    """Return the join of what a loop gave so far and gives now, which no longer grows number by number."""
+    both = join((old, new))
+    if both == old:
+        return old
+    low = both.low if both.low == old.low else None
+    high = both.high if both.high == old.high else None
+    aligned = both.affine
+    if aligned is not None and aligned != old.affine and old.affine is not None:
+        aligned = aligned._replace(aligned=min(aligned.aligned or 1, 1))
+    return both._replace(low=low, high=high, affine=aligned)
+
+
+def least(values: Iterable[Value]) -> Value:
+    """Return a value computed from these in a way of which nothing more is known."""
+    found = [each for value in values for each in (value, *(part for _, part in value.fields))]
+    if not found:
+        return Value(GRID)
+    worst = min(found, key=lambda value: value.level)
+    return Value(worst.level, why=worst.why)
+
+
+def _least_aligned(a: int, b: int) -> int:
+    return min(each for each in (a, b) if each) if a or b else 0
+
+
+def _power_in(number: int) -> int:
+    """The largest power of two that divides a number; 0 for 0."""
+    return number & -number
+
+
+def group_level(affine: Affine, number: int, blocks: Blocks) -> tuple[int, bool]:
+    """Return on how many neighbouring threads the quotient of an affine form by `number` is the same.
+
+    And whether that holds only by an assumption on blocks that are not seen. `number` is positive.
+    """
+    if affine.scale <= 0 or number % affine.scale:
+        return (VARYING, False)
+    steps = number // affine.scale
+    aligned = _power_in(steps)
+    if affine.aligned and affine.aligned % affine.scale:
+        return (VARYING, False)
+    if affine.aligned:
+        aligned = min(aligned, affine.aligned // affine.scale)
+    axis = affine.axis
+    if axis is Axis.LANE:
+        aligned, axis = min(aligned, _power_in(affine.size)), affine.of
+    if axis is Axis.LANE:
+        return aligned, False
+    found = []
+    for shape in blocks.shapes or ():
+        level = _in_block(axis, steps if axis is affine.axis else 1, aligned, shape)
+        if level is None:
+            break
+        found.append(level)
+    else:
+        if found:
+            return min(found), False
+    return min(aligned, 1024), True
+
+
+def _in_block(axis: Axis, steps: int, aligned: int, block: BlockShape) -> int | None:
+    one_row = block.y == block.z == 1
+    if axis is Axis.ROW and one_row:
+        return aligned
+    if axis is Axis.ROWS:
+        if block.z == 1:
+            return aligned
+        return min(aligned, _power_in(block.x * block.y)) if block.x and block.y else None
+    if block.x is None:
+        return None
+    if axis is Axis.ROW and steps >= block.x:
+        return BLOCK
+    return min(aligned, _power_in(block.x))
+
+
+def _grouped(affine: Affine, number: int, blocks: Blocks) -> int:
+    """The level of a quotient by `number`, with what it takes to assume told."""
+    level, assumes = group_level(affine, number, blocks)
+    if not assumes or level <= VARYING:
+        return level
+    if blocks.assume is None:
+        return VARYING
+    blocks.assume(affine.axis if affine.axis is not Axis.LANE else affine.of, level)
+    return level
+
+
+# ---- operators
+
+_COMPARES = frozenset(("<", ">", "<=", ">=", "==", "!="))
+_MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
+_INTEGER: Mapping[str, Callable[[int, int], int]] = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "/": lambda a, b: abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1),
+    "%": lambda a, b: abs(a) % abs(b) * (-1 if a < 0 else 1),
+    "<<": lambda a, b: a << b if 0 <= b < 64 else 1 // 0,
+    ">>": lambda a, b: a >> b if 0 <= b < 64 else 1 // 0,
+    "&": lambda a, b: a & b,
+    "|": lambda a, b: a | b,
+    "^": lambda a, b: a ^ b,
+    "<": lambda a, b: int(a < b),
+    ">": lambda a, b: int(a > b),
+    "<=": lambda a, b: int(a <= b),
+    ">=": lambda a, b: int(a >= b),
+    "==": lambda a, b: int(a == b),
+    "!=": lambda a, b: int(a != b),
+    "&&": lambda a, b: int(bool(a) and bool(b)),
+    "||": lambda a, b: int(bool(a) or bool(b)),
+}
+#: Numbers beyond are not followed: what they do is a matter of their type.
+_LARGEST = 1 << 31
+#: Products and sums of built-in values, and what they make.
+_PRODUCTS = {
+    frozenset(("blockIdx.x", "blockDim.x")): "block start",
+    frozenset(("threadIdx.y", "blockDim.x")): "row start",
+    frozenset(("threadIdx.z", "blockDim.y")): "first row of a layer",
+    frozenset(("row", "blockDim.x")): "row start",
+}
+_SUMS = {frozenset(("first row of a layer", "threadIdx.y")): "row"}
+_STARTS = {"block start": Axis.GRID}
+
+
+def binary(sign: str, one: Value, two: Value, blocks: Blocks) -> Value:
+    """Return what an operator makes of two values."""
+    folded = _folded(sign, one, two, blocks)
+    if folded is not None:
+        return folded
+    b = two.number
+    result = least((one, two))
+    level = result.level
+    low = high = None
+    affine = None
+    if sign in _COMPARES:
+        decided = _decided(sign, one, two)
+        if decided is not None:
+            return constant(decided)
+        level = max(level, _compared(sign, one, two, blocks))
+        low, high = 0, 1
+    elif sign in ("&&", "||"):
+        low, high = 0, 1
+    elif sign in ("+", "-"):
+        affine = _sum(sign, one, two)
+        level = max(level, _without_rest(sign, one, two, blocks))
+        low, high = _range(sign, one, two)
+    elif sign in ("*", "<<"):
+        affine = _product(sign, one, two)
+        low, high = _range("*", one, constant(1 << b) if sign == "<<" and b is not None and 0 <= b < 32 else two)
+    elif b is not None and (sign in ("/", ">>") or (sign == "&" and b < 0)):
+        divisor = b if sign == "/" else 1 << b if sign == ">>" and 0 <= b < 32 else -b if sign == "&" else 0
+        if divisor > 0 and (sign == "/" or _power_in(divisor) == divisor) and one.affine is not None:
+            level = max(level, _grouped(one.affine, divisor, blocks))
+        if sign != "&" and divisor > 0 and one.low is not None and one.low >= 0:
+            low, high = one.low // divisor, None if one.high is None else one.high // divisor
+    elif b is not None and b > 0 and (sign == "%" or (sign == "&" and b & (b + 1) == 0)):
+        modulus = b if sign == "%" else b + 1
+        affine = _rest(one, modulus)
+        low, high = (0, modulus - 1) if sign == "&" or (one.low is not None and one.low >= 0) else (None, modulus - 1)
+        if one.affine is not None and one.affine.scale % modulus == 0:
+            level = max(level, BLOCK)
+    elif sign == "&" and b is not None and b > 0:
+        low, high = 0, b
+        if one.affine is not None and one.affine.scale == 1:
+            # The low bits of the mask that are not set make a group.
+            level = max(level, _grouped(one.affine, _power_in(b), blocks))
+    tag = {"*": _PRODUCTS, "+": _SUMS}.get(sign, {}).get(frozenset((one.tag, two.tag)), "")
+    why = result.why if level < BLOCK else None
+    return Value(level, low, high, affine, why=why, divisor=_divisor(sign, one, two), tag=tag)
+
+
+def _folded(sign: str, one: Value, two: Value, blocks: Blocks) -> Value | None:
+    """What an operator makes of numbers that are known; None if they are not."""
+    a, b = one.number, two.number
+    if two.numbers and b is None and one.level < GRID:
+        return join(binary(sign, one, constant(number), blocks) for number in two.numbers)
+    if a is not None and b is not None and sign in _INTEGER:
+        try:
+            number = _INTEGER[sign](a, b)
+        except ZeroDivisionError:
+            return Value(GRID)
+        return constant(number) if abs(number) <= _LARGEST else Value(GRID)
+    if sign in ("&", "*", "&&") and 0 in (a, b):
+        return constant(0)
+    if (one.numbers or two.numbers) and one.level >= GRID and two.level >= GRID:
+        made = [
+            binary(sign, constant(x), constant(y), blocks)
+            for x in (one.numbers if a is None else (a,))
+            for y in (two.numbers if b is None else (b,))
+        ]
+        found = sorted({each.number for each in made if each.number is not None})
+        if made and len(found) <= 8 and all(each.number is not None for each in made):
+            return join(map(constant, found))._replace(numbers=tuple(found))
+    return None
+
+
+def _divisor(sign: str, one: Value, two: Value) -> int:
+    """A power of two that divides what an operator makes."""
+    if sign == "*":
+        return min(one.divisor * two.divisor, BLOCK)
+    if sign == "<<":
+        return min(one.divisor << min(two.number, 16), BLOCK) if two.number is not None and two.number >= 0 else 1
+    if sign in ("+", "-"):
+        return min(one.divisor, two.divisor)
+    if sign == "&":
+        return max(one.divisor, two.divisor)
+    return 1
+
+
+def _decided(sign: str, one: Value, two: Value) -> int | None:
+    """What a comparison of two ranges comes to, if that is the same for all their numbers."""
+    if sign in (">", ">="):
+        one, two, sign = two, one, _MIRRORED[sign]
+    if None in (one.low, two.low) and None in (one.high, two.high):
+        return None
+    below = (
+        one.high is not None and two.low is not None and (one.high < two.low or (sign == "<=" and one.high == two.low))
+    )
+    above = (
+        one.low is not None and two.high is not None and (one.low > two.high or (sign == "<" and one.low == two.high))
+    )
+    if sign in ("<", "<="):
+        return 1 if below else 0 if above else None
+    if below or above:
+        return 0 if sign == "==" else 1
+    return None
+
+
+def _compared(sign: str, one: Value, two: Value, blocks: Blocks) -> int:
+    """The level of a comparison of a thread's number with a number: `threadIdx.x < 64`."""
+    if one.affine is None and two.affine is not None:
+        one, two, sign = two, one, _MIRRORED.get(sign, sign)
+    number = two.number
+    if one.affine is None or number is None or sign in ("==", "!="):
+        return VARYING
+    # `x < n` and `x >= n` change between n - 1 and n, the others between n and n + 1.
+    edge = number if sign in ("<", ">=") else number + 1
+    if edge == 0:
+        return VARYING
+    return _grouped(one.affine, edge, blocks) if edge > 0 and not one.affine.aligned else VARYING
+
+
+def _sum(sign: str, one: Value, two: Value) -> Affine | None:
+    for value, other in ((one, two), (two, one)):
+        affine = value.affine
+        if affine is None or other.level < BLOCK or (sign == "-" and value is two):
+            continue
+        if other.tag in _STARTS and sign == "+" and affine == Affine(Axis.ROW):
+            return Affine(_STARTS[other.tag])
+        if other.number == 0:
+            return affine
+        return affine._replace(aligned=_least_aligned(affine.aligned, other.divisor))
+    if sign == "+":
+        for value, other in ((one, two), (two, one)):
+            if value.affine == Affine(Axis.ROW) and other.tag == "row start":
+                return Affine(Axis.ROWS)
+    return None
+
+
+def _without_rest(sign: str, one: Value, two: Value, blocks: Blocks) -> int:
+    """The level of `i - i % 32`."""
+    rest, whole = two.affine, one.affine
+    if sign != "-" or rest is None or whole is None or rest.axis is not Axis.LANE or whole.axis is Axis.LANE:
+        return VARYING
+    if rest.of is whole.axis and whole.scale == 1 and rest.scale == 1 and not rest.aligned and not whole.aligned:
+        return _grouped(whole, rest.size, blocks)
+    return VARYING
+
+
+def _product(sign: str, one: Value, two: Value) -> Affine | None:
+    for value, other in ((one, two), (two, one)):
+        number = other.number
+        if value.affine is None or number is None or number <= 0 or (sign == "<<" and (value is two or number > 20)):
+            continue
+        by = 1 << number if sign == "<<" else number
+        return value.affine._replace(scale=value.affine.scale * by, aligned=value.affine.aligned * _power_in(by))
+    return None
+
+
+def _rest(one: Value, modulus: int) -> Affine | None:
+    """The place of a thread in its group: `threadIdx.x % 32`."""
+    affine = one.affine
+    if (
+        affine is None
+        or affine.scale != 1
+        or (affine.aligned and (affine.aligned % modulus or modulus & (modulus - 1)))
+    ):
+        return None
+    if affine.axis is Axis.LANE:
+        if affine.size <= modulus:
+            return affine
+        if affine.size % modulus:
+            return None
+    return Affine(Axis.LANE, 1, 0, modulus, affine.axis if affine.axis is not Axis.LANE else affine.of)
+
+
+def _range(sign: str, one: Value, two: Value) -> tuple[int | None, int | None]:
+    if None in (one.low, one.high, two.low, two.high):
+        if sign == "+" and one.low is not None and two.low is not None:
+            return one.low + two.low, None
+        return None, None
+    ends = [_INTEGER[sign](a, b) for a in (one.low, one.high) for b in (two.low, two.high)]  # type: ignore[arg-type]
+    low, high = min(ends), max(ends)
+    return (low, high) if low >= -_LARGEST and high <= _LARGEST else (None, None)
+
+
+def unary(sign: str, one: Value) -> Value:
+    """Return what an operator makes of one value."""
+    number = one.number
+    if number is not None and sign in ("-", "+", "!", "~", "not"):
+        return constant({"-": -number, "+": number, "!": int(not number), "~": ~number, "not": int(not number)}[sign])
+    if sign == "+":
+        return one
+    if sign in ("!", "not"):
+        return Value(one.level, 0, 1, why=one.why)
+    return one.bare()

@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is varying is never taken for uniform, whatever hides it; LLVM's uniformity analysis is the judge beside."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path, PurePosixPath
+
+import pytest
+
+import hipport
+from hipport.analysis.device_program import Proofs
+from hipport.analysis.functions import called_name, nodes
+from hipport.analysis.kernels import Kernels
+from hipport.analysis.uniform_values import WARP, Value
+from hipport.core.finding import Certainty
+from hipport.program.project import Project
+from hipport.syntax.cuda import Cuda
+from hipport.toolchain.toolchains import find
+from varying_kernels import KERNELS, Kernel
+
+#: What stands between a value and the place that asks about it: text in front of the kernel, in its body, and what is
+#: asked about then. None of them may make a varying value uniform.
+WRAPPERS: dict[str, tuple[str, str, str]] = {
+    "lambda": ("", "auto w_ = [&] { return @; };", "w_()"),
+    "lambda by value": ("", "int v_ = @; auto w_ = [=](int i) { return v_ + i; };", "w_(n)"),
+    "functor": (
+        "struct W_ { int v; __device__ int operator()(int i) const { return v + i; } };",
+        "W_ w_{(int)(@)};",
+        "w_(1)",
+    ),
+    "constructor": ("struct W_ { int v; __device__ explicit W_(int x) : v(x) {} };", "W_ w_(@);", "w_.v"),
+    "setter": ("struct W_ { int v = 0; __device__ void set(int x) { v = x; } };", "W_ w_; w_.set(@);", "w_.v"),
+    "pointer": ("", "int v_ = @; int *p_ = &v_;", "*p_"),
+    "pointer stored through": ("", "int v_ = 0; int *p_ = &v_; *p_ = @;", "v_"),
+    "reference": ("", "int v_ = @; int &r_{v_};", "r_"),
+    "reference stored through": ("", "int v_ = 0; int &r_ = v_; r_ = @;", "v_"),
+    "array": ("", "int a_[2] = {0, 0}; a_[1] = @;", "a_[1]"),
+    "array of a callee": ("__device__ void w_(int *a, int x) { a[1] = x; }", "int a_[2]; w_(a_, @);", "a_[1]"),
+    "macro": ("#define W_(x) ((x) + 1)", "", "W_(@)"),
+    "template": ("template <class T> __device__ T w_(T x) { return x; }", "", "w_(@)"),
+    "function pointer": ("__device__ int w_(int x) { return x + 1; }", "int (*p_)(int) = w_;", "p_(@)"),
+    "operator": (
+        "struct W_ { int v; }; __device__ W_ &operator<<(W_ &w, int x) { w.v = x; return w; }",
+        "W_ w_{0}; w_ << (@);",
+        "w_.v",
+    ),
+    "conversion": (
+        "struct W_ { int v; __device__ operator int() const { return v; } };",
+        "W_ w_{(int)(@)};",
+        "int(w_) + n",
+    ),
+    "branch": ("", "int v_ = 0; if (@) v_ = 1;", "v_"),
+    "loop": ("", "int v_ = 0; for (int i_ = 0; i_ < (@); ++i_) v_ = i_ + 1;", "v_"),
+    "break": ("", "int v_ = 0; for (;;) { if (v_ >= (@)) break; ++v_; }", "v_"),
+    "goto": ("", "int v_ = 0; if (@) goto end_; v_ = 1; end_:;", "v_"),
+    "early return": ("__device__ int w_(int x) { if (x) return 1; return 2; }", "", "w_(@)"),
+    "switch": ("", "int v_; switch (@) { case 0: v_ = 1; break; case 1: v_ = 2; break; default: v_ = 3; }", "v_"),
+    "recursion": ("__device__ int w_(int x) { return x < 2 ? x : w_(x - 1); }", "", "w_(@)"),
+}
+_PROBE = re.compile(r"probe\((.*)\);")
+
+
+def text_of(kernel: Kernel, name: str = "k") -> str:
+    return f"{kernel.before}\n__global__ void {name}(int *out, int n) {{\n{kernel.body}\n}}\n"
+
+
+def wrapped(kernel: Kernel, wrapper: tuple[str, str, str]) -> Kernel | None:
+    """The kernel with what it gives `probe` wrapped once more; None if it does so in the middle of something."""
+    match = _PROBE.search(kernel.body.replace("probe((x = threadIdx.x, x + 1))", ""))
+    if match is None or kernel.body[match.end() :].strip():
+        return None
+    before, statement, asked = (each.replace("@", f"({match[1]})") for each in wrapper)
+    return kernel._replace(
+        before=f"{kernel.before}\n{before}", body=f"{kernel.body[: match.start()]}\n{statement}\nprobe({asked});"
+    )
+
+
+def value_of(kernel: Kernel) -> Value:
+    text = f"__device__ void probe(int);\n{text_of(kernel)}"
+    project = Project((Cuda(PurePosixPath("a.cu"), text.encode()),))
+    kernels = Kernels.of(project)
+    (source,) = project.sources
+    (function,) = (each for each in kernels.functions(source) if each.kernel)
+    proofs = Proofs(kernels, source)
+    values = [
+        proofs.value(function, node.child_by_field_name("arguments").named_children[0])
+        for node in nodes(function.body)
+        if node.type == "call_expression" and called_name(node, source.code) == b"probe"
+    ]
+    return min(values, key=lambda value: value.level)
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_what_varies_is_found_and_nothing_else(name: str) -> None:
+    value = value_of(KERNELS[name])
+    assert (value.level < WARP) == KERNELS[name].varying, value
+    if KERNELS[name].varying:
+        assert value.why is not None and value.why.text
+
+
+@pytest.mark.parametrize("wrapper", WRAPPERS)
+def test_no_wrapper_makes_a_value_more_uniform(wrapper: str) -> None:
+    asked = {name: wrapped(kernel, WRAPPERS[wrapper]) for name, kernel in KERNELS.items() if kernel.varying}
+    values = {name: value_of(kernel) for name, kernel in asked.items() if kernel is not None}
+    assert len(values) > 60
+    assert [name for name, value in values.items() if value.level >= WARP] == []
+
+
+@pytest.mark.parametrize("wrapper", [each for each in WRAPPERS if each != "recursion"])
+def test_what_is_uniform_stays_so_behind_a_wrapper(wrapper: str) -> None:
+    asked = {name: wrapped(kernel, WRAPPERS[wrapper]) for name, kernel in KERNELS.items() if not kernel.varying}
+    values = {name: value_of(kernel) for name, kernel in asked.items() if kernel is not None}
+    assert len(values) > 30
+    assert {name: value.why for name, value in values.items() if value.level < WARP} == {}
+
+
+def found(kernel: Kernel, statement: str, rule: str) -> set[Certainty]:
+    """What comes of a statement that depends on what the kernel gives `probe`, which `@` stands for."""
+    match = _PROBE.search(kernel.body)
+    assert match is not None
+    body = kernel.body[: match.start()] + statement.replace("@", match[1]) + kernel.body[match.end() :]
+    text = text_of(kernel._replace(body=body)) + "void launch(int *out, int n) { k<<<4, 64>>>(out, n); }\n"
+    done = hipport.rewrite({"a.cu": text.encode()}, jobs=1)
+    return {each.certainty for each in done.reported if each.rule.startswith(rule)}
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_collectives_on_both_sides_are_safe_only_where_all_take_one(name: str) -> None:
+    statement = "if (@) out[n] = __shfl_sync(~0u, n, 0); else out[n] = __shfl_sync(~0u, -n, 0);"
+    assert (found(KERNELS[name], statement, "warp_intrinsics") == {Certainty.SAFE}) == (not KERNELS[name].varying)
+
+
+@pytest.mark.parametrize("name", [name for name in KERNELS if name != "ballot"])  # which is the warp's, not the block's
+def test_barriers_on_both_sides_are_told_or_joined_only_where_not_all_take_one(name: str) -> None:
+    statement = "if (@) { out[0] = 1; __syncthreads(); } else { out[1] = 2; __syncthreads(); } out[2] = out[n];"
+    assert bool(found(KERNELS[name], statement, "barriers")) == KERNELS[name].varying
+
+
+#: Kernels for which LLVM says something else, and why.
+OTHERWISE = {
+    "range_for_u": "LLVM keeps the array in memory of the lane's own, all of which it takes for varying",
+    "temporal_inner": "what a loop has read when lanes leave it in different iterations differs between them",
+}
+
+
+@pytest.mark.toolchain
+def test_llvm_says_the_same(tmp_path: Path) -> None:
+    """LLVM's UniformityAnalysis, of the clang that hipcc is, over all kernels in one file."""
+    toolchains = [each for each in find(os.environ, Path(sys.executable)) if each.hip[:2] >= (6, 4)]
+    if not toolchains:
+        pytest.skip("NOT CHECKED against LLVM: no hipcc (hipport toolchain install)")
+    chosen = toolchains[0]
+    opts = sorted(Path(chosen.hipcc).resolve().parent.parent.rglob("opt")) or sorted(
+        Path(chosen.hipcc).parents[2].rglob("bin/opt")
+    )
+    if not opts:
+        pytest.skip("NOT CHECKED against LLVM: this hipcc has no opt")
+    parts = ['#include <hip/hip_runtime.h>\nextern "C" __device__ void probe(int);\n']
+    for number, kernel in enumerate(KERNELS.values()):
+        parts.append(f"namespace q{number}_ {{\n{text_of(kernel)}}}\n")
+        parts += [f"#undef {name}\n" for name in re.findall(r"#define (\w+)", kernel.before)]
+    source, made = tmp_path / "kernels.hip", tmp_path / "kernels.ll"
+    source.write_text("".join(parts))
+    environment = chosen.environment(os.environ)
+    command = [chosen.hipcc, "-x", "hip", "--cuda-device-only", "-fgpu-rdc", "-std=c++17", "--offload-arch=gfx942"]
+    subprocess.run([*command, "-O1", "-w", "-S", "-emit-llvm", "-o", made, source], env=environment, check=True)
+    ran = subprocess.run(
+        [opts[0], "-passes=print<uniformity>", "-disable-output", made],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    varying: dict[str, set[str]] = {}
+    names: set[str] = set()
+    for line in ran.stderr.splitlines():
+        if match := re.match(r"UniformityInfo for function '(.*)'", line):
+            names = varying.setdefault(match[1], set())
+        elif match := re.search(r"DIVERGENT:\s+(%[\w.$-]+) =", line) or re.search(
+            r"DIVERGENT:.*\s(%[\w.$-]+)\s*$", line
+        ):
+            names.add(match[1])
+    said = {}
+    for match in re.finditer(r"(?ms)^define [^\n]*@(_ZN\d+q(\d+)_\w+)\(.*?^}", made.read_text()):
+        calls = re.findall(r"call void @probe\(i32 (?:noundef )?([^)]*)\)", match[0])
+        if calls:
+            said[list(KERNELS)[int(match[2])]] = any(call in varying.get(match[1], ()) for call in calls)
+    assert len(said) > 0.9 * len(KERNELS)
+    different = {name for name, varies in said.items() if varies != KERNELS[name].varying}
+    assert different == set(OTHERWISE)

@@ -1,0 +1,689 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Small kernels that give `probe` a value, and whether it is varying: it may be hidden in whatever C++ has.
+
+`EXPRESSIONS` end with the expression that is asked about, for the tests that wrap it once more.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Kernel(NamedTuple):
+    """A kernel: what stands in front of it, its body, and whether what `probe` gets is varying."""
+
+    varying: bool
+    body: str
+    before: str = ""
+
+
+KERNELS: dict[str, Kernel] = {
+    "plain": Kernel(
+        True,
+        "probe(threadIdx.x & 1);",
+    ),
+    "param": Kernel(
+        False,
+        "probe(n);",
+    ),
+    "lambda_ref": Kernel(
+        True,
+        "auto odd = [&](int i) { return (i + threadIdx.x) & 1; }; probe(odd(n));",
+    ),
+    "lambda_uniform": Kernel(
+        False,
+        "auto odd = [&](int i) { return (i + n) & 1; }; probe(odd(n));",
+    ),
+    "lambda_value": Kernel(
+        True,
+        "int t = threadIdx.x; auto f = [=]() { return t; }; probe(f());",
+    ),
+    "lambda_value_before": Kernel(
+        False,
+        "int t = n; auto f = [=]() { return t; }; t = threadIdx.x; probe(f());",
+    ),
+    "lambda_ref_after": Kernel(
+        True,
+        "int t = n; auto f = [&]() { return t; }; t = threadIdx.x; probe(f());",
+    ),
+    "lambda_sets": Kernel(
+        True,
+        "int t = n; auto f = [&]() { t = threadIdx.x; }; f(); probe(t);",
+    ),
+    "lambda_init": Kernel(
+        True,
+        "auto f = [i = threadIdx.x]() { return i; }; probe(f());",
+    ),
+    "functor": Kernel(
+        True,
+        "F f; probe(f(n));",
+        "struct F { __device__ int operator()(int i) const { return i + threadIdx.x; } };",
+    ),
+    "functor_u": Kernel(
+        False,
+        "F f; probe(f(n));",
+        "struct F { __device__ int operator()(int i) const { return i + 1; } };",
+    ),
+    "functor_member": Kernel(
+        True,
+        "F f{(int)threadIdx.x}; probe(f(n));",
+        "struct F { int a; __device__ int operator()(int i) const { return i + a; } };",
+    ),
+    "functor_member_u": Kernel(
+        False,
+        "F f{n}; probe(f(n));",
+        "struct F { int a; __device__ int operator()(int i) const { return i + a; } };",
+    ),
+    "fpointer": Kernel(
+        True,
+        "int (*p)(int) = odd; probe(p(n));",
+        "__device__ int odd(int i) { return i ^ threadIdx.x; }",
+    ),
+    "fpointer_u": Kernel(
+        False,
+        "int (*p)(int) = odd; probe(p(n));",
+        "__device__ int odd(int i) { return i ^ 1; }",
+    ),
+    "ctor": Kernel(
+        True,
+        "S s(n); probe(s.a);",
+        "struct S { int a; __device__ S(int x) : a(x + threadIdx.x) {} };",
+    ),
+    "ctor_u": Kernel(
+        False,
+        "S s(n); probe(s.a);",
+        "struct S { int a; __device__ S(int x) : a(x) {} };",
+    ),
+    "ctor_body": Kernel(
+        True,
+        "S s(n); probe(s.a);",
+        "struct S { int a; __device__ S(int x) { a = x; if (threadIdx.x > 3) a = 1; } };",
+    ),
+    "setter": Kernel(
+        True,
+        "S s; s.set(threadIdx.x); probe(s.get());",
+        "struct S { int a = 0; __device__ void set(int x) { a = x; } __device__ int get() const { return a; } };",
+    ),
+    "setter_u": Kernel(
+        False,
+        "S s; s.set(n); probe(s.get());",
+        "struct S { int a = 0; __device__ void set(int x) { a = x; } __device__ int get() const { return a; } };",
+    ),
+    "default_member": Kernel(
+        True,
+        "S s; probe(s.a);",
+        "struct S { int a = threadIdx.x; };",
+    ),
+    "default_member_u": Kernel(
+        False,
+        "S s; probe(s.a);",
+        "struct S { int a = 3; };",
+    ),
+    "op_shift": Kernel(
+        True,
+        "S s{n}; s << 1; probe(s.a);",
+        "struct S { int a; }; __device__ S& operator<<(S& s, int k) { s.a = threadIdx.x << k; return s; }",
+    ),
+    "op_plus_u": Kernel(
+        False,
+        "S s{n}; S t = s + s; probe(t.a);",
+        "struct S { int a; }; __device__ S operator+(S x, S y) { return S{x.a + y.a}; }",
+    ),
+    "op_plus": Kernel(
+        True,
+        "S s{n}; S t = s + S{(int)threadIdx.x}; probe(t.a);",
+        "struct S { int a; }; __device__ S operator+(S x, S y) { return S{x.a + y.a}; }",
+    ),
+    "ref_brace": Kernel(
+        True,
+        "int a = n; int& q{a}; q = threadIdx.x; probe(a);",
+    ),
+    "ref_u": Kernel(
+        False,
+        "int a = n; int& q{a}; q = n + 1; probe(a);",
+    ),
+    "ref_eq": Kernel(
+        True,
+        "int a = n; int& q = a; q = threadIdx.x; probe(a);",
+    ),
+    "ptr": Kernel(
+        True,
+        "int a = n; int* q = &a; *q = threadIdx.x; probe(a);",
+    ),
+    "ptr_u": Kernel(
+        False,
+        "int a = n; int* q = &a; *q = n; probe(a);",
+    ),
+    "array_callee": Kernel(
+        True,
+        "int a[2]; fill(a); probe(a[1]);",
+        "__device__ void fill(int* a) { a[0] = 1; a[1] = threadIdx.x; }",
+    ),
+    "array_callee_other": Kernel(
+        False,
+        "int a[2]; fill(a); probe(a[0]);",
+        "__device__ void fill(int* a) { a[0] = 1; a[1] = threadIdx.x; }",
+    ),
+    "ref_param": Kernel(
+        True,
+        "int a = n; fill(a); probe(a);",
+        "__device__ void fill(int& a) { a = threadIdx.x; }",
+    ),
+    "ref_param_u": Kernel(
+        False,
+        "int a = n; fill(a); probe(a);",
+        "__device__ void fill(int& a) { a += 2; }",
+    ),
+    "macro_decl": Kernel(
+        True,
+        "DECL(a); probe(a);",
+        "#define DECL(V_) int V_ = threadIdx.x",
+    ),
+    "macro_cond": Kernel(
+        True,
+        "probe(ODD(n));",
+        "#define ODD(V_) (((V_) + threadIdx.x) & 1)",
+    ),
+    "macro_u": Kernel(
+        False,
+        "probe(ODD(n));",
+        "#define ODD(V_) (((V_) + 3) & 1)",
+    ),
+    "macro_tid": Kernel(
+        True,
+        "probe(TID);",
+        "#define TID threadIdx.x",
+    ),
+    "macro_loop": Kernel(
+        True,
+        "int s = 0; FOR(i, n) { s += i; } probe(s);",
+        "#define FOR(i, n) for (int i = threadIdx.x; i < (n); i += 4)",
+    ),
+    "break_after": Kernel(
+        True,
+        "int i = 0; for (;; ++i) { if (i == threadIdx.x) break; } probe(i);",
+    ),
+    "break_u": Kernel(
+        False,
+        "int i = 0; for (;; ++i) { if (i == n) break; out[i] = 1; } probe(i);",
+    ),
+    "goto_after": Kernel(
+        True,
+        "int i = 0; again: if (i < threadIdx.x) { ++i; goto again; } probe(i);",
+    ),
+    "goto_u": Kernel(
+        False,
+        "int i = 0; again: if (i < n) { ++i; out[i] = 2; goto again; } probe(i);",
+    ),
+    "goto_skip": Kernel(
+        True,
+        "int i = 0; if (threadIdx.x > 3) goto end; i = 1; end: probe(i);",
+    ),
+    "while_div": Kernel(
+        True,
+        "int i = 0; while (i < threadIdx.x) i += 2; probe(i);",
+    ),
+    "do_div": Kernel(
+        True,
+        "int i = 0; do { i += 2; } while (i < threadIdx.x); probe(i);",
+    ),
+    "for_u": Kernel(
+        False,
+        "int s = 0; for (int i = 0; i < n; ++i) s += out[i]; probe(s);",
+    ),
+    "if_phi": Kernel(
+        True,
+        "int x = 0; if (threadIdx.x > 3) x = 1; probe(x);",
+    ),
+    "if_phi_else": Kernel(
+        True,
+        "int x; if (threadIdx.x > 3) x = n; else x = n + 1; probe(x);",
+    ),
+    "if_same": Kernel(
+        False,
+        "int x = n; if (threadIdx.x > 3) out[0] = 1; probe(x);",
+    ),
+    "ternary": Kernel(
+        True,
+        "int x = threadIdx.x > 3 ? n : 1; probe(x);",
+    ),
+    "ternary_u": Kernel(
+        False,
+        "int x = n > 3 ? n : 1; probe(x);",
+    ),
+    "switch_div": Kernel(
+        True,
+        "int x = 0; switch (threadIdx.x) { case 0: x = 1; break; case 1: x = 2; break; default: x = 3; } probe(x);",
+    ),
+    "switch_u": Kernel(
+        False,
+        "int x = 0; switch (n) { case 0: x = 1; break; case 1: x = 2; break; default: x = 3; } probe(x);",
+    ),
+    "switch_fall": Kernel(
+        True,
+        "int x = 0; switch (n) { case 0: x = threadIdx.x; case 1: x += 2; break; default: x = 3; } probe(x);",
+    ),
+    "early_return_fn": Kernel(
+        True,
+        "probe(f(n));",
+        "__device__ int f(int i) { if (threadIdx.x == 3) return 1; return i; }",
+    ),
+    "early_return_u": Kernel(
+        False,
+        "probe(f(n));",
+        "__device__ int f(int i) { if (i == 3) return 1; return i; }",
+    ),
+    "shared_load": Kernel(
+        False,
+        "__shared__ int s[4]; if (threadIdx.x == 0) s[0] = n; __syncthreads(); probe(s[0]);",
+    ),
+    "shared_load_v": Kernel(
+        True,
+        "__shared__ int s[64]; s[threadIdx.x] = n + threadIdx.x; __syncthreads(); probe(s[threadIdx.x ^ 1]);",
+    ),
+    "global_u": Kernel(
+        False,
+        "probe(out[n]);",
+    ),
+    "global_v": Kernel(
+        True,
+        "probe(out[threadIdx.x]);",
+    ),
+    "blockidx": Kernel(
+        False,
+        "probe(out[blockIdx.x]);",
+    ),
+    "struct_field_u": Kernel(
+        False,
+        "S s; s.a = threadIdx.x; s.b = n; probe(s.b);",
+        "struct S { int a, b; };",
+    ),
+    "struct_field_v": Kernel(
+        True,
+        "S s; s.a = threadIdx.x; s.b = n; probe(s.a);",
+        "struct S { int a, b; };",
+    ),
+    "struct_copy": Kernel(
+        True,
+        "S s; s.a = threadIdx.x; s.b = n; S t = s; probe(t.a);",
+        "struct S { int a, b; };",
+    ),
+    "struct_copy_u": Kernel(
+        False,
+        "S s; s.a = threadIdx.x; s.b = n; S t = s; probe(t.b);",
+        "struct S { int a, b; };",
+    ),
+    "struct_return": Kernel(
+        True,
+        "probe(make(n).a);",
+        "struct S { int a, b; }; __device__ S make(int n) { S s; s.a = threadIdx.x; s.b = n; return s; }",
+    ),
+    "struct_return_u": Kernel(
+        False,
+        "probe(make(n).b);",
+        "struct S { int a, b; }; __device__ S make(int n) { S s; s.a = threadIdx.x; s.b = n; return s; }",
+    ),
+    "struct_ptr": Kernel(
+        True,
+        "S s; S* p = &s; p->a = threadIdx.x; probe(s.a);",
+        "struct S { int a, b; };",
+    ),
+    "nested_struct": Kernel(
+        True,
+        "O o; o.s.a = threadIdx.x; o.s.b = n; probe(o.s.a);",
+        "struct S { int a, b; }; struct O { S s; };",
+    ),
+    "nested_struct_u": Kernel(
+        False,
+        "O o; o.s.a = threadIdx.x; o.s.b = n; probe(o.s.b);",
+        "struct S { int a, b; }; struct O { S s; };",
+    ),
+    "array_local": Kernel(
+        True,
+        "int a[4] = {0, 1, 2, 3}; probe(a[threadIdx.x & 3]);",
+    ),
+    "array_local_u": Kernel(
+        False,
+        "int a[4] = {0, 1, 2, 3}; probe(a[1]);",
+    ),
+    "array_weak": Kernel(
+        True,
+        "int a[4] = {0, 1, 2, 3}; a[n & 3] = threadIdx.x; probe(a[1]);",
+    ),
+    "template_val": Kernel(
+        False,
+        "probe(f<3>(n));",
+        "template <int N> __device__ int f(int i) { return i * N; }",
+    ),
+    "template_val_v": Kernel(
+        True,
+        "probe(f<3>(n));",
+        "template <int N> __device__ int f(int i) { return i * N + threadIdx.x; }",
+    ),
+    "template_functor": Kernel(
+        True,
+        "probe(apply(n, [](int i) { return i + threadIdx.x; }));",
+        "template <class F> __device__ int apply(int i, F f) { return f(i); }",
+    ),
+    "template_functor_u": Kernel(
+        False,
+        "probe(apply(n, [](int i) { return i + 1; }));",
+        "template <class F> __device__ int apply(int i, F f) { return f(i); }",
+    ),
+    "template_functor_obj": Kernel(
+        True,
+        "probe(apply(n, G()));",
+        "struct G { __device__ int operator()(int i) const { return i + threadIdx.x; } }; "
+        "template <class F> __device__ int apply(int i, F f) { return f(i); }",
+    ),
+    "default_arg": Kernel(
+        True,
+        "probe(f(n));",
+        "__device__ int f(int i, int j = threadIdx.x) { return i + j; }",
+    ),
+    "default_arg_u": Kernel(
+        False,
+        "probe(f(n));",
+        "__device__ int f(int i, int j = 4) { return i + j; }",
+    ),
+    "comma": Kernel(
+        True,
+        "int x; probe((x = threadIdx.x, x + 1));",
+    ),
+    "assign_in_cond": Kernel(
+        True,
+        "int x; if ((x = threadIdx.x) > 3) out[0] = 1; probe(x);",
+    ),
+    "compound_assign": Kernel(
+        True,
+        "int x = n; x += threadIdx.x; probe(x);",
+    ),
+    "increment": Kernel(
+        False,
+        "int x = n; x++; ++x; probe(x);",
+    ),
+    "swap": Kernel(
+        True,
+        "int a = n, b = threadIdx.x; int t = a; a = b; b = t; probe(a);",
+    ),
+    "swap_u": Kernel(
+        False,
+        "int a = n, b = threadIdx.x; int t = a; a = b; b = t; probe(b);",
+    ),
+    "overwrite_u": Kernel(
+        False,
+        "int a = threadIdx.x; out[a] = 1; a = n; probe(a);",
+    ),
+    "logical_short": Kernel(
+        True,
+        "bool b = n && f(); probe(b);",
+        "__device__ bool f() { return threadIdx.x > 3; }",
+    ),
+    "logical_plain": Kernel(
+        True,
+        "bool b = n > 2 && threadIdx.x > 3; probe(b);",
+    ),
+    "recursion": Kernel(
+        True,
+        "probe(f(n));",
+        "__device__ int f(int i) { return i <= 0 ? threadIdx.x : f(i - 1); }",
+    ),
+    "atomic": Kernel(
+        True,
+        "probe(atomicAdd(out, 1));",
+    ),
+    "asm_lane": Kernel(
+        True,
+        'unsigned l; asm volatile("v_mbcnt_lo_u32_b32 %0, -1, 0" : "=v"(l)); probe(l);',
+    ),
+    "conv_op": Kernel(
+        True,
+        "S s{n}; int x = s; probe(x);",
+        "struct S { int a; __device__ operator int() const { return a + threadIdx.x; } };",
+    ),
+    "conv_op_u": Kernel(
+        False,
+        "S s{n}; int x = s; probe(x);",
+        "struct S { int a; __device__ operator int() const { return a; } };",
+    ),
+    "base_method": Kernel(
+        True,
+        "D d; probe(d.get());",
+        "struct B { __device__ int get() { return threadIdx.x; } }; struct D : B {};",
+    ),
+    "base_ctor": Kernel(
+        True,
+        "D d(n); probe(d.a);",
+        "struct B { int a; __device__ B(int x) : a(x + threadIdx.x) {} }; "
+        "struct D : B { __device__ D(int x) : B(x) {} };",
+    ),
+    "virtual": Kernel(
+        True,
+        "D d; B* b = &d; probe(b->get());",
+        "struct B { __device__ virtual int get() { return 0; } }; "
+        "struct D : B { __device__ int get() override { return threadIdx.x; } };",
+    ),
+    "ret_ref": Kernel(
+        True,
+        "S s{n}; s.at() = threadIdx.x; probe(s.a);",
+        "struct S { int a; __device__ int& at() { return a; } };",
+    ),
+    "ret_ref_u": Kernel(
+        False,
+        "S s{n}; s.at() = n + 1; probe(s.a);",
+        "struct S { int a; __device__ int& at() { return a; } };",
+    ),
+    "ret_ref_bound": Kernel(
+        True,
+        "S s{n}; int& r = s.at(); r = threadIdx.x; probe(s.a);",
+        "struct S { int a; __device__ int& at() { return a; } };",
+    ),
+    "chain_this": Kernel(
+        True,
+        "S s{n}; s.set(threadIdx.x).noop(); probe(s.a);",
+        "struct S { int a; __device__ S& set(int x) { a = x; return *this; } __device__ void noop() {} };",
+    ),
+    "global_var": Kernel(
+        False,
+        "probe(g);",
+        "__device__ int g;",
+    ),
+    "const_global": Kernel(
+        False,
+        "probe(g);",
+        "__constant__ int g;",
+    ),
+    "tid_helper": Kernel(
+        True,
+        "probe(tid());",
+        "__device__ int tid() { return threadIdx.x; }",
+    ),
+    "tid_namespace": Kernel(
+        True,
+        "probe(ns::tid());",
+        "namespace ns { __device__ int tid() { return threadIdx.x; } }",
+    ),
+    "static_method": Kernel(
+        True,
+        "probe(S::tid());",
+        "struct S { __device__ static int tid() { return threadIdx.x; } };",
+    ),
+    "range_for": Kernel(
+        True,
+        "int a[3] = {1, (int)threadIdx.x, 2}; int s = 0; for (int x : a) s += x; probe(s);",
+    ),
+    "range_for_ref": Kernel(
+        True,
+        "int a[3] = {1, 2, 2}; for (int& x : a) x = threadIdx.x; probe(a[1]);",
+    ),
+    "range_for_u": Kernel(
+        False,
+        "int a[3] = {1, n, 2}; int s = 0; for (int x : a) s += x; probe(s);",
+    ),
+    "struct_binding": Kernel(
+        True,
+        "auto [a, b] = make(n); probe(a);",
+        "struct S { int a, b; }; __device__ S make(int n) { S s; s.a = threadIdx.x; s.b = n; return s; }",
+    ),
+    "loop_carried": Kernel(
+        True,
+        "int a = 0, b = 0; for (int i = 0; i < n; ++i) { a = b; b = threadIdx.x; } probe(a);",
+    ),
+    "loop_carried_u": Kernel(
+        False,
+        "int a = 0, b = 0; for (int i = 0; i < n; ++i) { a = b; b = i; } probe(a);",
+    ),
+    "temporal_inner": Kernel(
+        True,
+        "int last = 0; for (int i = 0; i < 100; ++i) { last = out[i]; if (last > threadIdx.x) break; } probe(last);",
+    ),
+    "nested_loop": Kernel(
+        True,
+        "int c = 0; for (int i = 0; i < n; ++i) for (int j = 0; j < threadIdx.x; ++j) c++; probe(c);",
+    ),
+    "continue_v": Kernel(
+        True,
+        "int c = 0; for (int i = 0; i < n; ++i) { if (i == threadIdx.x) continue; c += out[i]; } probe(c);",
+    ),
+    "continue_u": Kernel(
+        False,
+        "int c = 0; for (int i = 0; i < n; ++i) { if (i == 3) continue; c += out[i]; } probe(c);",
+    ),
+    "div_region_inner_u": Kernel(
+        False,
+        "if (threadIdx.x > 3) { int x = 0; if (n > 2) x = 1; probe(x); }",
+    ),
+    "ballot": Kernel(
+        False,
+        "probe(__ballot(threadIdx.x & 1) != 0);",
+    ),
+    "memcpy_like": Kernel(
+        True,
+        "int a = threadIdx.x, b = n; copy(&b, &a); probe(b);",
+        "__device__ void copy(int* d, const int* s) { *d = *s; }",
+    ),
+    "copy_u": Kernel(
+        False,
+        "int a = n, b = threadIdx.x; copy(&b, &a); probe(b);",
+        "__device__ void copy(int* d, const int* s) { *d = *s; }",
+    ),
+    "ptr_arith": Kernel(
+        True,
+        "int a[4] = {0, 0, 0, 0}; int* p = a; *(p + 1) = threadIdx.x; probe(a[1]);",
+    ),
+    "ptr_choice": Kernel(
+        True,
+        "int a = n, b = 2; int* p = threadIdx.x > 3 ? &a : &b; probe(*p);",
+    ),
+    "ptr_ptr": Kernel(
+        True,
+        "int a = n; int* p = &a; int** q = &p; **q = threadIdx.x; probe(a);",
+    ),
+    "ptr_member": Kernel(
+        True,
+        "int a = n; S s{&a}; *s.p = threadIdx.x; probe(a);",
+        "struct S { int* p; };",
+    ),
+    "union_pun": Kernel(
+        True,
+        "U u; u.i = threadIdx.x; probe(u.f > 0.f);",
+        "union U { int i; float f; };",
+    ),
+    "float4": Kernel(
+        True,
+        "float4 v; v.x = threadIdx.x; v.y = n; probe(v.x > 2.f);",
+    ),
+    "float4_u": Kernel(
+        False,
+        "float4 v; v.x = threadIdx.x; v.y = n; probe(v.y > 2.f);",
+    ),
+    "make_float2_u": Kernel(
+        False,
+        "float2 v = make_float2(threadIdx.x, n); probe(v.y > 2.f);",
+    ),
+    "make_float2": Kernel(
+        True,
+        "float2 v = make_float2(threadIdx.x, n); probe(v.x > 2.f);",
+    ),
+    "min_u": Kernel(
+        False,
+        "probe(min(n, 4));",
+    ),
+    "min_v": Kernel(
+        True,
+        "probe(min(n, (int)threadIdx.x));",
+    ),
+    "if_init": Kernel(
+        True,
+        "if (int k = threadIdx.x; k > 3) out[0] = k; int z = 0; if (int k = threadIdx.x) z = k; probe(z);",
+    ),
+    "functor_array": Kernel(
+        True,
+        "F f[2]; f[1].a = threadIdx.x; probe(f[1](n));",
+        "struct F { int a = 0; __device__ int operator()(int i) const { return i + a; } };",
+    ),
+    "index_op": Kernel(
+        True,
+        "V v; v[1] = threadIdx.x; probe(v[1]);",
+        "struct V { int a[4]; __device__ int& operator[](int i) { return a[i]; } };",
+    ),
+    "index_op_u": Kernel(
+        False,
+        "V v; v[1] = n; probe(v[1]);",
+        "struct V { int a[4]; __device__ int& operator[](int i) { return a[i]; } };",
+    ),
+    "call_op_ref": Kernel(
+        True,
+        "int a = n; G g; g(a); probe(a);",
+        "struct G { __device__ void operator()(int& x) const { x = threadIdx.x; } };",
+    ),
+    "lambda_ref_param": Kernel(
+        True,
+        "int a = n; auto g = [](int& x) { x = threadIdx.x; }; g(a); probe(a);",
+    ),
+    "lambda_nested": Kernel(
+        True,
+        "auto f = [&] { auto g = [&] { return (int)threadIdx.x + n; }; return g(); }; probe(f());",
+    ),
+    "lambda_generic": Kernel(
+        True,
+        "auto f = [](auto x) { return x + threadIdx.x; }; probe(f(n));",
+    ),
+    "inherit_using": Kernel(
+        False,
+        "D d; d.set(n); probe(d.a);",
+        "struct B { int a; __device__ void set(int x) { a = x; } }; struct D : B {};",
+    ),
+    "inherit_v": Kernel(
+        True,
+        "D d; d.set(threadIdx.x); probe(d.a);",
+        "struct B { int a; __device__ void set(int x) { a = x; } }; struct D : B {};",
+    ),
+    "enum_u": Kernel(
+        False,
+        "enum { A, B }; probe(A + n);",
+    ),
+    "sizeof_u": Kernel(
+        False,
+        "probe(sizeof(threadIdx.x) + n);",
+    ),
+    "cond_lambda_assign": Kernel(
+        True,
+        "int x = 0; auto f = [&](bool c) { if (c) x = 1; }; f(threadIdx.x > 3); probe(x);",
+    ),
+    "pre_if": Kernel(
+        True,
+        "int x = n;\n#if FOO\nx = 3;\n#else\nx = threadIdx.x;\n#endif\nprobe(x);",
+    ),
+    "pass_fn": Kernel(
+        True,
+        "probe(call(tid, n));",
+        "__device__ int tid(int i) { return i + threadIdx.x; "
+        "} __device__ int call(int (*f)(int), int i) { return f(i); }",
+    ),
+    "pass_fn_u": Kernel(
+        False,
+        "probe(call(one, n));",
+        "__device__ int one(int i) { return i + 1; } __device__ int call(int (*f)(int), int i) { return f(i); }",
+    ),
+}
