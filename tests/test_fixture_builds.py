@@ -88,6 +88,7 @@ NOT_COMPILED: dict[str, str] = {
         arch_guards/chosen_asked arch_guards/headers_differ
         headers/chosen_no_header_of_hip headers/cstdint headers/families headers/in_toolkit
         headers/folders headers/look_alikes headers/no_headers headers/of_nvidia
+        headers/other_folders headers/other_folders_look_alikes
         headers/samples_lacking headers/unsupported spaced_includes/alone spaced_includes/field
         """.split(),
         "it includes what is nowhere, on purpose",

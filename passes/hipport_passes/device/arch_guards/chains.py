@@ -18,14 +18,12 @@ from hipport_passes.names import release_comparisons
 
 # What nvcc says of itself that is about the language; the name for it alone is about its pragmas and defects, too.
 COMPILER = {name: equal for name, equal in COMPILERS.items() if name != b"__NVCC__"}
-NAME = re.compile(
-    rb"__CUDACC(?:_RTC|_EXTENDED_LAMBDA|_RELAXED_CONSTEXPR)?__|__NVCC__|__CUDA_ARCH__|CUDA_VERSION|CUDART_VERSION|__CUDART_API_VERSION|"
-    rb"__CUDACC_VER_(?:MAJOR|MINOR|BUILD)__|CUDNN_(?:VERSION|MAJOR|MINOR|PATCHLEVEL)|"
-    rb"CU(?:BLAS|FFT|RAND|SOLVER|SPARSE)_(?:VERSION|VER_(?:MAJOR|MINOR|PATCH|BUILD))"
-)
 # Majors of the libraries, by the table in the release notes of CUDA 11.2 (read 2026-11-27); cuSOLVER has one more,
 # and had this one in 11.0. ROCm's have other macros.
 _MAJOR = {b"CUBLAS": 11, b"CUFFT": 10, b"CURAND": 10, b"CUSOLVER": 10, b"CUSPARSE": 11}
+# libcu++ 1.1.0 came with CUDA 11.0, by the table of its releases in CCCL's documentation (read 2026-11-27).
+_LIBCUPP = b"LIBCUDACXX_CUDA_API_VERSION"
+_LIBCUPP_OLDEST = {b"": 1_001_000, b"_MAJOR": 1, b"_MINOR": 0, b"_PATCH": 0}
 # The oldest that programs of today are built for: CUDA 11.0 and the GPUs that CUDA 12 knows. AMD has none of them.
 OLDEST = {
     **release_comparisons.OLDEST,
@@ -34,6 +32,7 @@ OLDEST = {
     b"__CUDART_API_VERSION": 11000,
     b"CUDNN_VERSION": 8000,
     b"CUDNN_MAJOR": 8,
+    **{under + _LIBCUPP + part: value for under in (b"", b"_") for part, value in _LIBCUPP_OLDEST.items()},
     **dict.fromkeys((b"CUDNN_MINOR", b"CUDNN_PATCHLEVEL"), 0),
     **{name + b"_VERSION": major * 1000 for name, major in _MAJOR.items()},
     **{name + b"_VER_MAJOR": major for name, major in _MAJOR.items()},
@@ -42,6 +41,7 @@ OLDEST = {
     **dict.fromkeys(COMPILER, 1),
 }
 NEWEST = dict.fromkeys(OLDEST, 10**7)
+NAME = re.compile(b"|".join(sorted(OLDEST, reverse=True)))
 # Macros that are numbers, and hipcc has none of; it has the others by names of its own.
 VERSIONS = OLDEST.keys() - COMPILER.keys() - {b"__NVCC__"}
 _RELEASES = VERSIONS - {b"__CUDA_ARCH__"}
@@ -52,7 +52,7 @@ _COMPARED = re.compile(
     rb"\b(?:%(name)s)\b[\s\\]*(?:[<>]=?|[=!]=)[\s\\]*%(number)s|%(number)s[\s\\]*(?:[<>]=?|[=!]=)[\s\\]*\b(?:%(name)s)\b"
     % {b"name": b"|".join(sorted(VERSIONS)), b"number": _NUMBER}
 )
-_THERE = re.compile(rb"\bdefined[\s\\]*\(?[\s\\]*(?:CUDNN|" + b"|".join(_MAJOR) + rb")_V?\w*")
+_THERE = re.compile(rb"\bdefined[\s\\]*\(?[\s\\]*(?:CUDNN|_?LIBCUDACXX|" + b"|".join(_MAJOR) + rb")_V?\w*")
 _CONDITION = re.compile(rb"#[ \t]*(?:el)?if\b(.*)", re.DOTALL)
 WORD = re.compile(rb"[A-Za-z_]\w*")
 _ARCHITECTURE = re.compile(rb"\b__CUDA_ARCH__\b")

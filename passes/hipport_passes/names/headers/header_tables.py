@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 from hipport.core.tables import load
@@ -83,6 +83,8 @@ class _Tables(NamedTuple):
     transitive: tuple[tuple[str, re.Pattern[bytes], tuple[str, ...]], ...]
     brought: tuple[Brought, ...]
     samples: Samples
+    #: Headers of the toolkit whose names others give to theirs, too.
+    common: frozenset[str]
     #: How headers look that no row has, and what is said of them.
     unknown: tuple[re.Pattern[str], Row]
 
@@ -142,6 +144,7 @@ def table() -> _Tables:
             re.compile(own["samples"]["lacks"].encode()),
             own["samples"]["begins"],
         ),
+        frozenset(own["common"]["names"].split()),
         (re.compile(own["unknown"]["looks"]), Row(None, why=own["unknown"]["why"], instead=own["unknown"]["instead"])),
     )
 
@@ -186,7 +189,24 @@ def lookup(path: str) -> Row | None:
     for begins, row in (*known.folders.items(), *known.families.items()):
         if path.startswith(begins):
             return row
-    return None
+    return _in_a_folder(path)
+
+
+def _in_a_folder(path: str) -> Row | None:
+    """Return the row of a header that AMD lacks, wherever a program has its folder: `<OptiX/optix.h>`.
+
+    NVIDIA's samples have files that anybody may have copied.
+    """
+    known = table()
+    folder, _, name = path.rpartition("/")
+    if not folder or name in known.common or name.startswith(known.samples.begins):
+        return None
+    row = known.rows.get(name) or next((row for begins, row in known.families.items() if name.startswith(begins)), None)
+    if row is not None and row.hip is None:
+        return row
+    # `<nccl/nccl.h>`: a library's header in the folder that is called as it is.
+    own = folder.rpartition("/")[2].lower() == PurePosixPath(name).stem.lower()
+    return row if own else None
 
 
 @cache

@@ -3,7 +3,7 @@
 
 PyTorch for ROCm returns the first two parts of it: (9, 4) for gfx942, (11, 0) for gfx1100. What is asked of GPUs up
 to Ampere (bfloat16, matrix units) holds on AMD's GPUs by that accident, and is right. What is asked of Ada, Hopper
-and Blackwell holds by the same accident, and is wrong.
+and Blackwell holds by the same accident, and is wrong. So may be a number that is chosen by that accident.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ from collections.abc import Iterable, Iterator, Mapping
 import libcst as cst
 
 from hipport.core.finding import Finding
+from hipport_passes.python.runtime.capability_choices import choices
 from hipport_passes.python.runtime.capability_reader import Elsewhere, Reader
+from hipport_passes.python.runtime.capability_tables import looked_up
 from hipport_passes.python.runtime.capability_values import Capability
 from hipport_passes.python.runtime.program import PythonProgram, finding
 
@@ -65,6 +67,7 @@ def capabilities(program: PythonProgram, known: Elsewhere, missing_code: Mapping
         if (found := conditions.of(node)) is not None:
             yield found
     yield from conditions.names_of_archs()
+    yield from choices(program, conditions.reader, conditions.decided)
 
 
 class _Conditions:
@@ -171,13 +174,12 @@ class _Conditions:
 
     def _looked_up(self, node: cst.Subscript | cst.Call) -> Finding | None:
         program = self.program
-        missing = self.reader.looked_up(node)
-        if missing is None or not program.runs(node).both or program.copes(node, "KeyError|LookupError"):
+        wrong = looked_up(self.reader, node)
+        if not wrong or not program.runs(node).both or program.copes(node, "KeyError|IndexError|LookupError"):
             return None
         message = (
             "looked up by a capability of NVIDIA's GPUs; on ROCm that is a gfx number such as (9, 4) or (11, 0), "
-            f"{('which is missing here' if missing else 'which some AMD GPU has by accident')}: add the value for "
-            "AMD GPUs"
+            f"{wrong}: add the value for AMD GPUs"
         )
         return finding(program, node, "capability", message)
 

@@ -12,6 +12,7 @@ import libcst as cst
 
 from hipport.core.tables import load, one_of
 from hipport_passes.python.runtime import elsewhere
+from hipport_passes.python.runtime.capability_results import EVERY, Results, Working, same
 from hipport_passes.python.runtime.capability_values import (
     AMD,
     GENERATIONS,
@@ -103,6 +104,7 @@ class Reader:
         self.origins = program.source.fact(origins)
         self._known: dict[cst.CSTNode, str | None] = {}
         self._compared: dict[cst.CSTNode, Compared | None] = {}
+        self._working = Working(program, self.origins, self._known_results)
 
     def kind(self, node: cst.CSTNode, depth: int = 0) -> str | None:
         """Return how `node` is made of a capability: a key of `KINDS`, or `properties`, `minor`, `times 10` …"""
@@ -296,11 +298,11 @@ class Reader:
         if of is None:
             return self._begins(node) if isinstance(node, cst.Call) else None
         operands, signs = of
-        kinds = [self._kind_in_comparison(each) for each in operands]
+        kinds = [self.kind_of_value(each) for each in operands]
         constants = [self.constant_at(each) for each in operands]
         known = [i for i, kind in enumerate(kinds) if kind is not None]
         if len(known) != 1 or any(constants[i] is None for i in range(len(operands)) if i not in known):
-            return None
+            return self._holds_for_results(operands, signs)
         (place,) = known
         kind = kinds[place]
         assert kind is not None
@@ -310,6 +312,28 @@ class Reader:
             return all(SIGNS[each](values[i], values[i + 1]) for i, each in enumerate(signs))
 
         return holds
+
+    def _holds_for_results(
+        self, operands: Sequence[cst.BaseExpression], signs: Sequence[Sign]
+    ) -> Callable[[Capability], bool] | None:
+        # The minor number tells nothing without the major one.
+        found = [self.results(each) if self.kind(each) != "minor" else None for each in operands]
+        values = [each for each in found if each is not None]
+        if len(values) != len(found) or all(len(set(each.values())) == 1 for each in values):
+            return None
+        return lambda capability: all(
+            SIGNS[each](values[i][capability], values[i + 1][capability]) for i, each in enumerate(signs)
+        )
+
+    def results(self, node: cst.BaseExpression) -> Results | None:
+        """Return what an expression is for each capability; None where that cannot be worked out."""
+        return self._working.results(node)
+
+    def _known_results(self, node: cst.BaseExpression) -> Results | None:
+        if (kind := self.kind_of_value(node)) is not None:
+            return {each: value_of(kind, each) for each in EVERY}
+        value = self.constant_at(node)
+        return same(value) if value is not None else None
 
     def compared(self, node: cst.CSTNode) -> Compared | None:
         """Return what is compared at `node`, by signs or by a function."""
@@ -329,9 +353,13 @@ class Reader:
         if len(given) < 2 or self.compared(call) is not None:
             return ""
         name = self.program.code(call.func)
-        if _HARMLESS.fullmatch(name.rpartition(".")[2]) or self._is_followed(call.func):
+        if (
+            _HARMLESS.fullmatch(name.rpartition(".")[2])
+            or self._is_followed(call.func)
+            or self.results(call) is not None
+        ):
             return ""
-        kinds = {kind for each in given if (kind := self._kind_in_comparison(each)) is not None}
+        kinds = {kind for each in given if (kind := self.kind_of_value(each)) is not None}
         constants = [self.constant_at(each) for each in given]
         return name if any(_is_of_hopper(kind, each) for kind in kinds for each in constants) else ""
 
@@ -382,7 +410,7 @@ class Reader:
         match call:
             case cst.Call(
                 func=cst.Attribute(value=of, attr=cst.Name("startswith" | "endswith" as method)), args=[cst.Arg(given)]
-            ) if (kind := self._kind_in_comparison(of)) is not None and isinstance(value_of(kind, _LIKE), str):
+            ) if (kind := self.kind_of_value(of)) is not None and isinstance(value_of(kind, _LIKE), str):
                 wanted = self.constant_at(given)
                 if isinstance(wanted, str | tuple):
                     return lambda capability: bool(getattr(value_of(kind, capability), method)(wanted))
@@ -432,7 +460,7 @@ class Reader:
 
     def taken(self, node: cst.Match) -> cst.MatchCase | None:
         """Return the first case that names a capability, or a part of one, which some AMD GPU has by accident."""
-        kind = self._kind_in_comparison(node.subject)
+        kind = self.kind_of_value(node.subject)
         if kind is None:
             return None
         anything = (object(), object()) if kind == "pair" else object()
@@ -455,7 +483,8 @@ class Reader:
             return None if values else elsewhere.read(self.program, node, self.constants)
         return value
 
-    def _kind_in_comparison(self, node: cst.BaseExpression) -> str | None:
+    def kind_of_value(self, node: cst.BaseExpression) -> str | None:
+        """Return how a value that is known for each capability is made of it: a key of `KINDS`, or a text."""
         # `(major, minor) >= (9, 0)`
         if isinstance(node, cst.Tuple) and [self.kind(each.value) for each in node.elements] == ["major", "minor"]:
             return "pair"
@@ -552,34 +581,3 @@ class Reader:
                 piece = "?"
             before += piece
         return False
-
-    def looked_up(self, node: cst.Subscript | cst.Call) -> bool | None:
-        """Say whether what is looked up by a capability is missing for some AMD GPU; None where all is as it should be.
-
-        False where it is found by accident, as what is there for an NVIDIA GPU of that number.
-        """
-        default = True
-        match node:
-            case cst.Subscript(value=table, slice=[cst.SubscriptElement(cst.Index(key))]):
-                default = False
-            case cst.Call(func=cst.Attribute(value=table, attr=cst.Name("get")), args=[cst.Arg(key), *more]):
-                default = bool(more)
-            case _:
-                return None
-        if isinstance(table, cst.Name | cst.Attribute):
-            values = self.origins.of(table)
-            table = values[0][0] if len(values) == 1 and values[0][1] is None else table
-        if not isinstance(table, cst.Dict) or (kind := self._kind_in_comparison(key)) is None:
-            return None
-        # Who comes here has been asked before.
-        if any(self.program.code(key) in self.program.code(test) for test, _ in self.program.conditions(node)):
-            return None
-        if not all(isinstance(each, cst.DictElement) for each in table.elements):
-            return None
-        keys = {self.constant_at(each.key) for each in table.elements if isinstance(each, cst.DictElement)}
-        there = [value_of(kind, each) in keys for each in AMD]
-        if not keys or None in keys or all(there):
-            return None
-        if default:
-            return False if any(there) else None
-        return True

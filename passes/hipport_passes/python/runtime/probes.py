@@ -23,6 +23,8 @@ RUNS = re.compile(
     r"shell|sh|create_subprocess_(?:exec|shell))$"
 )
 _LOOKS = re.compile(r"(?:^|[._])(?:which|find_executable)$")
+# An architecture of NVIDIA's by its number, in a string of its own: of pieces of `sm_80`.
+_NUMBERED = re.compile(r"[\"'](?:[5-9]\d|1[0-2]\d)[af]?[\"']")
 _ERRORS = r"\w*OSError|FileNotFoundError|CalledProcessError|SubprocessError|IOError"
 _AMD = re.compile(rb"(?i)radeon|instinct|\bmi[123]\d\d|gfx9|gfx1[012]|\bamd\b")
 
@@ -247,6 +249,9 @@ def arch_lists(program: PythonProgram) -> Iterator[Finding]:
                 code += " ".join(program.code(program.parent[program.parent[use]]) for use in program.named(name))
         if re.search(r"[\"'](?:sm|compute)?_", code) or re.search(r"sm_|compute_", code):
             message = "on ROCm these are gfx names such as gfx942, and none begins with sm_"
+            yield finding(program, call, "arch_list", message)
+        elif _NUMBERED.search(code):
+            message = "on ROCm these are gfx names such as gfx942, and none has the number of an NVIDIA architecture"
             yield finding(program, call, "arch_list", message)
 
 

@@ -97,8 +97,8 @@ class PythonProgram(Script):
 
     def is_of_torch(self, call: cst.Call, function: str) -> bool:
         """Say whether `torch.cuda.<function>` is called."""
-        if isinstance(call.func, cst.Attribute):
-            return re.fullmatch(rf"(?:.*\.)?cuda\.{function}", self.code(call.func)) is not None
+        if isinstance(call.func, cst.Attribute | cst.Call):
+            return re.fullmatch(rf"(?:.*\.)?cuda\.{function}", self.code_of(call.func)) is not None
         if isinstance(call.func, cst.Name):
             statement = self.imported(call.func)
             if statement is not None and not isinstance(statement.names, cst.ImportStar):
@@ -113,8 +113,13 @@ class PythonProgram(Script):
         return False
 
     def code_of(self, node: cst.BaseExpression | None) -> str:
-        """Return the text of an attribute of names; empty for what is anything else."""
-        return self.code(node) if isinstance(node, cst.Attribute) else ""
+        """Return the text of an attribute, also of `getattr(torch.cuda, "name")`; empty for what is anything else."""
+        match node:
+            case cst.Attribute():
+                return self.code(node)
+            case cst.Call(func=cst.Name("getattr"), args=[cst.Arg(of), cst.Arg(cst.SimpleString() as name), *_]):
+                return f"{self.code(of)}.{self.text(name)}"
+        return ""
 
     def _module(self, statement: cst.ImportFrom) -> str:
         return self.code(statement.module) if statement.module is not None else ""

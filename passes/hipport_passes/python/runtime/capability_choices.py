@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Numbers that are chosen by a compute capability: sizes of tiles and of shared memory, counts of stages and warps.
+
+What is asked of GPUs up to Ampere is right for a feature of AMD's. A number is NVIDIA's own: of 164 KB, which an A100
+has, an AMD GPU with 64 KB of LDS has too few.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import libcst as cst
+
+from hipport.core.finding import Finding
+from hipport_passes.python.runtime.capability_reader import Reader
+from hipport_passes.python.runtime.program import PythonProgram, finding
+
+Chosen = tuple[cst.BaseExpression, cst.BaseExpression]
+
+
+def choices(program: PythonProgram, reader: Reader, decided: Mapping[cst.CSTNode, bool]) -> Iterator[Finding]:
+    """Yield the choices of numbers in which AMD's GPUs count as newer ones of NVIDIA's by accident.
+
+    Where a condition is in `decided`, they do not any more, or a finding says so.
+    """
+    for node in program.nodes:
+        test, choices = _choice(program, node)
+        if test is None or not program.runs(test).both:
+            continue
+        asked = _asked(program, reader, test, decided)
+        if asked is None or program.truth(test, True) is not None:
+            continue
+        for numbers in choices:
+            first, second = (_number(reader, each) for each in numbers)
+            # 1 and 0 are an answer.
+            if first is None or second is None or first == second or {first, second} <= {0, 1}:
+                continue
+            capability, older = asked
+            taken = program.code(numbers[1] if older else numbers[0])
+            message = (
+                "a number is chosen by a capability: on ROCm that is a gfx number such as (9, 4) or (11, 0), so AMD "
+                f"GPUs take {taken}, which is for NVIDIA GPUs since {capability}: check that it fits AMD's (most have "
+                "64 KB of LDS for a block), or ask for torch.version.hip before it"
+            )
+            yield finding(program, test, "chosen", message)
+            break
+
+
+def _choice(program: PythonProgram, node: cst.CSTNode) -> tuple[cst.BaseExpression | None, list[Chosen]]:
+    """Return a condition, and the values of which it chooses: where it holds, and where it does not."""
+    match node:
+        case cst.IfExp(test=test, body=body, orelse=orelse):
+            return test, [(body, orelse)]
+        case cst.If(test=test):
+            return test, list(_statements(program, node))
+        # `test and 164 or 48`
+        case cst.BooleanOperation(
+            operator=cst.Or(), left=cst.BooleanOperation(operator=cst.And(), left=test, right=body), right=orelse
+        ):
+            return test, [(body, orelse)]
+        # `(48, 164)[test]`
+        case cst.Subscript(
+            value=cst.Tuple(elements=[no, yes]) | cst.List(elements=[no, yes]),
+            slice=[cst.SubscriptElement(cst.Index(cst.Comparison() | cst.Call(func=cst.Name("int" | "bool")) as test))],
+        ):
+            return test, [(yes.value, no.value)]
+    return None, []
+
+
+def _asked(
+    program: PythonProgram, reader: Reader, test: cst.BaseExpression, decided: Mapping[cst.CSTNode, bool]
+) -> tuple[str, bool] | None:
+    """Return the capability from which on a condition tells GPUs, and whether it holds for older ones."""
+    turned = False
+    while isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+        test, turned = test.expression, not turned
+    parts = [each for each in program.nodes_below(test) if isinstance(each, cst.Comparison | cst.Call)]
+    if any(each in decided for each in parts):
+        return None
+    for each in parts:
+        if (least := reader.least(each)) is not None:
+            (major, minor), older = least
+            return f"{major}.{minor}", older is not turned
+    return None
+
+
+def _number(reader: Reader, node: cst.BaseExpression) -> int | float | None:
+    found = reader.results(node)
+    values = set(found.values()) if found is not None else set()
+    value = values.pop() if len(values) == 1 else None
+    return value if isinstance(value, int | float) else None
+
+
+def _statements(program: PythonProgram, node: cst.If) -> Iterator[Chosen]:
+    """Yield what the two sides of an `if` give the same name, or return."""
+    body = _given(program, node.body)
+    other: dict[str, cst.BaseExpression] = {}
+    if isinstance(node.orelse, cst.If | cst.Else):
+        other = _given(program, node.orelse.body)
+    elif isinstance(block := program.parent[node], cst.IndentedBlock | cst.Module):
+        lines = list(block.body)
+        place = lines.index(node)
+        other = _of_line(program, lines[place + 1]) if place + 1 < len(lines) else {}
+        other = {name: value for name, value in other.items() if name == "return"}
+        before = _of_line(program, lines[place - 1]) if place else {}
+        other |= {name: value for name, value in before.items() if name != "return"}
+    for name, value in body.items():
+        if name in other:
+            yield value, other[name]
+
+
+def _given(program: PythonProgram, block: cst.BaseSuite) -> dict[str, cst.BaseExpression]:
+    found: dict[str, cst.BaseExpression] = {}
+    for line in block.body:
+        found |= _of_line(program, line)
+    return found
+
+
+def _of_line(program: PythonProgram, line: cst.CSTNode) -> dict[str, cst.BaseExpression]:
+    found: dict[str, cst.BaseExpression] = {}
+    for each in line.body if isinstance(line, cst.SimpleStatementLine) else ():
+        match each:
+            case cst.Assign(targets=[cst.AssignTarget(cst.Name() | cst.Attribute() as target)], value=value):
+                found[program.code(target)] = value
+            case cst.Return(value=value) if value is not None:
+                found["return"] = value
+    return found

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an expression is for each compute capability, worked out as Python would: `max(capability)`, `major - 8`."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import libcst as cst
+
+from hipport_passes.python.runtime.capability_values import AMD, GENERATIONS, Capability
+from hipport_passes.python.runtime.origins import EACH, Origins
+from hipport_passes.python.runtime.program import PythonProgram
+
+#: The value of an expression by the capability of the GPU that it is asked on.
+Results = Mapping[Capability, Any]
+#: All capabilities that are looked at.
+EVERY = tuple(dict.fromkeys((*GENERATIONS, *AMD)))
+#: Built-in functions that are worked out.
+_BUILT_IN: dict[str, Callable[..., object]] = {
+    "max": max,
+    "min": min,
+    "sum": sum,
+    "int": int,
+    "float": float,
+    "str": str,
+    "abs": abs,
+    "round": round,
+    "tuple": tuple,
+    "list": tuple,
+    "divmod": divmod,
+    "sorted": lambda values: tuple(sorted(values)),
+}
+_OPERATORS: dict[type[cst.BaseBinaryOp], Callable[[Any, Any], object]] = {
+    cst.Add: operator.add,
+    cst.Subtract: operator.sub,
+    cst.Multiply: operator.mul,
+    cst.Divide: operator.truediv,
+    cst.FloorDivide: operator.floordiv,
+    cst.Modulo: operator.mod,
+    cst.LeftShift: operator.lshift,
+}
+# No size of anything on a GPU is larger, and what is larger takes long to work out.
+_WIDEST = 40
+_MOST = 1 << _WIDEST
+_LONGEST = 64
+# Calls in calls: no program has more by hand.
+_DEEPEST = 8
+
+
+def same(value: object) -> Results:
+    """Return the results of what is the same on each GPU."""
+    return dict.fromkeys(EVERY, value)
+
+
+class Working:
+    """The results of a file's expressions. `known` are those of capabilities, what is made of them, and constants."""
+
+    def __init__(
+        self, program: PythonProgram, origins: Origins, known: Callable[[cst.BaseExpression], Results | None]
+    ) -> None:
+        self.program, self.origins, self.known = program, origins, known
+        self._found: dict[cst.BaseExpression, Results | None] = {}
+
+    def results(self, node: cst.BaseExpression, depth: int = 0) -> Results | None:
+        """Return what an expression is for each capability; None where that cannot be worked out."""
+        if depth > _DEEPEST:
+            return None
+        if node not in self._found:
+            self._found[node] = None  # what leads back to itself is nothing
+            known = self.known(node)
+            self._found[node] = known if known is not None else self._results(node, depth + 1)
+        return self._found[node]
+
+    def _results(self, node: cst.BaseExpression, depth: int) -> Results | None:
+        match node:
+            case cst.Call(func=cst.Name(name) as function) if name in _BUILT_IN and not self.program.bound(function):
+                given = [self.results(argument.value, depth) for argument in node.args]
+                known = [found for found in given if found is not None]
+                stars = [argument.star for argument in node.args]
+                if len(known) != len(given) or any(argument.keyword is not None for argument in node.args):
+                    return None
+                if stars == ["*"]:
+                    return _each(lambda values: _BUILT_IN[name](*values), known)
+                return _each(_BUILT_IN[name], known) if not any(stars) else None
+            case cst.BinaryOperation(left=left, right=right):
+                return _of_operator(node.operator, self.results(left, depth), self.results(right, depth))
+            case cst.NamedExpr(value=value):
+                return self.results(value, depth)
+            case cst.Subscript(value=of, slice=[cst.SubscriptElement(cst.Index(cst.Integer(index)))]):
+                return _part(self.results(of, depth), int(index, 0))
+            case cst.Name() | cst.Attribute() | cst.Call():
+                match self.origins.of(node):
+                    case [(value, None)]:
+                        return self.results(value, depth)
+                    case [(value, part)] if part != EACH:
+                        return _part(self.results(value, depth), part)
+        return None
+
+
+def _part(results: Results | None, part: int | str | None) -> Results | None:
+    return _each(lambda value: value[part], (results,)) if results is not None else None
+
+
+def _each(function: Callable[..., object], arguments: Sequence[Results]) -> Results | None:
+    """Return the results of a function; None where it fails, or gives what is too large, for any capability."""
+    try:
+        found = {of: function(*(argument[of] for argument in arguments)) for of in EVERY}
+    except (TypeError, ValueError, ArithmeticError, LookupError):
+        return None
+    return found if all(_is_small(value) for value in found.values()) else None
+
+
+def _of_operator(sign: cst.BaseBinaryOp, left: Results | None, right: Results | None) -> Results | None:
+    """Return the results of an operator between numbers."""
+    function = _OPERATORS.get(type(sign))
+    if function is None or left is None or right is None:
+        return None
+    if not all(isinstance(value, int | float) for of in (left, right) for value in of.values()):
+        return None
+    if isinstance(sign, cst.LeftShift) and not all(0 <= value < _WIDEST for value in right.values()):
+        return None
+    return _each(function, (left, right))
+
+
+def _is_small(value: object) -> bool:
+    if isinstance(value, int | float):
+        return abs(value) <= _MOST
+    return isinstance(value, str | tuple) and len(value) <= _LONGEST
