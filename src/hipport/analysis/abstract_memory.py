@@ -84,15 +84,15 @@ def weaken(
     cells: Cells, key: tuple[int, int | str], path: tuple[str, ...], value: Value, given: tuple[int, int, int]
 ) -> None:
     """Give a part of a variable, or another one, a value."""
-    slots = dict(cells.get(key, {}))
-    found = False
-    for known, slot in slots.items():
-        if known == ("&",) or not overlap(known, path):
-            continue
-        slots[known] = Slot(join((slot.value, value)), given)
-        found = found or known == path
-    if not found:
-        slots[path] = Slot(value, given)
+    before = cells.get(key, {})
+    slots = dict(before)
+    for known, slot in before.items():
+        # What is around the part stays as it is: the part itself says more.
+        if known != ("&",) and len(known) >= len(path) and overlap(known, path):
+            slots[known] = Slot(join((slot.value, value)), given)
+    if path not in before:
+        whole = lookup(before, path)
+        slots[path] = Slot(value if whole is None else join((whole, value)), given)
     cells[key] = slots
 
 

@@ -419,6 +419,8 @@ class LoweredExpressions(LoweringState):
                     self._emit("store", (self._address_of(cell), self.value(base)), base)
                     address = self._address_of(cell)
             assert address is not None
+            if base.type == "identifier":
+                self._tell(self._emit("load", (address,), base), base)
             return self._emit("field", (address,), node, name=self.text(name))
         if kind == "subscript_expression":
             base, indices = node.child_by_field_name("argument"), node.child_by_field_name("indices")

@@ -139,7 +139,7 @@ class MemoryAccess:
                 return address
             if exact is not None and not elements:
                 return self._read(address, each.span)
-            if cell is not None and cell.pointer and not target.path:
+            if self._type_at(target).endswith("*") or (cell is not None and cell.pointer and not target.path):
                 return self._read(address, each.span)
         return address
 
