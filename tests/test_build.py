@@ -417,14 +417,14 @@ def test_headers_are_made_of_templates_whose_values_the_scripts_say(workshop: Wo
         ("if(OTHER)\nset(WIDTH 1)\nendif()\nconfigure_file(config.h.in config.h)", "WIDTH is not known"),
         ("set(WIDTH 1)\nif(OTHER)\nset(WIDTH 2)\nendif()\nconfigure_file(config.h.in config.h)", "WIDTH is not known"),
         ("set(WIDTH 1)\nfind_width(WIDTH)\nconfigure_file(config.h.in config.h)", "WIDTH is not known"),
-        ("set(WIDTH 1)\ninclude(${OTHER})\nconfigure_file(config.h.in config.h)", "not there"),
+        ("set(WIDTH 1)\ninclude(${OTHER})\nconfigure_file(config.h.in config.h)", "missing"),
         ("set(WIDTH 1)\nset(WIDTH 2 CACHE STRING w)\nconfigure_file(config.h.in config.h)", "WIDTH is not known"),
         ("set(WIDTH 1)\nforeach(i 1)\nset(WIDTH 2)\nendforeach()\nconfigure_file(config.h.in config.h)", "not known"),
         ("set(WIDTH 1)\nadd_subdirectory(sub)\nconfigure_file(config.h.in config.h)", "WIDTH is not known"),
         ('set(WIDTH "\\\\1")\nconfigure_file(config.h.in config.h)', "WIDTH is not known"),
         ("set(WIDTH 1)\nif(OTHER)\nconfigure_file(config.h.in config.h)\nendif()", "a condition that is not known"),
         ("set(WIDTH 1)\nconfigure_file(../secret config.h)", "../secret is not known"),
-        ("file(WRITE config.h x)", "not there"),
+        ("file(WRITE config.h x)", "missing"),
     ],
 )  # fmt: skip
 def test_headers_that_only_cmake_makes_are_named(workshop: Workshop, script: str, why: str) -> None:
@@ -435,7 +435,7 @@ def test_headers_that_only_cmake_makes_are_named(workshop: Workshop, script: str
     workshop.write("there.h", "#define N 1\n")
     workshop.write("a.cu", '#include "config.h"\n#include "there.h"\nint a;\n')
     (guess,) = {unit.guess for unit, *_ in workshop.build(archs=["gfx942"]).units}
-    assert "config.h: not there" in guess and "there.h" not in guess and "not.h" not in guess and why in guess
+    assert "config.h: missing" in guess and "there.h" not in guess and "not.h" not in guess and why in guess
 
 
 @pytest.mark.parametrize("place", ["include", "root/usr/include"])
