@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from hipport.analysis.abstract_memory import Cells, Closure, Named, Place, Slot, class_name, narrowed
+from hipport.analysis.abstract_memory import Cells, Closure, Named, Place, Slot, class_name, lookup, narrowed
 from hipport.analysis.abstract_program import Callee, Frame, Machine, Site, Start
 from hipport.analysis.built_ins import (
     BY_BLOCK,
@@ -166,14 +166,14 @@ class AbstractCalls(MemoryAccess):
         if short in ("swap",) and len(addresses) == 2:
             self._swap(addresses)
             return Value(GRID)
-        if PURE.fullmatch(name) is not None:
+        if PURE.fullmatch(name) is not None and not any(map(self._is_unset, addresses)):
             return self._pure(each, short, values, addresses)
         why = Reason(f"{short}, which is not seen, may give each thread its own", *each.span)
         # What is handed by its name may be changed by a declaration that takes a reference; others are taken not to.
         changed = [
             address
             for position, address in enumerate(addresses)
-            if self.machine.program.takes_reference(self.frame.path, short, position)
+            if self.machine.program.takes_reference(self.frame.path, short, position) or self._is_unset(address)
         ]
         self._havoc([*changed, *values], why)
         return Value(VARYING, why=why)
@@ -199,6 +199,17 @@ class AbstractCalls(MemoryAccess):
         elif short in ("__ldg",) and len(values) == 1:
             made = self._read(values[0], each.span)
         return made
+
+    def _is_unset(self, address: Value | None) -> bool:
+        """Whether a variable never got a value, so that a function that is handed it gives it one."""
+        places = [each for each in (address.targets if address is not None else None) or () if isinstance(each, Place)]
+        return any(
+            not self._is_array(place)
+            and (cell := self._cell_of(place)) is not None
+            and cell.kind == "local"
+            and lookup(self.cells.get((place.frame, place.cell), {}), place.path) is None
+            for place in places
+        )
 
     def _swap(self, addresses: Sequence[Value | None]) -> None:
         one, two = addresses

@@ -454,6 +454,8 @@ class _Activation(AbstractCalls):
             return varying(f"{short} is each thread's own", each.span)
         if program.is_volatile(path, short):
             return changing(short, Value(GRID), each.span)
+        if self.ir.has_macros:
+            return varying(f"{short} may be what a macro declares", each.span)
         return Value(BLOCK, why=Reason(f"{short}, which is not defined here", *each.span))
 
     def _length(self, each: Instruction) -> Value:

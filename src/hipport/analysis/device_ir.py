@@ -91,6 +91,8 @@ class DeviceIR:
     expressions: list[Expression] = field(default_factory=list)
     #: What could not be read, and where: nothing is known of such a function.
     unread: tuple[str, Span] | None = None
+    #: Whether macros in it stand as they are written: a name that is declared nowhere may be declared by one.
+    has_macros: bool = False
     #: Classes that the function is of or that are defined in it; names of its template's parameters.
     class_name: str = ""
     template_names: frozenset[str] = frozenset()

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 _CLASSES = frozenset(("struct_specifier", "class_specifier", "union_specifier"))
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _NUMBERINGS = {Axis.ROW: "ROW", Axis.ROWS: "ROWS", Axis.GRID: "GRID", Axis.LANE: "GROUP"}
+#: What takes control elsewhere.
+_LEAVES = re.compile(rb"\b(?:return|break|continue|goto|for|while|do|case|else)\b")
 #: Texts that macros make are followed up to this size.
 _LONGEST = 200_000
 
@@ -322,14 +324,23 @@ class _Program:
             context = self._context(tree, function.source)
             context.origin, context.is_whole = expanded.origin, expanded.is_whole
             if len(made) != 1 or tree.tree.root_node.has_error:
-                ir = DeviceIR(function.name.decode("latin1"), class_name=class_name)
-                ir.unread = (
-                    "what its macros stand for is not understood",
-                    (function.node.start_byte, function.node.end_byte),
-                )
-                return ir
-            ir = lower(made[0].node, context, class_name)
+                ir = self._lower_with_macros(function, class_name)
+            else:
+                ir = lower(made[0].node, context, class_name)
         ir.template_names = frozenset(name.decode("latin1") for name in function.template_parameters)
+        return ir
+
+    def _lower_with_macros(self, function: Function, class_name: str) -> DeviceIR:
+        """Lower a function as it is written, where what its macros stand for is not understood."""
+        macros = self._kernels.macros(function.source)
+        used = set(_WORD.findall(function.text(function.body))) & macros.keys()
+        if any(_LEAVES.search(macro.text) for name in used for macro in macros[name]):
+            ir = DeviceIR(function.name.decode("latin1"), class_name=class_name)
+            span = (function.node.start_byte, function.node.end_byte)
+            ir.unread = ("what its macros stand for is not understood", span)
+            return ir
+        ir = lower(function.node, self._context(function.source, function.source), class_name)
+        ir.has_macros = True
         return ir
 
     def _context(self, text: Cpp, source: Cpp) -> LoweringContext:
