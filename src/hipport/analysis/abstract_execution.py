@@ -126,8 +126,16 @@ class AbstractExecution:
         cells = self._parameters(ir, start)
         reached = reachable(cells, depth, start.closure)
         cells = {each: cells[each] for each in reached}
-        memory = frozenset((each, frozenset(cells[each].items())) for each in reached)
-        known = (id(ir), depth, memory, start.control.level, start.closure, len(start.arguments), start.blocks.shapes)
+        alone = start.closure is None and all(key[0] == depth for key in reached)
+        alone = alone and not any(slot.value.targets for key in reached for slot in cells[key].values())
+        memory = frozenset(
+            (number if alone else (of, number), path, slot.value.without_reason(), () if alone else slot.given)
+            for of, number in reached
+            for path, slot in cells[of, number].items()
+        )
+        # What points nowhere is the same however deep it is called.
+        how = (start.control.level, start.closure, len(start.arguments), start.blocks.shapes)
+        known = (id(ir), None if alone else depth, memory, how)
         outcome = self._known.get(known)
         if outcome is None:
             self._runs[id(ir)] = self._runs.get(id(ir), 0) + 1

@@ -87,6 +87,12 @@ class Value(NamedTuple):
             return self._replace(fields=fields)
         return self._replace(level=level, why=why, affine=None, fields=fields)
 
+    def without_reason(self) -> Value:
+        """Return it without the reasons for its level and for those of its parts."""
+        if self.why is None and not self.fields:
+            return self
+        return self._replace(why=None, fields=tuple((name, each.without_reason()) for name, each in self.fields))
+
     def bare(self) -> Value:
         """Return it without what only holds for this very number."""
         return Value(self.level, why=self.why)
