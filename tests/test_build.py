@@ -1133,7 +1133,7 @@ def test_a_macro_that_chooses_headers_of_hip_is_defined_where_flags_are_guessed(
     built = workshop.build(toolchain=toolchain, env={**os.environ, **workshop.env})
     assert built.ok, built.messages
     assert {each.guess for each in built.compiled} == {
-        "no Makefile: flags are guessed, with USE_HIP defined, as its branches for HIP ask"
+        "no Makefile: flags are guessed, with USE_HIP defined, as its branches for HIP ask for"
     }
 
 
