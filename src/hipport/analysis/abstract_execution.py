@@ -129,7 +129,7 @@ class AbstractExecution:
         alone = start.closure is None and all(key[0] == depth for key in reached)
         alone = alone and not any(slot.value.targets for key in reached for slot in cells[key].values())
         memory = frozenset(
-            (number if alone else (of, number), path, slot.value.without_reason(), () if alone else slot.given)
+            (number if alone else (of, number), path, slot.value, () if alone else slot.given)
             for of, number in reached
             for path, slot in cells[of, number].items()
         )

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 _CLASSES = frozenset(("struct_specifier", "class_specifier", "union_specifier"))
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _NUMBERINGS = {Axis.ROW: "ROW", Axis.ROWS: "ROWS", Axis.GRID: "GRID", Axis.LANE: "GROUP"}
+# What may change something, call something or be a member of it.
+_NO_ARITHMETIC = re.compile(rb"(?<![=!<>])=(?!=)|\+\+|--|[.\[{\"'@#;]|->|\w\s*\(")
 #: What takes control elsewhere.
 _LEAVES = re.compile(rb"\b(?:return|break|continue|goto|for|while|do|case|else)\b")
 #: Texts that macros make are followed up to this size.
@@ -452,9 +454,13 @@ class Proofs:
         self._execution = AbstractExecution(self._program)
         self._asked: set[Function] = set()
         self._started: set[Function] = set()
+        #: Whether something was assumed of blocks that are not seen.
+        self.assumed = False
 
     def value(self, function: Function, node: Node) -> Value:
         """Return the worst that the expression is, in any call of the function that is seen."""
+        if self._is_constant(function, function.text(node), node):
+            return Value(GRID)
         self._run_for(function)
         if node.type == "field_identifier":
             return Value(GRID)
@@ -488,16 +494,20 @@ class Proofs:
             if found is not None:
                 return found
             outer = outer.parent
-        if self._is_constant(function, text):
+        if self._is_constant(function, text, node):
             return Value(GRID)
         return varying(f"`{wanted[:40]}` is not followed", (node.start_byte, node.end_byte))
 
-    def _is_constant(self, function: Function, text: bytes) -> bool:
-        """Whether an expression has no names but those of constants."""
-        names = _WORD.findall(re.sub(rb"\b(?:0[xX][0-9a-fA-F]+|\d+)[uUlL]*", b"", text))
+    def _is_constant(self, function: Function, text: bytes, node: Node) -> bool:
+        """Whether an expression computes with numbers, constants and parameters of the template alone."""
+        if _NO_ARITHMETIC.search(text):
+            return False
         return all(
-            self._kernels.named_constant(function.source, name) is not None or name in function.template_parameters
-            for name in names
+            function.locals.named(name, node.start_byte) is None
+            and (
+                self._kernels.named_constant(function.source, name) is not None or name in function.template_parameters
+            )
+            for name in _WORD.findall(re.sub(rb"\b(?:0[xX][0-9a-fA-F]+|\d+)[uUlL]*", b"", text))
         )
 
     def site(self, function: Function, node: Node) -> Site:
@@ -537,6 +547,7 @@ class Proofs:
         callee = self._program.callee(function)
 
         def assume(axis: Axis, size: int) -> None:
+            self.assumed = True
             self._kernels.assumes_of(function, _NUMBERINGS[axis], size)
 
         blocks = Blocks(self._kernels.blocks(function), None if self._shown else assume)

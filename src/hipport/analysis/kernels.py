@@ -316,7 +316,10 @@ class Kernels(Facts):
 
     def value(self, function: Function, node: Node, *, shown: bool = False) -> Value:
         """Return what is proven of the expression, in all calls that are seen: with the reason if it is not uniform."""
-        return self._proofs(function.source, shown).value(function, node)
+        proofs = self._proofs(function.source, False)
+        value = proofs.value(function, node)
+        # What rests on nothing that is assumed is shown.
+        return self._proofs(function.source, True).value(function, node) if shown and proofs.assumed else value
 
     def agreement_of_text(self, function: Function, text: bytes, node: Node, *, shown: bool = False) -> int:
         """Return the same of an expression that a macro makes at `node`, seen as a text; 1 where that is none."""

@@ -51,6 +51,13 @@ class Reason(NamedTuple):
     start: int = -1
     end: int = -1
 
+    def __eq__(self, other: object) -> bool:
+        # Values that differ in their reasons alone are the same value: nothing is worked out again for another reason.
+        return isinstance(other, Reason)
+
+    def __hash__(self) -> int:
+        return 0
+
 
 class Value(NamedTuple):
     """What is known of a value: its level, the least and greatest number it may be, how it counts threads.
@@ -86,12 +93,6 @@ class Value(NamedTuple):
         if self.level <= level:
             return self._replace(fields=fields)
         return self._replace(level=level, why=why, affine=None, fields=fields)
-
-    def without_reason(self) -> Value:
-        """Return it without the reasons for its level and for those of its parts."""
-        if self.why is None and not self.fields:
-            return self
-        return self._replace(why=None, fields=tuple((name, each.without_reason()) for name, each in self.fields))
 
     def bare(self) -> Value:
         """Return it without what only holds for this very number."""
