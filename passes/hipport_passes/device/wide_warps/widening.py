@@ -243,10 +243,11 @@ class Widening(Arithmetic):
             return
         if sign.type == "+=" and self.flow.number(self.function, right) == 32 and left.type == "identifier":
             # A step over what the lanes of a warp have done.
-            if self.agreed(left) < BLOCK:
-                self.settle(right, SIZE)
-            elif self.flow.kernels.unknown(self.function, left):
+            # What comes from nowhere that is seen varies as far as is known, and not surely by lanes.
+            if self.flow.kernels.unknown(self.function, left):
                 self.refuse(node, "")
+            elif self.agreed(left) < BLOCK:
+                self.settle(right, SIZE)
             return
         if sign.type == "+=" and (self.flow.number(self.function, right) or 0) > 32 and self.of_a_lane(left):
             self.refuse(node, "the work of a warp per step")
