@@ -115,7 +115,7 @@ def test_agreement_follows_values_through_functions_that_call_each_other() -> No
     project = Project((Cuda(PurePosixPath("a.cu"), asking),))
     kernels = Kernels.of(project)
     kernel = kernels.functions(source(project, "a.cu"))[-1]
-    assert [kernels.agreement(kernel, each) for each in probes(kernel)[0].arguments] == [1, 1, 1, 1, 1, BLOCK, 1]
+    assert [kernels.agreement(kernel, each) for each in probes(kernel)[0].arguments] == [1] * 7
     other = text.replace(b"before(lane)", b"before(p[3])").replace(b"lane)", b"n)")
     project = Project((Cuda(PurePosixPath("a.cu"), other),))
     kernels = Kernels.of(project)

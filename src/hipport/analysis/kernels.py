@@ -311,7 +311,9 @@ class Kernels(Facts):
         known = self._known(function.source).agreed
         key = (function, node.id, shown)
         if key not in known:
-            known[key] = min(BLOCK, self.value(function, node, shown=shown).level)
+            # What one analysis does not follow the other may: neither alone proves a value uniform yet.
+            level = self._agreements(function.source, shown).of(function, node)
+            known[key] = min(level, self.value(function, node, shown=shown).level) if level > 1 else level
         return known[key]
 
     def value(self, function: Function, node: Node, *, shown: bool = False) -> Value:
@@ -323,7 +325,10 @@ class Kernels(Facts):
 
     def agreement_of_text(self, function: Function, text: bytes, node: Node, *, shown: bool = False) -> int:
         """Return the same of an expression that a macro makes at `node`, seen as a text; 1 where that is none."""
-        return min(BLOCK, self._proofs(function.source, shown).value_of_text(function, text, node).level)
+        level = self._agreements(function.source, shown).of_text(function, text, node)
+        if level <= 1:
+            return level
+        return min(level, self._proofs(function.source, shown).value_of_text(function, text, node).level)
 
     def blocks(self, function: Function) -> tuple[BlockShape, ...] | None:
         """Return the shapes of the blocks of all kernels that come to the function; None if they are not all seen."""
@@ -429,7 +434,7 @@ class Kernels(Facts):
         return known[key]
 
     def _may_differ(self, function: Function, expression: Node, size: int, shown: bool) -> bool:
-        if self.agreement(function, expression, shown=shown) < size:
+        if self.agreement(function, expression, shown=shown) < size or self.unknown(function, expression):
             return True
         if not is_method(function):
             return False
