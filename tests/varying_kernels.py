@@ -686,4 +686,289 @@ KERNELS: dict[str, Kernel] = {
         "probe(call(one, n));",
         "__device__ int one(int i) { return i + 1; } __device__ int call(int (*f)(int), int i) { return f(i); }",
     ),
+    "member_named_like_a_constant": Kernel(
+        True,
+        "S s; s.kN = threadIdx.x; probe(s.f());",
+        "constexpr int kN = 3; struct S { int kN; __device__ int f() { if (kN) return 1; return 2; } };",
+    ),
+    "constant_or_thread_by_condition": Kernel(
+        True,
+        "probe(N_);",
+        "#if A\n#define N_ 3\n#else\n#define N_ threadIdx.x\n#endif",
+    ),
+    "macro_declares_a_constants_name": Kernel(
+        True,
+        "DECL(kN); probe(kN);",
+        "constexpr int kN = 3;\n#define DECL(V_) int V_ = threadIdx.x",
+    ),
+    "unseen_base": Kernel(
+        True,
+        "S s; probe(s.f());",
+        "struct S : Unseen { __device__ int f() { return own_ > 1; } };",
+    ),
+    "closure_to_unseen": Kernel(
+        True,
+        "int x = 0; unseen([&] { x = threadIdx.x; }); probe(x);",
+    ),
+    "closure_by_auto_to_unseen": Kernel(
+        True,
+        "int x = 0; auto f = [&] { x = threadIdx.x; }; unseen(f); probe(x);",
+    ),
+    "declared_constructor": Kernel(
+        True,
+        "S s(n); probe(s.a);",
+        "struct S { int a; __device__ S(int); };",
+    ),
+    "declared_default_constructor": Kernel(
+        True,
+        "S s; probe(s.a);",
+        "struct S { int a; __device__ S(); };",
+    ),
+    "declared_method_value": Kernel(
+        True,
+        "S s{n}; probe(s.value());",
+        "struct S { int a; __device__ int value() const; };",
+    ),
+    "declared_get": Kernel(
+        True,
+        "probe(get(n));",
+        "__device__ int get(int n);",
+    ),
+    "declared_clamp": Kernel(
+        True,
+        "probe(clamp(n, 1, 2));",
+        "__device__ int clamp(int, int, int);",
+    ),
+    "virtual_from_base": Kernel(
+        True,
+        "D d; probe(d.f());",
+        "struct B { __device__ virtual int get() { return 0; } __device__ int f() { return get(); } }; "
+        "struct D : B { __device__ int get() override { return threadIdx.x; } };",
+    ),
+    "escaped": Kernel(
+        True,
+        "__shared__ int* t[4]; int a = n; t[0] = &a; *t[0] = threadIdx.x; probe(a);",
+    ),
+    "escaped_to_unseen_struct": Kernel(
+        True,
+        "int a = n; Unseen u; u.p = &a; u.set(threadIdx.x); probe(a);",
+    ),
+    "static_local": Kernel(
+        True,
+        "probe(f());",
+        "__device__ int f() { static thread_local int a; return a + threadIdx.x; }",
+    ),
+    "assign_in_condition_hidden": Kernel(
+        True,
+        "int x = n; if (n > 2 && (x = threadIdx.x)) out[0] = 1; probe(x);",
+    ),
+    "pointer_to_member_function": Kernel(
+        True,
+        "S s{n}; int (S::*p)() = &S::f; probe((s.*p)());",
+        "struct S { int a; __device__ int f() { return a + threadIdx.x; } };",
+    ),
+    "int_array_index_by_tid_store": Kernel(
+        True,
+        "int a[4] = {0,0,0,0}; a[threadIdx.x & 3] = 1; probe(a[0]);",
+    ),
+    "2d_array": Kernel(
+        True,
+        "int a[2][2] = {{0,0},{0,0}}; a[1][0] = threadIdx.x; probe(a[1][0]);",
+    ),
+    "2d_array_fill": Kernel(
+        True,
+        "int a[2][2]; for (int i = 0; i < 2; ++i) for (int j = 0; j < 2; ++j) a[i][j] = threadIdx.x; probe(a[1][0]);",
+    ),
+    "memcpy": Kernel(
+        True,
+        "int a = threadIdx.x, b = 0; memcpy(&b, &a, 4); probe(b);",
+    ),
+    "char_cast_div": Kernel(
+        True,
+        "unsigned char c = threadIdx.x * 8; probe(c / 128);",
+    ),
+    "unsigned_wrap": Kernel(
+        True,
+        "probe(threadIdx.x - 32 < 2000u);",
+    ),
+    "try_other_order": Kernel(
+        True,
+        "int x = 0; for (int i = 0; i < 4; ++i) { if (i > 0) probe(x); x = threadIdx.x; }",
+    ),
+    "asm_no_outputs_memory": Kernel(
+        True,
+        'int x = n; asm volatile("mov.u32 %0, %%laneid;" : "=r"(x)); probe(x);',
+    ),
+    "conditional_operator_address": Kernel(
+        True,
+        "int a = n, b = n; (n > 1 ? a : b) = threadIdx.x; probe(a);",
+    ),
+    "comma_ref": Kernel(
+        True,
+        "int a = n; int &r = (out[0], a); r = threadIdx.x; probe(a);",
+    ),
+    "preinc_ref": Kernel(
+        True,
+        "int a = n; (++a) += threadIdx.x; probe(a);",
+    ),
+    "return_ref_chain_free": Kernel(
+        True,
+        "int a = n; pick(a) = threadIdx.x; probe(a);",
+        "__device__ int& pick(int& x) { return x; }",
+    ),
+    "ref_member": Kernel(
+        True,
+        "int a = n; R r{a}; r.x = threadIdx.x; probe(a);",
+        "struct R { int& x; };",
+    ),
+    "ref_member_ctor": Kernel(
+        True,
+        "int a = n; R r(a); r.set(); probe(a);",
+        "struct R { int& x; __device__ R(int& y) : x(y) {} __device__ void set() { x = threadIdx.x; } };",
+    ),
+    "function_try_goto_out_of_loop": Kernel(
+        True,
+        "int x = 0; for (int i = 0; i < n; ++i) { for (;;) { if (i == threadIdx.x) goto out_; break; } "
+        "x = i; } out_: probe(x);",
+    ),
+    "duff": Kernel(
+        True,
+        "int x = 0; switch (threadIdx.x & 1) { do { case 0: x++; default: x += 2; } while (x < n); } probe(x);",
+    ),
+    "pointer_param_swap": Kernel(
+        True,
+        "int a = n, b = threadIdx.x; swap(a, b); probe(a);",
+        "__device__ void swap(int& x, int& y) { int t = x; x = y; y = t; }",
+    ),
+    "std_swap": Kernel(
+        True,
+        "int a = n, b = threadIdx.x; std::swap(a, b); probe(a);",
+    ),
+    "auto_ref_lambda_param": Kernel(
+        True,
+        "int a = n; auto g = [](auto& x) { x = threadIdx.x; }; g(a); probe(a);",
+    ),
+    "mutable_lambda_counter": Kernel(
+        True,
+        "auto g = [c = 0]() mutable { return c += threadIdx.x; }; g(); probe(g());",
+    ),
+    "lambda_returned": Kernel(
+        True,
+        "auto g = make(threadIdx.x); probe(g());",
+        "__device__ auto make(int v) { return [v] { return v; }; }",
+    ),
+    "functor_returned": Kernel(
+        True,
+        "auto g = make(threadIdx.x); probe(g());",
+        "struct G { int v; __device__ int operator()() const { return v; } }; __device__ G make(int v) "
+        "{ return G{v}; }",
+    ),
+    "function_template_pointer": Kernel(
+        True,
+        "probe(call<tid>(n));",
+        "__device__ int tid(int i) { return threadIdx.x; } template <int (*F)(int)> __device__ int "
+        "call(int n) { return F(n); }",
+    ),
+    "type_param_static": Kernel(
+        True,
+        "probe(call<T1>(n));",
+        "struct T1 { __device__ static int f(int) { return threadIdx.x; } }; template <class P> "
+        "__device__ int call(int n) { return P::f(n); }",
+    ),
+    "template_spec_value": Kernel(
+        True,
+        "probe(W<int>::f(n));",
+        "template <class P> struct W { __device__ static int f(int n) { return threadIdx.x; } };",
+    ),
+    "array_of_functions": Kernel(
+        True,
+        "int (*t[2])(int) = {one, tid}; probe(t[1](n));",
+        "__device__ int one(int i) { return 1; } __device__ int tid(int i) { return threadIdx.x; }",
+    ),
+    "global_reference_var": Kernel(
+        True,
+        "probe(g());",
+        '__device__ int g() { int lane; asm("mov.u32 %0, %%laneid;" : "=r"(lane)); return lane; }',
+    ),
+    "bitfield": Kernel(
+        True,
+        "S s; s.a = threadIdx.x; probe(s.a);",
+        "struct S { unsigned a : 4, b : 4; };",
+    ),
+    "inherited_ctor_via_using": Kernel(
+        True,
+        "D d(threadIdx.x); probe(d.a);",
+        "struct B { int a; __device__ B(int x) : a(x) {} }; struct D : B { using B::B; };",
+    ),
+    "copy_ctor": Kernel(
+        True,
+        "S s(n); S t = s; probe(t.a);",
+        "struct S { int a; __device__ S(int x) : a(x) {} __device__ S(const S& o) : a(o.a + threadIdx.x) {} };",
+    ),
+    "assignment_operator": Kernel(
+        True,
+        "S s{n}, t{n}; t = s; probe(t.a);",
+        "struct S { int a; __device__ S& operator=(const S& o) { a = threadIdx.x; return *this; } };",
+    ),
+    "compound_operator": Kernel(
+        True,
+        "S s{n}; s += 1; probe(s.a);",
+        "struct S { int a; __device__ S& operator+=(int o) { a = threadIdx.x; return *this; } };",
+    ),
+    "unary_operator": Kernel(
+        True,
+        "S s{n}; probe(!s);",
+        "struct S { int a; __device__ bool operator!() const { return threadIdx.x > 3; } };",
+    ),
+    "inc_operator": Kernel(
+        True,
+        "S s{n}; ++s; probe(s.a);",
+        "struct S { int a; __device__ S& operator++() { a = threadIdx.x; return *this; } };",
+    ),
+    "deref_operator": Kernel(
+        True,
+        "S s{n}; probe(*s);",
+        "struct S { int a; __device__ int operator*() const { return threadIdx.x; } };",
+    ),
+    "arrow_operator": Kernel(
+        True,
+        "P p; probe(p->a);",
+        "struct S { int a; }; struct P { S s; __device__ S* operator->() { s.a = threadIdx.x; return &s; } };",
+    ),
+    "index_operator_value": Kernel(
+        True,
+        "S s; probe(s[n]);",
+        "struct S { __device__ int operator[](int i) const { return threadIdx.x; } };",
+    ),
+    "bool_conversion_in_if": Kernel(
+        True,
+        "S s{n}; int x = 0; if (s) x = 1; probe(x);",
+        "struct S { int a; __device__ operator bool() const { return threadIdx.x > 3; } };",
+    ),
+    "compare_operator": Kernel(
+        True,
+        "S s{n}; probe(s == s);",
+        "struct S { int a; __device__ bool operator==(const S& o) const { return threadIdx.x > 3; } };",
+    ),
+    "destructor": Kernel(
+        True,
+        "int a = n; { S s{&a}; } probe(a);",
+        "struct S { int* p; __device__ ~S() { *p = threadIdx.x; } };",
+    ),
+    "friend_operator": Kernel(
+        True,
+        "S s{n}; probe(s * 2);",
+        "struct S { int a; __device__ friend int operator*(S s, int k) { return threadIdx.x; } };",
+    ),
+    "optional_default_member_call": Kernel(
+        True,
+        "S s; probe(s.a);",
+        "__device__ int tid() { return threadIdx.x; } struct S { int a = tid(); };",
+    ),
+    "range_object": Kernel(
+        True,
+        "R r{n}; int c = 0; for (int i : r) c++; probe(c);",
+        "struct R { int n; __device__ int* begin() const { return nullptr; } __device__ int* end() "
+        "const { return begin() + threadIdx.x; } };",
+    ),
 }

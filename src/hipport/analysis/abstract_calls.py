@@ -6,7 +6,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from hipport.analysis.abstract_memory import Cells, Closure, Named, Place, Slot, class_name, lookup, narrowed
+from hipport.analysis.abstract_memory import (
+    Cells,
+    Closure,
+    Named,
+    Place,
+    Slot,
+    class_name,
+    lookup,
+    narrowed,
+    reachable_from,
+)
 from hipport.analysis.abstract_program import Callee, Frame, Machine, Site, Start
 from hipport.analysis.built_ins import (
     BY_BLOCK,
@@ -20,7 +30,7 @@ from hipport.analysis.built_ins import (
     WARP_SIZES,
 )
 from hipport.analysis.device_ir import Instruction, Span
-from hipport.analysis.lowering_state import is_wide
+from hipport.analysis.lowering_state import is_wide, without_arguments
 from hipport.analysis.memory_access import MemoryAccess
 from hipport.analysis.uniform_values import (
     BLOCK,
@@ -108,17 +118,30 @@ class AbstractCalls(MemoryAccess):
         return join(outcome.value for outcome in outcomes)
 
     def _havoc(self, addresses: Iterable[Value | None], why: Reason) -> None:
-        for address in addresses:
-            for target in (address.targets if address is not None else None) or ():
+        """Say that code that is not seen was given these: what they lead to may be anything afterwards."""
+        given = [address for address in addresses if address is not None]
+        before = dict(self.cells)
+        for address in given:
+            for target in address.targets or ():
                 if isinstance(target, Place):
                     self._write(Value(VARYING, targets=frozenset((target,)), why=why), Value(VARYING, why=why))
+        direct = {(each.frame, each.cell) for value in given for each in value.targets or () if isinstance(each, Place)}
+        led: set[tuple[int, int | str]] = set(self.machine.escaped)
+        for address in given:
+            led |= reachable_from(before, address)
+        for key in led - direct:
+            if key in self.cells:
+                self.cells[key] = {
+                    path: slot if path == ("&",) else Slot(Value(VARYING, why=why), self._given())
+                    for path, slot in (self.cells[key] or {(): Slot(Value(GRID), self._given())}).items()
+                }
 
     def _do_call(self, each: Instruction) -> Value:
         kinds, first, this = each.type, 0, None
         if kinds.startswith("t"):
             kinds, first, this = kinds[1:], 1, self._operand(each)
         values, addresses = self._arguments(each, first, kinds)
-        scope, _, short = each.name.partition("<")[0].rpartition("::")
+        scope, _, short = without_arguments(each.name).rpartition("::")
         short = short.strip()
         program, path = self.machine.program, self.frame.path
         count = len(values)
@@ -166,7 +189,8 @@ class AbstractCalls(MemoryAccess):
         if short in ("swap",) and len(addresses) == 2:
             self._swap(addresses)
             return Value(GRID)
-        if PURE.fullmatch(name) is not None and not any(map(self._is_unset, addresses)):
+        declared = self.machine.program.is_declared(self.frame.path, short)
+        if PURE.fullmatch(name) is not None and not declared and not any(map(self._is_unset, addresses)):
             return self._pure(each, short, values, addresses)
         why = Reason(f"{short}, which is not seen, may give each thread its own", *each.span)
         # What is handed by its name may be changed by a declaration that takes a reference; others are taken not to.
@@ -264,7 +288,7 @@ class AbstractCalls(MemoryAccess):
         if callees:
             return self._invoke(callees, values, addresses, each, address)
         self._site(each)
-        if PURE.fullmatch(each.name.encode()):
+        if PURE.fullmatch(each.name.encode()) and not held.tag.startswith("class:"):
             return least((held, *values)).bare()
         why = Reason(f"{each.name}, which is not seen, may give each thread its own", *each.span)
         self._havoc([address, *addresses, *values], why)
@@ -402,12 +426,18 @@ class AbstractCalls(MemoryAccess):
         defaults = program.defaults(path, name)
         if defaults is not None:
             self._invoke([defaults], [], [], each, address)
+        if program.is_constructed_elsewhere(name):
+            why = Reason(f"a constructor of {name} is not seen", *each.span)
+            self._write(address, Value(VARYING, why=why))
+            self._havoc([*addresses, *values], why)
+            return
         constructors = program.callees(path, name, name, len(values))
         if constructors and (values or any(callee.ir.parameters == 0 for callee in constructors)):
             self._invoke(constructors, values, addresses, each, address)
             return
-        for (member, _), value in zip(fields, values, strict=False):
-            self._write(self._part_of(address, member), value)
+        for i, ((member, kind), value) in enumerate(zip(fields, values, strict=False)):
+            bound = addresses[i] if kind.endswith("&") else None
+            self._write(self._part_of(address, member), value if bound is None else bound)
 
     def _assign(self, each: Instruction) -> None:
         address, value = self._operand(each), self._operand(each, 1)
@@ -433,6 +463,8 @@ class AbstractCalls(MemoryAccess):
             made = self._by_operator(each, one, two)
             if made is not None:
                 return made
+            one = self._converted(each, one) if one.tag.startswith("class:") else one
+            two = self._converted(each, two) if two.tag.startswith("class:") else two
         value = binary(each.name, one, two, self.frame.blocks)
         if each.name in ("+", "-") and (one.targets or two.targets):
             targets = frozenset(
@@ -449,6 +481,93 @@ class AbstractCalls(MemoryAccess):
         if "volatile" in (one.tag, two.tag):
             value = value._replace(tag="volatile")
         return value
+
+    def _by_own_operator(self, each: Instruction, name: str, value: Value, address: int) -> Value | None:
+        """Run an operator of one object, of its class or beside it; None if there is none."""
+        place = self.registers.get(each.operands[address]) if len(each.operands) > address else None
+        place = place if place is not None else self._hidden(value, each, 0)
+        program, path, of = self.machine.program, self.frame.path, value.tag[6:]
+        found = [*program.callees(path, name, of, 0)]
+        if found:
+            return self._invoke(found, [], [], each, place)
+        found = [*program.callees(path, name, "", 1)]
+        return self._invoke(found, [value], [place], each, None) if found else None
+
+    def _target(self, each: Instruction) -> Value:
+        value = self._operand(each)
+        if value.tag.startswith("class:"):
+            made = self._by_own_operator(each, f"operator{each.name}", value, 1)
+            if made is not None and each.name == "*":
+                return self.addresses.get(each.target, self._hidden(made, each, 1))
+            return super()._target(each) if made is None else made
+        return super()._target(each)
+
+    def _element(self, each: Instruction) -> Value:
+        address, index = self._operand(each), self._operand(each, 1)
+        places = [target for target in address.targets or () if isinstance(target, Place)]
+        names = {class_name(self._type_at(place)) for place in places if not self._is_array(place)}
+        for name in sorted(names - {""}):
+            found = self.machine.program.callees(self.frame.path, "operator[]", name, 1)
+            if found:
+                made = self._invoke(found, [index], [None], each, address)
+                return self.addresses.get(each.target, self._hidden(made, each, 1))
+        return super()._element(each)
+
+    def _converted(self, each: Instruction, value: Value) -> Value:
+        """What an object becomes by the conversions of its class; itself if it has none."""
+        found = self.machine.program.conversions(value.tag[6:])
+        if not found:
+            return value
+        return join([value.bare(), self._invoke(found, [], [], each, self._hidden(value, each, 0))])
+
+    def _compound(self, each: Instruction) -> Value:
+        """`+=` and its like: an operator of the object's class, or arithmetic."""
+        address, value = self._operand(each), self._operand(each, 1)
+        held = self._read(address, each.span)
+        if held.tag.startswith("class:"):
+            count = 0 if each.name in ("++", "--") else 1
+            program, path, of = self.machine.program, self.frame.path, held.tag[6:]
+            found = [*program.callees(path, f"operator{each.name}", of, count)]
+            if found:
+                return self._invoke(found, [value][:count], [None][:count], each, address)
+            found = [*program.callees(path, f"operator{each.name}", "", count + 1)]
+            if found:
+                return self._invoke(found, [held, value][: count + 1], [address, None][: count + 1], each, None)
+        plain = each._replace(name=each.name[:-1] if each.name not in ("++", "--") else each.name[0], type="")
+        made = binary(plain.name, held, value, self.frame.blocks)
+        if held.targets:
+            made = made._replace(targets=self._moved(held.targets))
+        if held.tag.startswith("class:"):
+            made = made._replace(tag=held.tag)
+        self._write(address, made)
+        return made
+
+    def _moved(self, targets: Iterable[object]) -> frozenset[object] | None:
+        """What a pointer may point to that was moved: another element."""
+        return (
+            frozenset(
+                target._replace(path=(*target.path[:-1], "[]"))
+                if target.path and target.path[-1].startswith("[")
+                else target._replace(path=(*target.path, "[]"))
+                if self._is_array(target)
+                else target
+                for target in targets
+                if isinstance(target, Place)
+            )
+            or None
+        )
+
+    def _end(self, each: Instruction) -> None:
+        """End the life of a variable, by the destructor of its class."""
+        assert each.number is not None
+        name = class_name(self.ir.cells[each.number].type)
+        cell = self.ir.cells[each.number]
+        if name and not cell.pointer and cell.kind == "local" and (self.depth, each.number) in self.cells:
+            found = self.machine.program.callees(self.frame.path, f"~{name}", name, 0)
+            if found:
+                place = Place(self.depth, each.number)
+                self._invoke(found, [], [], each, Value(GRID, targets=frozenset((place,))))
+        self._declare(each)
 
     def _by_operator(self, each: Instruction, one: Value, two: Value) -> Value | None:
         program, name = self.machine.program, f"operator{each.name}"

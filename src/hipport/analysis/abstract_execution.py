@@ -68,9 +68,12 @@ class AbstractExecution:
         #: By file and span: how threads come to a call there.
         self.sites: dict[tuple[object, Span], Site] = {}
         self.ran: set[int] = set()
+        #: Functions whose values do not settle: nothing is known of them.
+        self.endless: set[int] = set()
         self.frames: list[Frame] = []
         self._flows: dict[int, Reconvergence] = {}
         self._known: dict[object, Outcome] = {}
+        self.escaped: set[tuple[int, int | str]] = set()
         self._order: list[object] = []
         self._entered: dict[int, _Entered] = {}
         self._runs: dict[int, int] = {}
@@ -139,7 +142,7 @@ class AbstractExecution:
         outcome = self._known.get(known)
         if outcome is None:
             self._runs[id(ir)] = self._runs.get(id(ir), 0) + 1
-            if self._runs[id(ir)] > _MOST_RUNS:
+            if self._runs[id(ir)] > _MOST_RUNS or id(ir) in self.endless:
                 return self._nothing_known(start, Reason(f"{ir.name} is called with too many different values"))
             self.frames.append(Frame(ir, callee.path, start.blocks, start.closure, len(start.arguments)))
             try:
@@ -261,7 +264,10 @@ class _Activation(AbstractCalls):
                 again = list(self.ir.blocks[block].successors) if changed else []
                 again += self._branched(block)
                 for each in again:
-                    if each not in position or visits.get(each, 0) >= _MOST_VISITS:
+                    if each not in position:
+                        continue
+                    if visits.get(each, 0) >= _MOST_VISITS:
+                        self.machine.endless.add(id(self.ir))
                         continue
                     if position[each] <= at:
                         following.add(each)
@@ -270,7 +276,10 @@ class _Activation(AbstractCalls):
                         heappush(sweep, position[each])
         for said in self.ir.expressions:
             if said.block in self.after and said.register in self.registers:
-                self.machine.tell(self.frame.path, said.span, said.text, self.registers[said.register])
+                value = self.registers[said.register]
+                if id(self.ir) in self.machine.endless:
+                    value = varying("values in its function do not settle", said.span)
+                self.machine.tell(self.frame.path, said.span, said.text, value)
         for (block, _), (span, _site) in self.told_sites.items():
             level, why = self.regions.get(block, (GRID, None))
             site = Site(level, why) if level < self.control.level else self.control
@@ -280,6 +289,8 @@ class _Activation(AbstractCalls):
     def _outcome(self) -> Outcome:
         last = self.after.get(self.ir.exit, self.start)
         result = lookup(last.get((self.depth, self.ir.result), {}), ()) or Value(GRID)
+        if id(self.ir) in self.machine.endless:
+            result = varying("values in its function do not settle")
         address = join(self.frame.result_address) if self.frame.result_address else None
         # The variables of the function are gone.
         kept = {
@@ -436,7 +447,13 @@ class _Activation(AbstractCalls):
         return VARYING
 
     def _unary(self, each: Instruction) -> Value:
-        return unary(each.name, self._operand(each))
+        value = self._operand(each)
+        if value.tag.startswith("class:"):
+            made = self._by_own_operator(each, f"operator{each.name}", value, 1)
+            if made is not None:
+                return made
+            value = self._converted(each, value)
+        return unary(each.name, value)
 
     def _least(self, each: Instruction) -> Value:
         return least(self.registers.get(register, Value(GRID)) for register in each.operands)
@@ -462,13 +479,18 @@ class _Activation(AbstractCalls):
             return varying(f"{short} is each thread's own", each.span)
         if program.is_volatile(path, short):
             return changing(short, Value(GRID), each.span)
+        if self._class_around() and program.is_open(self._class_around()):
+            return varying(f"{short} may be a member of a class that is not seen", each.span)
         if self.ir.has_macros:
             return varying(f"{short} may be what a macro declares", each.span)
         return Value(BLOCK, why=Reason(f"{short}, which is not defined here", *each.span))
 
     def _length(self, each: Instruction) -> Value:
         address = self._operand(each)
-        return Value(address.level, why=address.why)
+        places = [target for target in address.targets or () if isinstance(target, Place)]
+        if places and all(map(self._is_array, places)):
+            return Value(address.level, why=address.why)
+        return varying("how many elements an object has is not followed", each.span)
 
     def _part(self, each: Instruction) -> Value:
         value = self._read(self._operand(each), each.span)
@@ -490,14 +512,17 @@ _HANDLERS: Mapping[str, Callable[[Any, Instruction], Value | None]] = {
     "bind": _Activation._bind,
     "bound": _Activation._bound,
     "declare": _Activation._declare,
-    "end": _Activation._declare,
+    "end": _Activation._end,
     "field": _Activation._field,
+    "member": _Activation._member,
     "element": _Activation._element,
     "decay": _Activation._decay,
     "load": _Activation._load,
     "store": _Activation._store,
     "assign": _Activation._assign,
     "default": _Activation._default,
+    "initialize": _Activation._initialize,
+    "compound": _Activation._compound,
     "target": _Activation._target,
     "unary": _Activation._unary,
     "least": _Activation._least,

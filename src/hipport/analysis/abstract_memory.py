@@ -65,6 +65,26 @@ def reachable(cells: Cells, depth: int, closure: Closure | None) -> list[tuple[i
     return list(found)
 
 
+def reachable_from(cells: Cells, value: Value) -> set[tuple[int, int | str]]:
+    """The variables that a value points to, and so on; of a lambda, those of the function that made it."""
+    found: set[tuple[int, int | str]] = set()
+    waiting = [value]
+    while waiting:
+        each = waiting.pop()
+        waiting += [part for _, part in each.fields]
+        for target in each.targets or ():
+            keys: list[tuple[int, int | str]] = []
+            if isinstance(target, Place):
+                keys = [(target.frame, target.cell)]
+            elif isinstance(target, Closure):
+                keys = [key for key in cells if key[0] == target.frame]
+            for key in keys:
+                if key not in found:
+                    found.add(key)
+                    waiting += [slot.value for slot in cells.get(key, {}).values()]
+    return found
+
+
 def store(
     cells: Cells, key: tuple[int, int | str], path: tuple[str, ...], value: Value, given: tuple[int, int, int]
 ) -> None:
@@ -81,18 +101,24 @@ def store(
 
 
 def weaken(
-    cells: Cells, key: tuple[int, int | str], path: tuple[str, ...], value: Value, given: tuple[int, int, int]
+    cells: Cells,
+    key: tuple[int, int | str],
+    path: tuple[str, ...],
+    value: Value,
+    given: tuple[int, int, int],
+    address: Value,
 ) -> None:
-    """Give a part of a variable, or another one, a value."""
+    """Give a part of a variable, or another one, a value: which one, `address` says."""
     before = cells.get(key, {})
     slots = dict(before)
     for known, slot in before.items():
         # What is around the part stays as it is: the part itself says more.
         if known != ("&",) and len(known) >= len(path) and overlap(known, path):
-            slots[known] = Slot(join((slot.value, value)), given)
+            slots[known] = Slot(join((slot.value, value)).at_most(address.level, address.why), given)
     if path not in before:
         whole = lookup(before, path)
-        slots[path] = Slot(value if whole is None else join((whole, value)), given)
+        both = value if whole is None else join((whole, value))
+        slots[path] = Slot(both.at_most(address.level, address.why), given)
     cells[key] = slots
 
 

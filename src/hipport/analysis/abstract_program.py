@@ -51,6 +51,22 @@ class Program(Protocol):
         """Whether a function that is only declared may change what it is handed at `position`."""
         ...
 
+    def is_declared(self, path: object, name: str) -> bool:
+        """Whether a function of that name is declared, and its body not seen."""
+        ...
+
+    def is_open(self, class_name: str) -> bool:
+        """Whether a class, or one of its bases, is not seen, so that any name may be a member of it."""
+        ...
+
+    def is_constructed_elsewhere(self, class_name: str) -> bool:
+        """Whether a class declares a constructor whose body is not seen."""
+        ...
+
+    def conversions(self, class_name: str) -> Sequence[Callee]:
+        """Return the functions by which an object of a class becomes something else."""
+        ...
+
     def is_union(self, class_name: str) -> bool:
         """Whether a class is a union."""
         ...
@@ -105,6 +121,8 @@ class Machine(Protocol):
 
     program: Program
     frames: list[Frame]
+    #: Variables whose addresses were stored where nothing is followed.
+    escaped: set[tuple[int, int | str]]
 
     def call(self, callee: Callee, start: Start) -> Outcome:
         """Run a function."""

@@ -130,7 +130,9 @@ def classes(source: Cpp) -> tuple[ClassType, ...]:
                 pointer = ""
                 inner_: Node | None = declared
                 while inner_ is not None and inner_.type not in ("field_identifier", "identifier"):
-                    pointer = {"pointer_declarator": " *", "array_declarator": "[]"}.get(inner_.type, pointer)
+                    pointer = {"pointer_declarator": " *", "array_declarator": "[]", "reference_declarator": " &"}.get(
+                        inner_.type, pointer
+                    )
                     if inner_.type == "function_declarator":
                         inner_ = None
                         break
@@ -231,7 +233,7 @@ class _Program:
         return None if fields is None else frozenset(name for name, _ in fields)
 
     def callees(self, path: object, name: str, class_name: str, count: int) -> Sequence[Callee]:
-        found = []
+        found: list[Function] = []
         classes_ = {class_name, self._aliases.get(class_name, class_name)}
         waiting = [class_name]
         while waiting:
@@ -247,7 +249,22 @@ class _Program:
             ):
                 continue
             if function.takes(count) and not function.kernel:
-                found.append(self.callee(function))
+                found.append(function)
+        if class_name not in ("", "*") and any(b"virtual" in function.head for function in found):
+            # The object may be of a class that is derived from it.
+            for function in self._named(name):
+                if function not in found and function.takes(count) and classes_ & self._bases(class_name_of(function)):
+                    found.append(function)
+        return [self.callee(function) for function in found]
+
+    def _bases(self, class_name: str) -> set[str]:
+        """The classes that a class is derived from."""
+        found: set[str] = set()
+        waiting = [class_name]
+        while waiting:
+            for each in self._class(waiting.pop()):
+                waiting += [base for base in each.bases if base not in found]
+                found |= set(each.bases)
         return found
 
     def defaults(self, path: object, class_name: str) -> Callee | None:
@@ -255,7 +272,9 @@ class _Program:
             found = self._class(class_name)
             self._defaults[class_name] = None
             if found:
-                ir = lower_members(found[0].node, self._context(found[0].source, found[0].source), found[0].name)
+                ir = lower_members(
+                    found[0].node, self._context(found[0].source, found[0].node, found[0].source), found[0].name
+                )
                 if ir is not None:
                     self._defaults[class_name] = Callee(ir, found[0].source.path, True)
         return self._defaults[class_name]
@@ -278,13 +297,15 @@ class _Program:
         )
 
     def _named(self, name: str) -> Sequence[Function]:
-        if not name.startswith("operator"):
+        if not name.startswith(("operator", "~")):
             return self._kernels.definitions(self._source, name.encode("latin1"))
         if self._operators is None:
             self._operators = {}
             for source in self._files:
-                for function in self._kernels.functions(source) if b"operator" in source.words else ():
-                    if function.name.startswith(b"operator"):
+                for function in (
+                    self._kernels.functions(source) if b"operator" in source.words or b"~" in source.code else ()
+                ):
+                    if function.name.startswith((b"operator", b"~")):
                         text = re.sub(r"(?<=operator)\s+(?=\W)", "", function.name.decode("latin1"))
                         self._operators.setdefault(" ".join(text.split()), []).append(function)
         return self._operators.get(name, [])
@@ -295,12 +316,56 @@ class _Program:
             for parameters in self._kernels.declarations(self._source, name.encode("latin1"))
         )
 
+    def is_declared(self, path: object, name: str) -> bool:
+        return bool(self._kernels.declarations(self._source, name.encode("latin1")))
+
+    def is_open(self, class_name: str) -> bool:
+        waiting, seen = [class_name], {class_name}
+        while waiting:
+            found = self._class(waiting.pop())
+            if not found:
+                return True
+            for base in found[0].bases:
+                if base not in seen:
+                    seen.add(base)
+                    waiting.append(base)
+        return False
+
+    def is_constructed_elsewhere(self, class_name: str) -> bool:
+        return any(
+            re.search(rb"\b" + re.escape(each.name.encode("latin1")) + rb"\s*\([^(){};]*\)\s*(?:noexcept\s*)?;", text)
+            for each in self._class(class_name)
+            for text in (each.source.code[each.node.start_byte : each.node.end_byte],)
+        ) and not any(class_name_of(function) == class_name for function in self._named(class_name))
+
+    def conversions(self, class_name: str) -> Sequence[Callee]:
+        self._named("operator")
+        return [
+            self.callee(function)
+            for name, functions_ in (self._operators or {}).items()
+            if re.match(r"operator [A-Za-z_]", name)
+            for function in functions_
+            if class_name_of(function) == class_name
+        ]
+
     def is_union(self, class_name: str) -> bool:
         found = self._class(class_name)
         return bool(found) and found[0].node.type == "union_specifier"
 
     def is_function(self, path: object, name: str) -> bool:
         return bool(self._kernels.definitions(self._source, name.encode("latin1")))
+
+    def names_in(self, function: Function) -> set[bytes]:
+        """Return the names of the function's variables, those of macros too, and of the members of classes."""
+        names: set[str] = set()
+        waiting = [self.ir(function)]
+        while waiting:
+            ir = waiting.pop()
+            names |= {cell.name for cell in ir.cells}
+            waiting += [made.body for made in ir.lambdas]
+        for found in self._classes.values():
+            names |= {name for each in found for name, _ in each.fields}
+        return {name.encode("latin1") for name in names}
 
     def callee(self, function: Function) -> Callee:
         """Return the function as it can be run."""
@@ -319,11 +384,11 @@ class _Program:
         class_name = class_name_of(function)
         expanded = expand(self._kernels, function)
         if expanded is None:
-            ir = lower(function.node, self._context(function.source, function.source), class_name)
+            ir = lower(function.node, self._context(function.source, function.node, function.source), class_name)
         else:
             tree = type(function.source)(function.source.path, expanded.text)
             made = functions(tree)
-            context = self._context(tree, function.source)
+            context = self._context(tree, function.node, function.source)
             context.origin, context.is_whole = expanded.origin, expanded.is_whole
             if len(made) != 1 or tree.tree.root_node.has_error:
                 ir = self._lower_with_macros(function, class_name)
@@ -341,20 +406,26 @@ class _Program:
             span = (function.node.start_byte, function.node.end_byte)
             ir.unread = ("what its macros stand for is not understood", span)
             return ir
-        ir = lower(function.node, self._context(function.source, function.source), class_name)
+        ir = lower(function.node, self._context(function.source, function.node, function.source), class_name)
         ir.has_macros = True
         return ir
 
-    def _context(self, text: Cpp, source: Cpp) -> LoweringContext:
+    def _context(self, text: Cpp, node: Node, source: Cpp) -> LoweringContext:
+        types: set[str] = set()
+        outer: Node | None = node
+        while outer is not None:
+            given = outer.child_by_field_name("parameters") if outer.type == "template_declaration" else None
+            if given is not None:
+                said = source.code[given.start_byte : given.end_byte]
+                types |= {word.decode("latin1") for word in re.findall(rb"\b(?:typename|class)\b[\s.]*(\w+)", said)}
+            outer = outer.parent
         return LoweringContext(
             text.code,
             text.text,
             has_operator=lambda sign: bool(self._named(f"operator{sign}")),
             fields_of=self._field_names,
             is_class=lambda name: bool(self._class(name)),
-            is_type=lambda name: (
-                name in self._types or name.endswith("_t") or bool(re.fullmatch(r"[A-Z]\w?|scalar_\w+", name))
-            ),
+            is_type=lambda name: name in self._types or name.endswith("_t") or name in types,
         )
 
 
@@ -502,12 +573,14 @@ class Proofs:
         """Whether an expression computes with numbers, constants and parameters of the template alone."""
         if _NO_ARITHMETIC.search(text):
             return False
+        names = _WORD.findall(re.sub(rb"\b(?:0[xX][0-9a-fA-F]+|\d+)[uUlL]*", b"", text))
+        others = [name for name in names if name not in function.template_parameters]
+        if not others:
+            return True
+        # A constant's name may also be a member's, or of a variable that a macro declares.
+        own = self._program.names_in(function)
         return all(
-            function.locals.named(name, node.start_byte) is None
-            and (
-                self._kernels.named_constant(function.source, name) is not None or name in function.template_parameters
-            )
-            for name in _WORD.findall(re.sub(rb"\b(?:0[xX][0-9a-fA-F]+|\d+)[uUlL]*", b"", text))
+            name not in own and self._kernels.named_constant(function.source, name) is not None for name in others
         )
 
     def site(self, function: Function, node: Node) -> Site:

@@ -595,6 +595,9 @@ class Kernels(Facts):
 
     def named_constant(self, source: Cpp, name: bytes) -> int | None:
         """Return the number that a macro or constant of the files that `source` is connected to is."""
+        # By another branch of the preprocessor's, a macro may be no number at all.
+        if any(not _NUMBER.fullmatch(macro.text) for macro in self.macros(source).get(name, ())):
+            return None
         return self._project.component(source).fact(_constant_values).get(name)
 
     def template_numbers(self, function: Function, name: bytes) -> frozenset[int]:

@@ -60,7 +60,8 @@ class LoweredExpressions(LoweringState):
             self._tell(whole, inner)
             return whole
         condition = self.value(node)
-        self._branch(condition, yes, no, node)
+        # An object becomes a bool by its own conversion.
+        self._branch(self._emit("cast", (condition,), node, type="bool"), yes, no, node)
         return condition
 
     def _construct(self, address: int, type_name: str, values: Sequence[Node], node: Node) -> None:
@@ -134,7 +135,7 @@ class LoweredExpressions(LoweringState):
         argument = node.child_by_field_name("argument")
         if argument is None:
             return self._unknown(node, "it is not understood")
-        return self._emit("unary", (self.value(argument),), node, name=self._sign(node))
+        return self._emit("unary", self._with_address(argument), node, name=self._sign(node))
 
     def _value_of_pointer_expression(self, node: Node) -> int:
         argument = node.child_by_field_name("argument")
@@ -143,7 +144,7 @@ class LoweredExpressions(LoweringState):
         if self._sign(node) == "&":
             address = self._address(argument)
             return address if address is not None else self.value(argument)
-        return self._emit("load", (self._emit("target", (self.value(argument),), node),), node)
+        return self._emit("load", (self._emit("target", self._with_address(argument), node, name="*"),), node)
 
     def _value_of_update_expression(self, node: Node) -> int:
         argument = node.child_by_field_name("argument")
@@ -152,8 +153,7 @@ class LoweredExpressions(LoweringState):
             return self._unknown(node, "it is not understood")
         before = self._emit("load", (address,), argument)
         one = self._emit("constant", (), node, number=1)
-        after = self._emit("binary", (before, one), node, name="+" if "++" in self._sign(node) else "-")
-        self._emit("store", (address, after), node)
+        after = self._emit("compound", (address, one), node, name="++" if "++" in self._sign(node) else "--")
         self._tell(after, argument)
         operator = node.child_by_field_name("operator")
         prefix = operator is not None and operator.start_byte < argument.start_byte
@@ -220,8 +220,9 @@ class LoweredExpressions(LoweringState):
             self._havoc(left, "it is given a value in a way that is not followed")
             return made
         if sign != "=":
-            made = self._emit("binary", (self._emit("load", (address,), left), made), node, name=sign[:-1])
-        self._emit("assign", (address, made), node)
+            made = self._emit("compound", (address, made), node, name=sign)
+        else:
+            self._emit("assign", (address, made), node)
         self._tell(self._emit("load", (address,), left), left)
         return made
 
@@ -365,7 +366,7 @@ class LoweredExpressions(LoweringState):
         operator = function.child_by_field_name("operator")
         arrow = operator is not None and self.text(operator) == "->"
         if arrow:
-            address: int | None = self.value(base)
+            address: int | None = self._emit("target", self._with_address(base), base, name="->")
         else:
             address = self._address(base)
             if address is None:
@@ -393,6 +394,14 @@ class LoweredExpressions(LoweringState):
                 kinds += "v"
         return registers, kinds
 
+    def _with_address(self, node: Node) -> tuple[int, ...]:
+        """The value of an operand, and its address if it has one: an operator of its class may change it."""
+        value = self.value(node)
+        address = (
+            self._address(node) if node.type in ("identifier", "field_expression", "subscript_expression") else None
+        )
+        return (value,) if address is None else (value, address)
+
     def _is_built_in(self, node: Node) -> bool:
         return BUILT_IN_VARIABLES.fullmatch(re.sub(r"\s+", "", self.text(node)).encode()) is not None
 
@@ -411,7 +420,7 @@ class LoweredExpressions(LoweringState):
             if base is None or name is None:
                 return self._unknown(node, "it is not understood")
             if operator is not None and self.text(operator) == "->":
-                address: int | None = self._emit("target", (self.value(base),), base)
+                address: int | None = self._emit("target", self._with_address(base), base, name="->")
             else:
                 address = self._address(base)
                 if address is None:
@@ -430,11 +439,21 @@ class LoweredExpressions(LoweringState):
             return self._emit("element", (self._array(base), self.value(values[0])), node)
         if kind == "pointer_expression" and self._sign(node) == "*":
             argument = node.child_by_field_name("argument")
-            return self._emit("target", (self.value(argument),), node) if argument is not None else None
+            return self._emit("target", self._with_address(argument), node, name="*") if argument is not None else None
+        return self._address_of_result(node)
+
+    def _address_of_result(self, node: Node) -> int | None:
+        """The place that an assignment, a list of expressions or a call gives."""
+        kind = node.type
         if kind == "assignment_expression":
             left = node.child_by_field_name("left")
             self.value(node)
             return self._address(left) if left is not None else None
+        if kind == "comma_expression":
+            parts = [each for each in node.named_children if each.type != "comment"]
+            for each in parts[:-1]:
+                self.value(each)
+            return self._address(parts[-1]) if parts else None
         if kind == "call_expression":
             return self._emit("result address", (self.value(node),), node)
         return None

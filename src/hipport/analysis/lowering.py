@@ -133,7 +133,7 @@ class Lowering(LoweredExpressions):
         values = member.children_by_field_name("default_value")
         for name, value in zip(names[-len(values) :] if values else [], values, strict=False):
             this = self._emit("load", (self._address_of(self.ir.this),), member)
-            target = self._emit("field", (this,), member, name=name)
+            target = self._emit("member", (this,), member, name=name)
             if value.type == "initializer_list" and len(value.named_children) != 1:
                 self._construct(target, "", value.named_children, member)
             else:
@@ -151,9 +151,11 @@ class Lowering(LoweredExpressions):
         values = given.named_children if given is not None else []
         own = self.context.fields_of(self.ir.class_name)
         if own is None or self.text(name) in own:
-            target = self._emit("field", (this,), node, name=self.text(name))
+            target = self._emit("member", (this,), node, name=self.text(name))
             if len(values) == 1:
-                self._emit("store", (target, self.value(values[0])), node)
+                address = self._address(values[0])
+                value = self.value(values[0])
+                self._emit("initialize", (target, value, *(() if address is None else (address,))), node)
             else:
                 self._construct(target, "", values, node)
         else:

@@ -273,8 +273,17 @@ def _is_around(text: str) -> bool:
 
 def called(text: str) -> str:
     """The last name of what is called, without namespaces and the template's arguments."""
-    text = text.partition("<")[0] if not text.startswith("operator") else text
-    return text.rpartition("::")[2].strip()
+    return without_arguments(text).rpartition("::")[2].strip()
+
+
+def without_arguments(text: str) -> str:
+    """A name without the arguments of templates in it: `W<int>::f<3>` is `W::f`."""
+    while not text.startswith("operator"):
+        shorter = re.sub(r"<[^<>]*>", "", text)
+        if shorter == text:
+            break
+        text = shorter
+    return text
 
 
 def class_in(type_name: str) -> str:

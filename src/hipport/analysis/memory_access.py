@@ -11,6 +11,7 @@ from hipport.analysis.abstract_memory import (
     Slot,
     class_name,
     lookup,
+    reachable_from,
     store,
     weaken,
 )
@@ -117,8 +118,30 @@ class MemoryAccess:
             address.level, targets=targets, why=address.why, tag=address.tag if address.tag == "volatile" else ""
         )
 
-    def _field(self, each: Instruction) -> Value:
+    def _member(self, each: Instruction) -> Value:
+        """The place of a member itself, also of one that is a reference."""
         return self._part_of(self._operand(each), each.name)
+
+    def _field(self, each: Instruction) -> Value:
+        part = self._part_of(self._operand(each), each.name)
+        bound = [
+            target for target in part.targets or () if isinstance(target, Place) and self._type_at(target).endswith("&")
+        ]
+        if not bound:
+            return part
+        held = [lookup(self.cells.get((target.frame, target.cell), {}), target.path) for target in bound]
+        return join(each if each is not None else varying("a reference is not followed") for each in held)
+
+    def _initialize(self, each: Instruction) -> None:
+        """Give a member its first value; one that is a reference is bound to what it is given."""
+        address = self._operand(each)
+        bound = address.targets is not None and len(each.operands) < 3
+        self._write(address, self._operand(each, 1 if bound or not self._is_reference(address) else 2))
+
+    def _is_reference(self, address: Value) -> bool:
+        return any(
+            isinstance(target, Place) and self._type_at(target).endswith("&") for target in address.targets or ()
+        )
 
     def _element(self, each: Instruction) -> Value:
         address, index = self._operand(each), self._operand(each, 1)
@@ -194,9 +217,11 @@ class MemoryAccess:
         targets = [target for target in address.targets or () if isinstance(target, Place)]
         given = self._given()
         strong = len(targets) == 1 and "[]" not in targets[0].path
+        to_memory = address.targets is None
         for target in targets:
             cell = self._cell_of(target)
             if cell is not None and cell.kind == "shared":
+                to_memory = True
                 continue
             if cell is not None and cell.volatile and not cell.pointer:
                 value = value._replace(low=None, high=None, affine=None)
@@ -204,7 +229,22 @@ class MemoryAccess:
             if strong:
                 store(self.cells, key, target.path, value, given)
             else:
-                weaken(self.cells, key, target.path, value.at_most(address.level, address.why), given)
+                weaken(self.cells, key, target.path, value, given, address)
+
+        if to_memory:
+            self._write_memory(value)
+
+    def _write_memory(self, value: Value) -> None:
+        """Store where nothing is followed: variables whose addresses are there may be what is stored to."""
+        escaped = self.machine.escaped
+        escaped |= reachable_from(self.cells, value)
+        for key in escaped & self.cells.keys():
+            slots = self.cells[key]
+            why = Reason("its address is in memory, which any store may mean")
+            self.cells[key] = {
+                path: Slot(slot.value.at_most(1, why)._replace(low=None, high=None, level=1, why=why), self._given())
+                for path, slot in (slots or {(): Slot(Value(GRID), self._given())}).items()
+            }
 
     def _default(self, each: Instruction) -> None:
         assert each.number is not None

@@ -300,13 +300,13 @@ def binary(sign: str, one: Value, two: Value, blocks: Blocks) -> Value:
         low, high = _range("*", one, constant(1 << b) if sign == "<<" and b is not None and 0 <= b < 32 else two)
     elif b is not None and (sign in ("/", ">>") or (sign == "&" and b < 0)):
         divisor = b if sign == "/" else 1 << b if sign == ">>" and 0 <= b < 32 else -b if sign == "&" else 0
-        if divisor > 0 and (sign == "/" or _power_in(divisor) == divisor) and one.affine is not None:
+        if divisor > 0 and (_counts(one) if sign == "/" else _power_in(divisor) == divisor) and one.affine is not None:
             level = max(level, _grouped(one.affine, divisor, blocks))
         if sign != "&" and divisor > 0 and one.low is not None and one.low >= 0:
             low, high = one.low // divisor, None if one.high is None else one.high // divisor
     elif b is not None and b > 0 and (sign == "%" or (sign == "&" and b & (b + 1) == 0)):
         modulus = b if sign == "%" else b + 1
-        affine = _rest(one, modulus)
+        affine = _rest(one, modulus) if sign == "&" or _counts(one) else None
         low, high = (0, modulus - 1) if sign == "&" or (one.low is not None and one.low >= 0) else (None, modulus - 1)
         if one.affine is not None and one.affine.scale % modulus == 0:
             level = max(level, BLOCK)
@@ -343,6 +343,11 @@ def _folded(sign: str, one: Value, two: Value, blocks: Blocks) -> Value | None:
         if made and len(found) <= 8 and all(each.number is not None for each in made):
             return join(map(constant, found))._replace(numbers=tuple(found))
     return None
+
+
+def _counts(value: Value) -> bool:
+    """Whether a number is surely none below zero: quotients round towards it."""
+    return value.low is not None and value.low >= 0
 
 
 def _divisor(sign: str, one: Value, two: Value) -> int:
@@ -449,10 +454,13 @@ def _range(sign: str, one: Value, two: Value) -> tuple[int | None, int | None]:
     if None in (one.low, one.high, two.low, two.high):
         if sign == "+" and one.low is not None and two.low is not None:
             return one.low + two.low, None
+        if sign == "*" and (one.low or 0) >= 0 and (two.low or 0) >= 0 and None not in (one.low, two.low):
+            return one.low * two.low, None  # type: ignore[operator]
         return None, None
     ends = [_INTEGER[sign](a, b) for a in (one.low, one.high) for b in (two.low, two.high)]  # type: ignore[arg-type]
     low, high = min(ends), max(ends)
-    return (low, high) if low >= -_LARGEST and high <= _LARGEST else (None, None)
+    # Below zero an unsigned number is a large one.
+    return (low, high) if low >= 0 and high <= _LARGEST else (None, None)
 
 
 def unary(sign: str, one: Value) -> Value:
