@@ -149,10 +149,15 @@ def test_barriers_on_both_sides_are_told_or_joined_only_where_not_all_take_one(n
     assert told == (KERNELS[name].varying or name in BARRIER_ALARMS)
 
 
+#: Kernels that name what is nowhere, on purpose, or what only the host has: no compiler takes them.
+NOT_COMPILED = frozenset(
+    "unseen_base closure_to_unseen closure_by_auto_to_unseen escaped_to_unseen_struct std_swap".split()
+)
 #: Kernels for which LLVM says something else, and why.
 OTHERWISE = {
     "range_for_u": "LLVM keeps the array in memory of the lane's own, all of which it takes for varying",
-    "temporal_inner": "what a loop has read when lanes leave it in different iterations differs between them",
+    "asm_no_outputs_memory": "LLVM knows assembly for AMD, and this is PTX",
+    "global_reference_var": "LLVM knows assembly for AMD, and this is PTX",
 }
 
 
@@ -169,9 +174,11 @@ def test_llvm_says_the_same(tmp_path: Path) -> None:
     if not opts:
         pytest.skip("NOT CHECKED against LLVM: this hipcc has no opt")
     parts = ['#include <hip/hip_runtime.h>\nextern "C" __device__ void probe(int);\n']
-    for number, kernel in enumerate(KERNELS.values()):
+    for number, (name, kernel) in enumerate(KERNELS.items()):
+        if name in NOT_COMPILED:
+            continue
         parts.append(f"namespace q{number}_ {{\n{text_of(kernel)}}}\n")
-        parts += [f"#undef {name}\n" for name in re.findall(r"#define (\w+)", kernel.before)]
+        parts += [f"#undef {macro}\n" for macro in re.findall(r"#define (\w+)", kernel.before)]
     source, made = tmp_path / "kernels.hip", tmp_path / "kernels.ll"
     source.write_text("".join(parts))
     environment = chosen.environment(os.environ)
@@ -193,6 +200,8 @@ def test_llvm_says_the_same(tmp_path: Path) -> None:
             r"DIVERGENT:.*\s(%[\w.$-]+)\s*$", line
         ):
             names.add(match[1])
+        elif match := re.match(r"Used by .*call void @probe\(i32 (?:noundef )?([^)]*)\)", line):
+            names.add(match[1])  # computed in a loop that lanes leave in different iterations
     said = {}
     for match in re.finditer(r"(?ms)^define [^\n]*@(_ZN\d+q(\d+)_\w+)\(.*?^}", made.read_text()):
         calls = re.findall(r"call void @probe\(i32 (?:noundef )?([^)]*)\)", match[0])

@@ -280,15 +280,12 @@ class AbstractCalls(MemoryAccess):
         if held.tag.startswith("group:"):
             return self._of_group(each, held.tag[6:], values)
         program, path = self.machine.program, self.frame.path
-        callees: list[Callee] = []
-        if held.tag.startswith("class:"):
-            callees += program.callees(path, each.name, held.tag[6:], len(values))
-        else:
-            callees += program.callees(path, each.name, "*", len(values))
+        of = held.tag.partition("class:")[2] or address.tag.partition("object:")[2]
+        callees = program.callees(path, each.name, of, len(values)) if of else ()
         if callees:
             return self._invoke(callees, values, addresses, each, address)
         self._site(each)
-        if PURE.fullmatch(each.name.encode()) and not held.tag.startswith("class:"):
+        if PURE.fullmatch(each.name.encode()) and not of:
             return least((held, *values)).bare()
         why = Reason(f"{each.name}, which is not seen, may give each thread its own", *each.span)
         self._havoc([address, *addresses, *values], why)
@@ -367,12 +364,6 @@ class AbstractCalls(MemoryAccess):
             after.append(self.cells)
         if len(after) > 1:
             self._join_after(before, after)
-        if unknown and not made:
-            found = program.callees(path, "operator()", "*", len(values))
-            if found:
-                self.cells = before
-                made.append(self._invoke(found, values, addresses, each, address))
-                unknown = False
         self._site(each)
         if unknown or not made:
             why = Reason(f"what {each.name or 'a pointer'} calls is not seen", *each.span)

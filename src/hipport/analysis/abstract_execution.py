@@ -18,7 +18,7 @@ from heapq import heappop, heappush
 from typing import Any
 
 from hipport.analysis.abstract_calls import AbstractCalls
-from hipport.analysis.abstract_memory import Cells, Named, Place, Slot, lookup, narrowed, reachable, store
+from hipport.analysis.abstract_memory import Cells, Closure, Named, Place, Slot, lookup, narrowed, reachable, store
 from hipport.analysis.abstract_program import Callee, Frame, Outcome, Program, Site, Start
 from hipport.analysis.built_ins import BY_THREAD, LANES, WARP_SIZES
 from hipport.analysis.device_ir import DeviceIR, Instruction, Span
@@ -301,7 +301,7 @@ class _Activation(AbstractCalls):
             for key, slots in last.items()
             if key[0] < self.depth
         }
-        if any(isinstance(each, Place) and each.frame >= self.depth for each in result.targets or ()):
+        if any(isinstance(each, (Place, Closure)) and each.frame >= self.depth for each in result.targets or ()):
             result = result._replace(targets=None)
         return Outcome(result, address, kept)
 

@@ -91,7 +91,11 @@ class MemoryAccess:
         (target,) = self._operand(each).targets or (None,)
         if not isinstance(target, Place):
             return varying("a reference is not followed", each.span)
-        return self._bound_to(target, each.span)
+        address = self._bound_to(target, each.span)
+        cell = self._cell_of(target)
+        if address.targets is None and cell is not None and not address.tag:
+            return address._replace(tag=f"object:{class_name(cell.type)}")
+        return address
 
     def _bound_to(self, place: Place, span: Span) -> Value:
         slot = self.cells.get((place.frame, place.cell), {}).get(("&",))
@@ -198,6 +202,8 @@ class MemoryAccess:
             value = lookup(self.cells.get((target.frame, target.cell), {}), target.path)
             if value is None:
                 value = Value(GRID)  # It was never given a value, so that no program may depend on it.
+            if cell is not None and not target.path and cell.pointer and not value.tag:
+                value = value._replace(tag=f"pointer:{class_name(cell.type)}")
             if cell is not None and not target.path and cell.type and not cell.pointer and not value.tag:
                 name = class_name(cell.type)
                 if self.machine.program.fields(self.frame.path, name) is not None:
@@ -259,6 +265,8 @@ class MemoryAccess:
     def _target(self, each: Instruction) -> Value:
         """What a pointer points to: of an array, an element."""
         value = self._operand(each)
+        if value.targets is None and value.tag.startswith("pointer:"):
+            return value._replace(tag=f"object:{value.tag[8:]}")
         if value.targets is None or not any(
             isinstance(target, Place) and self._is_array(target) for target in value.targets
         ):
