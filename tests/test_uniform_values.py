@@ -157,6 +157,7 @@ NOT_COMPILED = frozenset(
 OTHERWISE = {
     "range_for_u": "LLVM keeps the array in memory of the lane's own, all of which it takes for varying",
     "asm_no_outputs_memory": "LLVM knows assembly for AMD, and this is PTX",
+    "inline_asm_in_out_ref": "LLVM knows assembly for AMD, and this is PTX",
     "global_reference_var": "LLVM knows assembly for AMD, and this is PTX",
 }
 

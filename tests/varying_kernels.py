@@ -971,4 +971,368 @@ KERNELS: dict[str, Kernel] = {
         "struct R { int n; __device__ int* begin() const { return nullptr; } __device__ int* end() "
         "const { return begin() + threadIdx.x; } };",
     ),
+    "nested_value_capture": Kernel(
+        True,
+        "int t = threadIdx.x; auto f = [=] { auto g = [=] { return t + n; }; return g(); }; probe(f());",
+    ),
+    "lambda_in_struct": Kernel(
+        True,
+        "auto l = [](int i) { return i + (int)threadIdx.x; }; Holder<decltype(l)> h{l}; probe(h.run(n));",
+        "template <class F> struct Holder { F f; __device__ int run(int n) { return f(n); } };",
+    ),
+    "crtp": Kernel(
+        True,
+        "D d; probe(d.f(n));",
+        "template <class T> struct B { __device__ int f(int n) { return static_cast<T*>(this)->g(n); } "
+        "}; struct D : B<D> { __device__ int g(int n) { return threadIdx.x; } };",
+    ),
+    "class_template_member": Kernel(
+        True,
+        "V<int> v(threadIdx.x); probe(v.x);",
+        "template <class T> struct V { T x; __device__ V(T y) : x(y) {} };",
+    ),
+    "functor_as_member": Kernel(
+        True,
+        "A a; probe(a.op(n));",
+        "struct Op { __device__ int operator()(int i) const { return threadIdx.x; } }; struct A { Op op; };",
+    ),
+    "ref_to_element": Kernel(
+        True,
+        "int a[2] = {0, 0}; int& r = a[1]; r = threadIdx.x; probe(a[1]);",
+    ),
+    "chain_assign": Kernel(
+        True,
+        "int a, b; a = b = threadIdx.x; probe(a);",
+    ),
+    "chain_assign_b": Kernel(
+        True,
+        "int a, b; a = b = threadIdx.x; probe(b);",
+    ),
+    "designated": Kernel(
+        True,
+        "S s{.a = (int)threadIdx.x, .b = 1}; probe(s.a);",
+        "struct S { int a, b; };",
+    ),
+    "binding_ref": Kernel(
+        True,
+        "S s{n, n}; auto& [a, b] = s; a = threadIdx.x; probe(s.a);",
+        "struct S { int a, b; };",
+    ),
+    "binding_array": Kernel(
+        True,
+        "int q[2] = {n, (int)threadIdx.x}; auto [a, b] = q; probe(b);",
+    ),
+    "fold": Kernel(
+        True,
+        "probe(sum(n, threadIdx.x));",
+        "template <class... T> __device__ int sum(T... t) { return (t + ...); }",
+    ),
+    "variadic_forward": Kernel(
+        True,
+        "probe(call(tid, n));",
+        "__device__ int tid(int i) { return threadIdx.x; } template <class F, class... A> __device__ "
+        "int call(F f, A&&... a) { return f(a...); }",
+    ),
+    "if_constexpr": Kernel(
+        True,
+        "int x = 0; if constexpr (sizeof(int) == 4) x = threadIdx.x; probe(x);",
+    ),
+    "switch_break_loop": Kernel(
+        True,
+        "int x = 0; for (int i = 0; i < n; ++i) { switch (i & 1) { case 0: if (threadIdx.x > 2) "
+        "continue; break; default: break; } x += i; } probe(x);",
+    ),
+    "do_continue": Kernel(
+        True,
+        "int x = 0, i = 0; do { ++i; if (threadIdx.x == i) continue; x += i; } while (i < n); probe(x);",
+    ),
+    "lambda_early_return": Kernel(
+        True,
+        "auto f = [&](int i) { if (threadIdx.x > 3) return 1; return i; }; probe(f(n));",
+    ),
+    "macro_do_while": Kernel(
+        True,
+        "int x = 0; SET(x); probe(x);",
+        "#define SET(V_) do { V_ = threadIdx.x; } while (0)",
+    ),
+    "statement_expression": Kernel(
+        True,
+        "int x = ({ int y = threadIdx.x; y + 1; }); probe(x);",
+    ),
+    "conditional_fpointer": Kernel(
+        True,
+        "int (*p)(int) = threadIdx.x > 3 ? one : two; probe(p(n));",
+        "__device__ int one(int) { return 1; } __device__ int two(int) { return 2; }",
+    ),
+    "pointer_to_pointer_out": Kernel(
+        True,
+        "int a = 0; int* p; get(&p, &a); *p = threadIdx.x; probe(a);",
+        "__device__ void get(int** o, int* i) { *o = i; }",
+    ),
+    "alias": Kernel(
+        True,
+        "int a = n; int *p = &a, *q = p; *q = threadIdx.x; probe(*p);",
+    ),
+    "struct_array": Kernel(
+        True,
+        "S s[2]; s[0].a = n; s[1].a = threadIdx.x; probe(s[1].a);",
+        "struct S { int a; };",
+    ),
+    "struct_array_pointer": Kernel(
+        True,
+        "S s[2]; S* p = s; p[1].a = threadIdx.x; probe(s[1].a);",
+        "struct S { int a; };",
+    ),
+    "struct_array_walk": Kernel(
+        True,
+        "S s[2]; for (S* p = s; p != s + 2; ++p) p->a = threadIdx.x; probe(s[0].a);",
+        "struct S { int a; };",
+    ),
+    "slice": Kernel(
+        True,
+        "D d; d.a = threadIdx.x; B b = d; probe(b.a);",
+        "struct B { int a; }; struct D : B { int c; };",
+    ),
+    "const_cast": Kernel(
+        True,
+        "const int a = n; const_cast<int&>(a) = threadIdx.x; probe(a);",
+    ),
+    "cast_pointer_write": Kernel(
+        True,
+        "int a = n; *(unsigned*)&a = threadIdx.x; probe(a);",
+    ),
+    "reinterpret_write": Kernel(
+        True,
+        "float f = n; *reinterpret_cast<int*>(&f) = threadIdx.x; probe(f > 1.f);",
+    ),
+    "reinterpret_struct": Kernel(
+        True,
+        "S s{n, n}; reinterpret_cast<int*>(&s)[1] = threadIdx.x; probe(s.b);",
+        "struct S { int a, b; };",
+    ),
+    "reinterpret_array_vec": Kernel(
+        True,
+        "int a[4]; *reinterpret_cast<int4*>(a) = make_int4(threadIdx.x, 0, 0, 0); probe(a[0]);",
+    ),
+    "vector_index": Kernel(
+        True,
+        "float4 v = make_float4(n, n, n, n); (&v.x)[1] = threadIdx.x; probe(v.y > 1.f);",
+    ),
+    "placement_new": Kernel(
+        True,
+        "S s{n}; new (&s) S{(int)threadIdx.x}; probe(s.a);",
+        "struct S { int a; };",
+    ),
+    "mutual_ref_recursion": Kernel(
+        True,
+        "int a = n; f(a, 2); probe(a);",
+        "__device__ void g(int& x, int k); __device__ void f(int& x, int k) { if (k) g(x, k - 1); else "
+        "x = threadIdx.x; } __device__ void g(int& x, int k) { f(x, k); }",
+    ),
+    "volatile_local": Kernel(
+        True,
+        "volatile int a = threadIdx.x; probe(a);",
+    ),
+    "logical_operator": Kernel(
+        True,
+        "S s{n}; probe(s && s);",
+        "struct S { int a; __device__ bool operator&&(const S& o) const { return threadIdx.x > 3; } };",
+    ),
+    "explicit_conversion": Kernel(
+        True,
+        "S s{n}; probe(static_cast<bool>(s));",
+        "struct S { int a; __device__ explicit operator bool() const { return threadIdx.x > 3; } };",
+    ),
+    "conversion_passed": Kernel(
+        True,
+        "S s{n}; probe(take(s));",
+        "struct S { int a; __device__ operator int() const { return threadIdx.x; } }; __device__ int "
+        "take(int x) { return x; }",
+    ),
+    "conversion_ctor_passed": Kernel(
+        True,
+        "probe(take(n));",
+        "struct S { int a; __device__ S(int x) : a(threadIdx.x) {} }; __device__ int take(S s) { return s.a; }",
+    ),
+    "conversion_returned": Kernel(
+        True,
+        "probe(f(n));",
+        "struct S { int a; __device__ operator int() const { return threadIdx.x; } }; __device__ int "
+        "f(int n) { S s{n}; return s; }",
+    ),
+    "ctor_returned": Kernel(
+        True,
+        "probe(f(n).a);",
+        "struct S { int a; __device__ S(int x) : a(threadIdx.x) {} }; __device__ S f(int n) { return n; }",
+    ),
+    "delegating_ctor": Kernel(
+        True,
+        "S s; probe(s.a);",
+        "struct S { int a; __device__ S(int x) : a(x) {} __device__ S() : S(threadIdx.x) {} };",
+    ),
+    "member_array_init": Kernel(
+        True,
+        "S s; probe(s.a[1]);",
+        "struct S { int a[2]; __device__ S() : a{0, (int)threadIdx.x} {} };",
+    ),
+    "nested_object_method": Kernel(
+        True,
+        "O o; o.s.set(threadIdx.x); probe(o.s.a);",
+        "struct S { int a = 0; __device__ void set(int x) { a = x; } }; struct O { S s; };",
+    ),
+    "nested_object_default": Kernel(
+        True,
+        "O o; probe(o.s.a);",
+        "struct S { int a = threadIdx.x; }; struct O { S s; };",
+    ),
+    "base_default": Kernel(
+        True,
+        "D d; probe(d.a);",
+        "struct B { int a = threadIdx.x; }; struct D : B { int c = 1; };",
+    ),
+    "array_of_objects_ctor": Kernel(
+        True,
+        "S s[2]; probe(s[1].a);",
+        "struct S { int a; __device__ S() { a = threadIdx.x; } };",
+    ),
+    "enum_conversion": Kernel(
+        True,
+        "E e = threadIdx.x ? E::A : E::B; probe((int)e);",
+        "enum class E { A, B };",
+    ),
+    "tuple_like_get": Kernel(
+        True,
+        "P p{n, (int)threadIdx.x}; probe(get<1>(p));",
+        "struct P { int a, b; }; template <int I> __device__ int get(const P& p) { return I ? p.b : p.a; }",
+    ),
+    "range_for_struct": Kernel(
+        True,
+        "S s[2] = {{1}, {(int)threadIdx.x}}; int c = 0; for (auto& e : s) c += e.a; probe(c);",
+        "struct S { int a; };",
+    ),
+    "loop_bound_member": Kernel(
+        True,
+        "S s{(int)threadIdx.x}; int c = 0; for (int i = 0; i < s.n; ++i) ++c; probe(c);",
+        "struct S { int n; };",
+    ),
+    "goto_into_loop": Kernel(
+        True,
+        "int i = 0; goto in_; for (; i < n; ++i) { in_: if (i > threadIdx.x) break; } probe(i);",
+    ),
+    "label_in_switch": Kernel(
+        True,
+        "int x = 0; switch (n) { case 0: again: x++; if (x < threadIdx.x) goto again; break; default: x "
+        "= 7; } probe(x);",
+    ),
+    "param_modified": Kernel(
+        True,
+        "n += threadIdx.x; probe(n);",
+    ),
+    "param_by_callee_pointer": Kernel(
+        True,
+        "f(&n); probe(n);",
+        "__device__ void f(int* p) { *p = threadIdx.x; }",
+    ),
+    "inline_asm_in_out_ref": Kernel(
+        True,
+        "int l = 0; lane(l); probe(l);",
+        '__device__ void lane(int& r) { asm("mov.u32 %0, %%laneid;" : "=r"(r)); }',
+    ),
+    "multi_decl_macro": Kernel(
+        True,
+        "TWO(a, b); probe(b);",
+        "#define TWO(X_, Y_) int X_ = 0, Y_ = threadIdx.x",
+    ),
+    "macro_function_body": Kernel(
+        True,
+        "probe(f(n));",
+        "#define BODY return threadIdx.x;\n__device__ int f(int) { BODY }",
+    ),
+    "macro_pastes_name": Kernel(
+        True,
+        "probe(CALL(ti)(n));",
+        "__device__ int tid_(int) { return threadIdx.x; }\n#define CALL(X_) X_##d_",
+    ),
+    "using_alias_functor": Kernel(
+        True,
+        "G g; probe(g(n));",
+        "struct F { __device__ int operator()(int i) const { return threadIdx.x; } }; using G = F;",
+    ),
+    "typedef_functor": Kernel(
+        True,
+        "G g; probe(g(n));",
+        "struct F { __device__ int operator()(int i) const { return threadIdx.x; } }; typedef F G;",
+    ),
+    "namespace_alias": Kernel(
+        True,
+        "namespace m = q; probe(m::tid());",
+        "namespace q { __device__ int tid() { return threadIdx.x; } }",
+    ),
+    "using_declaration": Kernel(
+        True,
+        "using q::tid; probe(tid());",
+        "namespace q { __device__ int tid() { return threadIdx.x; } }",
+    ),
+    "friend_function": Kernel(
+        True,
+        "S s{n}; probe(f(s));",
+        "struct S { int a; __device__ friend int f(S s) { return threadIdx.x; } };",
+    ),
+    "out_of_line_method": Kernel(
+        True,
+        "S s{n}; probe(s.f());",
+        "struct S { int a; __device__ int f(); }; __device__ int S::f() { return threadIdx.x; }",
+    ),
+    "out_of_line_template": Kernel(
+        True,
+        "S<int> s{n}; probe(s.f());",
+        "template <class T> struct S { T a; __device__ int f(); }; template <class T> __device__ int "
+        "S<T>::f() { return threadIdx.x; }",
+    ),
+    "local_struct": Kernel(
+        True,
+        "struct L { __device__ int f() { return threadIdx.x; } }; L l; probe(l.f());",
+    ),
+    "local_struct_member": Kernel(
+        True,
+        "struct L { int a; } l; l.a = threadIdx.x; probe(l.a);",
+    ),
+    "anonymous_union": Kernel(
+        True,
+        "S s; s.i = threadIdx.x; probe(s.f > 0.f);",
+        "struct S { union { int i; float f; }; };",
+    ),
+    "comma_operator_order": Kernel(
+        True,
+        "int x = n; int y = (x = threadIdx.x, x); probe(y);",
+    ),
+    "ternary_side_effect": Kernel(
+        True,
+        "int x = n; n > 1 ? (x = threadIdx.x) : 0; probe(x);",
+    ),
+    "and_side_effect": Kernel(
+        True,
+        "int x = n; n > 1 && (x = threadIdx.x, true); probe(x);",
+    ),
+    "nested_call_args": Kernel(
+        True,
+        "probe(f(g(threadIdx.x)));",
+        "__device__ int g(int x) { return x; } __device__ int f(int x) { return x; }",
+    ),
+    "lane_of_2d": Kernel(
+        True,
+        "probe((threadIdx.x + threadIdx.y * 8) / 32 * 0 + threadIdx.y);",
+    ),
+    "shift_by_tid": Kernel(
+        True,
+        "probe(n >> threadIdx.x);",
+    ),
+    "mod_3": Kernel(
+        True,
+        "probe(threadIdx.x % 3 == 0);",
+    ),
+    "div_48": Kernel(
+        True,
+        "probe(threadIdx.x / 48 % 2);",
+    ),
 }

@@ -96,7 +96,12 @@ class AbstractCalls(MemoryAccess):
         before = self.cells
         start = Start(values, addresses, before, self.frame.blocks, self._site(each), closure)
         for callee in callees:
-            outcomes.append(self.machine.call(callee, start._replace(this=this if callee.is_method else None)))
+            own = start._replace(
+                this=this if callee.is_method else None,
+                arguments=self._as_parameters(callee, values, each),
+                cells=self.cells if len(callees) == 1 else before,
+            )
+            outcomes.append(self.machine.call(callee, own))
         given = self._given()
         after: Cells = {}
         for key in dict.fromkeys(key for outcome in outcomes for key in outcome.cells):
@@ -115,7 +120,44 @@ class AbstractCalls(MemoryAccess):
         returning = [callee for callee in callees if callee.ir.returns_reference]
         if made and len(returning) == len(callees):
             self.addresses[each.target] = join(made)
-        return join(outcome.value for outcome in outcomes)
+        results = [outcome.value for outcome in outcomes]
+        return join(
+            self._as_type(callee.ir.returned, callee.ir.template_names, value, each)
+            for callee, value in zip(callees, results, strict=True)
+        )
+
+    def _as_parameters(self, callee: Callee, values: Sequence[Value], each: Instruction) -> Sequence[Value]:
+        """The arguments as the types of the function's parameters: objects are converted."""
+        first = int(callee.ir.this >= 0)
+        cells = callee.ir.cells[first : first + callee.ir.parameters]
+        return [
+            self._as_type(
+                "" if cell.pointer or cell.kind == "pack" else cell.type, callee.ir.template_names, value, each
+            )
+            for cell, value in zip(cells, values, strict=False)
+        ] + list(values[len(cells) :])
+
+    def _as_type(self, type_name: str, others: frozenset[str], value: Value, each: Instruction) -> Value:
+        """A value as a type, by the conversions of its class or the constructors of another one."""
+        name = class_name(type_name)
+        if not name or name in others or name in ("auto", "void"):
+            return value
+        of = value.tag.partition("class:")[2]
+        seen = self.machine.program.fields(self.frame.path, name) is not None
+        if of and of != name and not seen:
+            return self._converted(each, value)
+        if seen and not of and not value.targets:
+            found = [
+                callee
+                for callee in self.machine.program.callees(self.frame.path, name, name, 1)
+                if all(class_name(cell.type) != name for cell in callee.ir.cells[1 : 1 + callee.ir.parameters])
+            ]
+            if found:
+                place = Place(self.depth, f"converted {each.target} {name}")
+                self._invoke(found, [value], [None], each, Value(GRID, targets=frozenset((place,))))
+                made = lookup(self.cells.get((place.frame, place.cell), {}), ())
+                return (made or value)._replace(tag=f"class:{name}")
+        return value
 
     def _havoc(self, addresses: Iterable[Value | None], why: Reason) -> None:
         """Say that code that is not seen was given these: what they lead to may be anything afterwards."""
@@ -386,6 +428,24 @@ class AbstractCalls(MemoryAccess):
             joined[key] = slots
         self.cells = joined
 
+    def _default_parts(self, each: Instruction, address: Value, name: str, depth: int = 4) -> None:
+        """Give bases and members that are objects what their classes give them without arguments."""
+        program, path = self.machine.program, self.frame.path
+        parts = [(address, base) for base in program.bases(name)]
+        parts += [
+            (self._part_of(address, member), class_name(kind))
+            for member, kind in program.fields(path, name) or ()
+            if not kind.endswith(("*", "&", "[]"))
+        ]
+        for place, of in parts:
+            if not depth or not of or program.fields(path, of) is None:
+                continue
+            self._default_parts(each, place, of, depth - 1)
+            found = [found for found in (program.defaults(path, of),) if found is not None]
+            found += [callee for callee in program.callees(path, of, of, 0) if callee.ir.parameters == 0]
+            for callee in found:
+                self._invoke([callee], [], [], each, place)
+
     def _construct(self, each: Instruction) -> None:
         address = self._operand(each)
         values, addresses = self._arguments(each, 1, each.type)
@@ -414,6 +474,7 @@ class AbstractCalls(MemoryAccess):
         if len(values) == 1 and values[0].tag == f"class:{name}":
             self._write(address, values[0])
             return
+        self._default_parts(each, address, name)
         defaults = program.defaults(path, name)
         if defaults is not None:
             self._invoke([defaults], [], [], each, address)

@@ -492,13 +492,6 @@ class _Activation(AbstractCalls):
             return Value(address.level, why=address.why)
         return varying("how many elements an object has is not followed", each.span)
 
-    def _part(self, each: Instruction) -> Value:
-        value = self._read(self._operand(each), each.span)
-        assert each.number is not None
-        if each.number < len(value.fields):
-            return value.fields[each.number][1]
-        return value.bare()
-
 
 #: Operations that give the same each time.
 _SAME_ALWAYS = frozenset(("cell", "constant", "unknown", "built-in", "name"))
@@ -532,7 +525,7 @@ _HANDLERS: Mapping[str, Callable[[Any, Instruction], Value | None]] = {
     "return address": _Activation._return_address,
     "result address": _Activation._result_address,
     "length": _Activation._length,
-    "part": _Activation._part,
+    "nth": _Activation._nth,
     "call": _Activation._do_call,
     "method": _Activation._method,
     "indirect": _Activation._indirect,

@@ -44,11 +44,9 @@ Cells = dict[tuple[int, "int | str"], dict[tuple[str, ...], Slot]]
 
 def reachable(cells: Cells, depth: int, closure: Closure | None) -> list[tuple[int, int | str]]:
     """The variables that a function of that depth can come to: its own, and what these point to."""
-    waiting = [key for key in cells if key[0] == depth]
-    frames: set[int] = set()
     if closure is not None:
-        frames.add(closure.frame)
-        waiting += [key for key in cells if key[0] == closure.frame]
+        return list(cells)  # Functions around functions around it, too.
+    waiting = [key for key in cells if key[0] == depth]
     found: dict[tuple[int, int | str], None] = {}
     while waiting:
         key = waiting.pop()
@@ -57,11 +55,10 @@ def reachable(cells: Cells, depth: int, closure: Closure | None) -> list[tuple[i
         found[key] = None
         for slot in cells[key].values():
             for target in slot.value.targets or ():
+                if isinstance(target, Closure):
+                    return list(cells)
                 if isinstance(target, Place):
                     waiting.append((target.frame, target.cell))
-                elif isinstance(target, Closure) and target.frame not in frames:
-                    frames.add(target.frame)
-                    waiting += [each for each in cells if each[0] == target.frame]
     return list(found)
 
 
@@ -77,7 +74,7 @@ def reachable_from(cells: Cells, value: Value) -> set[tuple[int, int | str]]:
             if isinstance(target, Place):
                 keys = [(target.frame, target.cell)]
             elif isinstance(target, Closure):
-                keys = [key for key in cells if key[0] == target.frame]
+                keys = [key for key in cells if key[0] <= target.frame]
             for key in keys:
                 if key not in found:
                     found.add(key)
@@ -98,6 +95,15 @@ def store(
         store(inner, key, (*path, name), part, given)
         kept.update(inner[key])
     cells[key] = kept
+
+
+def is_mixed(slots: Mapping[tuple[str, ...], Slot], path: tuple[str, ...]) -> bool:
+    """Whether a part of a variable is known by members and by elements of an array."""
+    return any(
+        a.startswith("[") != b.startswith("[") and known != ("&",)
+        for known in slots
+        for a, b in zip(known, path, strict=False)
+    )
 
 
 def weaken(
@@ -125,7 +131,9 @@ def weaken(
 def overlap(one: tuple[str, ...], two: tuple[str, ...]) -> bool:
     """Whether parts of a variable may be the same, or one in the other."""
     for a, b in zip(one, two, strict=False):
-        if a != b and not (a.startswith("[") and b.startswith("[") and "[]" in (a, b)):
+        if a.startswith("[") != b.startswith("["):
+            return True  # An object that is read as an array: which member an element is is not known.
+        if a != b and not (a.startswith("[") and "[]" in (a, b)):
             return False
     return True
 

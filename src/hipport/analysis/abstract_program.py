@@ -67,8 +67,12 @@ class Program(Protocol):
         """Return the functions by which an object of a class becomes something else."""
         ...
 
-    def is_union(self, class_name: str) -> bool:
-        """Whether a class is a union."""
+    def place_of(self, class_name: str, member: str) -> str:
+        """Return the name of a member's place in an object: members of a union share one; "" for the object's own."""
+        ...
+
+    def bases(self, class_name: str) -> Sequence[str]:
+        """Return the classes that a class is derived from directly."""
         ...
 
     def is_function(self, path: object, name: str) -> bool:

@@ -98,6 +98,8 @@ class DeviceIR:
     template_names: frozenset[str] = frozenset()
     #: Whether a call of it is a place in memory.
     returns_reference: bool = False
+    #: What it returns, as it is written; empty where that is not said.
+    returned: str = ""
 
     def predecessors(self) -> list[list[int]]:
         """Return the blocks from which control comes to each block."""

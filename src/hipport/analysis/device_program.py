@@ -94,6 +94,8 @@ class ClassType(NamedTuple):
     name: str
     fields: tuple[tuple[str, str], ...]
     bases: tuple[str, ...]
+    #: Members of unions without a name, which share a place.
+    shared: frozenset[str]
     node: Node
     source: Cpp
 
@@ -116,6 +118,15 @@ def classes(source: Cpp) -> tuple[ClassType, ...]:
                 break
             name = inner
         fields: list[tuple[str, str]] = []
+        shared = frozenset(
+            code[inner.start_byte : inner.end_byte].decode("latin1")
+            for member in body.named_children
+            if member.type == "field_declaration" and not member.children_by_field_name("declarator")
+            for union in member.named_children
+            if union.type == "union_specifier"
+            for inner in _members(union)
+        )
+        fields += [(member, "") for member in sorted(shared)]
         for member in body.named_children:
             if member.type != "field_declaration":
                 continue
@@ -152,8 +163,18 @@ def classes(source: Cpp) -> tuple[ClassType, ...]:
             if each.type in ("type_identifier", "qualified_identifier", "template_type")
         )
         text = code[name.start_byte : name.end_byte].decode("latin1")
-        found.append(ClassType(text, tuple(fields), names, node, source))
+        found.append(ClassType(text, tuple(fields), names, shared, node, source))
     return tuple(found)
+
+
+def _members(node: Node) -> Iterator[Node]:
+    """Yield the names of the members in a class without a name."""
+    waiting = [node]
+    while waiting:
+        each = waiting.pop()
+        waiting += each.named_children
+        if each.type == "field_identifier":
+            yield each
 
 
 class Expanded(NamedTuple):
@@ -348,9 +369,16 @@ class _Program:
             if class_name_of(function) == class_name
         ]
 
-    def is_union(self, class_name: str) -> bool:
-        found = self._class(class_name)
-        return bool(found) and found[0].node.type == "union_specifier"
+    def place_of(self, class_name: str, member: str) -> str:
+        for each in self._class(class_name):
+            if each.node.type == "union_specifier":
+                return ""
+            if member in each.shared:
+                return "union"
+        return member
+
+    def bases(self, class_name: str) -> Sequence[str]:
+        return self._class(class_name)[0].bases if self._class(class_name) else ()
 
     def is_function(self, path: object, name: str) -> bool:
         return bool(self._kernels.definitions(self._source, name.encode("latin1")))

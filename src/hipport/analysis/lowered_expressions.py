@@ -85,7 +85,9 @@ class LoweredExpressions(LoweringState):
         address = self._address(node)
         if address is not None:
             return self._emit("load", (address,), node)
-        return self._unknown(node, f"`{self.text(node)[:40]}` is not followed")
+        why = f"`{self.text(node)[:40]}` is not followed"
+        self._havoc(node, why)
+        return self._unknown(node, why)
 
     def _value_of_number_literal(self, node: Node) -> int:
         text = self.text(node).replace("'", "").rstrip("uUlLzZ")
@@ -455,6 +457,11 @@ class LoweredExpressions(LoweringState):
                 self.value(each)
             return self._address(parts[-1]) if parts else None
         if kind == "call_expression":
+            function, given = node.child_by_field_name("function"), node.child_by_field_name("arguments")
+            if function is not None and given is not None and len(given.named_children) == 1:
+                text = self.text(function)
+                if called(text) in _CASTS and text.rstrip().endswith("&>"):
+                    return self._address(given.named_children[0])
             return self._emit("result address", (self.value(node),), node)
         return None
 

@@ -40,6 +40,9 @@ def lower(node: Node, context: LoweringContext, class_name: str = "") -> DeviceI
     name = lowering.text(inner) if inner is not None else ""
     lowering.ir.name = name
     lowering.ir.returns_reference = _returns_reference(node)
+    kind, outer = node.child_by_field_name("type"), node.child_by_field_name("declarator")
+    if kind is not None and outer is not None and outer.type == "function_declarator":
+        lowering.ir.returned = lowering.text(kind)
     if node.has_error:
         lowering.ir.unread = ("its text is not understood", context.origin(node.start_byte, node.end_byte))
     if class_name:
@@ -484,18 +487,28 @@ class Lowering(LoweredExpressions):
         registers = [self._address_of(self._cell(word)) for word in words]
         self._emit("construct", (self._address_of(cell), *registers), node, name=type_name, type="a" * len(words))
 
+    def _declare_parts(self, piece: Piece, type_name: str, value: Node | None, node: Node) -> None:
+        """`auto [a, b] = value;`"""
+        whole = self._address(value) if value is not None and piece.reference else None
+        if whole is None:
+            copy = self._temporary()
+            if value is not None:
+                self._emit("store", (self._address_of(copy), self.value(value)), node)
+            whole = self._address_of(copy)
+        for position, name in enumerate(piece.names):
+            part = self._emit("nth", (whole,), node, number=position)
+            cell = self.new_cell(Cell(name, "reference" if piece.reference else "local", type_name))
+            if piece.reference:
+                self._emit("bind", (self._address_of(cell), part), node)
+            else:
+                self._emit("store", (self._address_of(cell), self._emit("load", (part,), node)), node)
+
     def _declare(self, piece: Piece, type_name: str, value: Node | None, node: Node) -> None:
         words = set(re.findall(r"\w+", type_name))
         kind = "shared" if words & self.context.shared_words else "reference" if piece.reference else "local"
         volatile = "volatile" in words
         if piece.names:
-            whole = self._temporary()
-            if value is not None:
-                self._emit("store", (self._address_of(whole), self.value(value)), node)
-            for position, name in enumerate(piece.names):
-                part = self._emit("part", (self._address_of(whole),), node, number=position)
-                cell = self.new_cell(Cell(name, "local", type_name))
-                self._emit("store", (self._address_of(cell), part), node)
+            self._declare_parts(piece, type_name, value, node)
             return
         if kind == "reference" and value is not None:
             given = value.named_children[0] if value.type in ("initializer_list", "argument_list") else value
@@ -522,23 +535,28 @@ class Lowering(LoweredExpressions):
         if initial is not None:
             self._emit("store", (address, self._converted(initial, type_name, piece, node)), node)
         elif piece.array and is_list:
-            self._fill(address, listed, node)
+            self._fill(address, listed, node, type_name)
         elif is_list and len(listed) == 1 and (piece.pointer or not self._is_object(type_name)):
             self._emit("store", (address, self._converted(self.value(listed[0]), type_name, piece, node)), node)
         elif is_list or (self._is_object(type_name) and not piece.pointer and not piece.array):
             self._construct(address, type_name, listed, node)
+        elif piece.array and self._is_object(type_name) and not piece.pointer:
+            every = self._emit("element", (address, self._emit("constant", (), node)), node)
+            self._construct(every, type_name, (), node)
 
     def _converted(self, register: int, type_name: str, piece: Piece, node: Node) -> int:
         if piece.pointer:
             return self._emit("cast", (register,), node, type=type_name + " *")
         return self._emit("cast", (register,), node, type=type_name)
 
-    def _fill(self, address: int, values: Sequence[Node], node: Node) -> None:
+    def _fill(self, address: int, values: Sequence[Node], node: Node, type_name: str) -> None:
         for position, each in enumerate(values):
             index = self._emit("constant", (), node, number=position)
             element = self._emit("element", (address, index), node)
-            if each.type == "initializer_list":
-                self._fill(element, each.named_children, each)
+            if each.type == "initializer_list" and self._is_object(type_name):
+                self._construct(element, type_name, each.named_children, each)
+            elif each.type == "initializer_list":
+                self._fill(element, each.named_children, each, type_name)
             else:
                 self._emit("store", (element, self.value(each)), each)
 

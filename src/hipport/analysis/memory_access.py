@@ -10,12 +10,14 @@ from hipport.analysis.abstract_memory import (
     Place,
     Slot,
     class_name,
+    is_mixed,
     lookup,
     reachable_from,
     store,
     weaken,
 )
 from hipport.analysis.abstract_program import Machine, Site
+from hipport.analysis.built_ins import VECTOR
 from hipport.analysis.device_ir import Cell, Instruction, Lambda, Span
 from hipport.analysis.group_names import group_of_type
 from hipport.analysis.uniform_values import BLOCK, GRID, WAVEFRONT, Reason, Value, join, varying
@@ -109,18 +111,23 @@ class MemoryAccess:
     def _part_of(self, address: Value, name: str) -> Value:
         targets = address.targets
         if targets is not None:
-            parts = {
-                # Members of a union are one place.
-                target
-                if not name.startswith("[") and self.machine.program.is_union(class_name(self._type_at(target)))
-                else target._replace(path=(*target.path, name))
-                for target in targets
-                if isinstance(target, Place)
-            }
+            parts = {self._inside(target, name) for target in targets if isinstance(target, Place)}
             targets = frozenset(parts) or None
         return Value(
             address.level, targets=targets, why=address.why, tag=address.tag if address.tag == "volatile" else ""
         )
+
+    def _inside(self, place: Place, name: str) -> Place:
+        """The place of a member or an element."""
+        kind = self._type_at(place)
+        if name.startswith("["):
+            scalar = kind and not kind.endswith(("[]", "*", "&")) and place.path and not place.path[-1].startswith("[")
+            if scalar and name != "[0]":
+                # One member behind another: `(&v.x)[1]`
+                return place._replace(path=(*place.path[:-1], "[]"))
+            return place if scalar else place._replace(path=(*place.path, name))
+        own = self.machine.program.place_of(class_name(kind), name)
+        return place._replace(path=(*place.path, own)) if own else place
 
     def _member(self, each: Instruction) -> Value:
         """The place of a member itself, also of one that is a reference."""
@@ -169,6 +176,19 @@ class MemoryAccess:
             if self._type_at(target).endswith("*") or (cell is not None and cell.pointer and not target.path):
                 return self._read(address, each.span)
         return address
+
+    def _nth(self, each: Instruction) -> Value:
+        """The place of an object's or an array's part by its number."""
+        address = self._operand(each)
+        value = self._read(address, each.span)
+        assert each.number is not None
+        if value.targets and all(isinstance(target, Place) and self._is_array(target) for target in value.targets):
+            return self._part_of(value, f"[{each.number}]")
+        if value.tag.startswith("class:"):
+            fields = self.machine.program.fields(self.frame.path, value.tag[6:]) or ()
+            if each.number < len(fields):
+                return self._part_of(address, fields[each.number][0])
+        return Value(1, why=Reason("a structured binding is not followed", *each.span))
 
     def _cell_of(self, place: Place) -> Cell | None:
         if isinstance(place.cell, str) or place.frame >= len(self.machine.frames):
@@ -232,7 +252,7 @@ class MemoryAccess:
             if cell is not None and cell.volatile and not cell.pointer:
                 value = value._replace(low=None, high=None, affine=None)
             key = (target.frame, target.cell)
-            if strong:
+            if strong and not is_mixed(self.cells.get(key, {}), target.path):
                 store(self.cells, key, target.path, value, given)
             else:
                 weaken(self.cells, key, target.path, value, given, address)
@@ -289,6 +309,10 @@ class MemoryAccess:
         for name in place.path:
             if name.startswith("["):
                 type_name = type_name.removesuffix("[]") if type_name.endswith("[]") else type_name.removesuffix(" *")
+                continue
+            vector = VECTOR.fullmatch(class_name(type_name).encode())
+            if vector is not None:
+                type_name = "number"
                 continue
             fields = self.machine.program.fields(self.frame.path, class_name(type_name))
             type_name = dict(fields or ()).get(name, "")
