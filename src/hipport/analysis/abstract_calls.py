@@ -330,7 +330,7 @@ class AbstractCalls(MemoryAccess):
         if PURE.fullmatch(each.name.encode()) and not of:
             return least((held, *values)).bare()
         why = Reason(f"{each.name}, which is not seen, may give each thread its own", *each.span)
-        self._havoc([address, *addresses, *values], why)
+        self._havoc([address, *filter(self._is_unset, addresses), *values], why)
         return Value(VARYING, why=why)
 
     def _of_group(self, each: Instruction, group: str, values: Sequence[Value]) -> Value:

@@ -183,6 +183,10 @@ class LoweredExpressions(LoweringState):
         kinds = "".join("v" if place is None else "a" for place in places)
         return self._emit("binary", operands, node, name=sign, type=kinds)
 
+    def _value_of_fold_expression(self, node: Node) -> int:
+        parts = [self.value(each) for each in node.named_children if each.type != "comment"]
+        return self._emit("least", parts, node)
+
     def _value_of_conditional_expression(self, node: Node) -> int:
         condition = node.child_by_field_name("condition")
         yes, no = node.child_by_field_name("consequence"), node.child_by_field_name("alternative")
