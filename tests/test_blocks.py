@@ -7,7 +7,7 @@ import pytest
 
 from hipport.analysis.block_shapes import BlockShape, shapes
 from hipport.analysis.kernels import Kernels
-from hipport.analysis.uniformity import BLOCK
+from hipport.analysis.uniform_values import BLOCK
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp
 from hipport.syntax.cuda import Cuda

@@ -9,7 +9,7 @@ import pytest
 
 from hipport.analysis.functions import Call, Function, nodes
 from hipport.analysis.kernels import Kernels
-from hipport.analysis.uniformity import BLOCK, WARP
+from hipport.analysis.uniform_values import BLOCK, WARP
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp
 from hipport.syntax.cuda import Cuda

@@ -26,6 +26,7 @@ from hipport.analysis.built_ins import LANES
 from hipport.analysis.collective_summary import Collectives, Meeting
 from hipport.analysis.convergence import meetings
 from hipport.analysis.functions import function_at
+from hipport.analysis.kernels import Kernels
 from hipport.analysis.library_names import helper_rows
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
@@ -91,6 +92,11 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         if span.start in apart:
             certainty = Certainty.REVIEW
             message += f"; assumes that {assumption(source, project, apart[span.start], span.start)}"
+        elif directive is None and _in_no_function(source, project, span):
+            certainty = Certainty.REVIEW
+            message += (
+                "; assumes that all lanes that its mask names reach this call together: the parser found no function around it"
+            )
         elif outside := _reads_outside(source, project, span, name):
             certainty = Certainty.REVIEW
             message += f"; assumes that {outside}"
@@ -98,6 +104,14 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     yield from _macros(source, project, helpers)
     yield from _pasted(source, project, helpers)
     yield from _parts(source, project)
+
+
+def _in_no_function(source: Cpp, project: Project, span: Span) -> bool:
+    """Whether a text with syntax errors has the place in no function, so that nothing is known of its conditions."""
+    return bool(source.errors) and not any(
+        function.node.start_byte <= span.start < function.node.end_byte
+        for function in Kernels.of(project).functions(source)
+    )
 
 
 def _reads_outside(source: Cpp, project: Project, span: Span, name: bytes) -> str:

@@ -27,7 +27,7 @@ from hipport.analysis.convergence import meetings
 from hipport.analysis.functions import Function, function_at
 from hipport.analysis.implicit_calls import aliases
 from hipport.analysis.library_names import LibraryNames
-from hipport.analysis.uniformity import WARP
+from hipport.analysis.uniform_values import WARP
 from hipport.analysis.word_index import leading_to
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding

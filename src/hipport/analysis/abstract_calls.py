@@ -38,7 +38,7 @@ from hipport.analysis.uniform_values import (
     VARYING,
     WARP,
     Affine,
-    Axis,
+    Numbering,
     Reason,
     Value,
     binary,
@@ -343,11 +343,11 @@ class AbstractCalls(MemoryAccess):
         own = varying(f"{name} of each thread", each.span)
         if name in ("thread_rank", "thread_index"):
             if group.isdigit() and name == "thread_rank":
-                return own._replace(low=0, high=size - 1, affine=Affine(Axis.LANE, 1, 0, size))
+                return own._replace(low=0, high=size - 1, affine=Affine(Numbering.GROUP, 1, 0, size))
             if group in ("block", "grid") and name == "thread_rank":
                 # Through all rows and layers of the block.
                 return own._replace(
-                    low=0, affine=Affine(Axis.LANE, 1, 0, BLOCK) if group == "block" else Affine(Axis.GRID)
+                    low=0, affine=Affine(Numbering.GROUP, 1, 0, BLOCK) if group == "block" else Affine(Numbering.GRID)
                 )
             return own
         if name in (

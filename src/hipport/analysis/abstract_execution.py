@@ -30,8 +30,8 @@ from hipport.analysis.uniform_values import (
     GRID,
     VARYING,
     Affine,
-    Axis,
     Blocks,
+    Numbering,
     Reason,
     Value,
     constant,
@@ -429,7 +429,7 @@ class _Activation(AbstractCalls):
             return constant(0)
         why = Reason(each.name, *each.span)
         if axis == "x":
-            return Value(VARYING, 0, 1023 if high is None else high, Affine(Axis.ROW), why=why, tag=each.name)
+            return Value(VARYING, 0, 1023 if high is None else high, Affine(Numbering.ROW), why=why, tag=each.name)
         return Value(self._rows(axis), 0, high, why=why, tag=each.name)
 
     def _rows(self, axis: str) -> int:
@@ -462,7 +462,7 @@ class _Activation(AbstractCalls):
         program, path, name = self.machine.program, self.frame.path, each.name
         short = name.rpartition("::")[2].partition("<")[0].strip()
         if short == "hipThreadIdx_x":
-            return Value(VARYING, 0, 1023, Affine(Axis.ROW), why=Reason(name, *each.span))
+            return Value(VARYING, 0, 1023, Affine(Numbering.ROW), why=Reason(name, *each.span))
         if short in self.ir.template_names:
             numbers = program.numbers(self.ir, short)
             if not 0 < len(numbers) <= 8:

@@ -25,7 +25,7 @@ from hipport.analysis.indirect_calls import CALLED, Indirect, indirect_calls, po
 from hipport.analysis.kernels import Kernels
 from hipport.analysis.macros import calls
 from hipport.analysis.transitive_callers import Text, extent, transitive_callers
-from hipport.analysis.uniformity import WARP
+from hipport.analysis.uniform_values import WARP
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp
 

@@ -23,7 +23,7 @@ from hipport.analysis.functions import Function, functions
 from hipport.analysis.lowering import lower, lower_members
 from hipport.analysis.lowering_state import LoweringContext, squeezed
 from hipport.analysis.macros import Macro
-from hipport.analysis.uniform_values import BLOCK, GRID, Axis, Blocks, Reason, Value, varying
+from hipport.analysis.uniform_values import BLOCK, GRID, Blocks, Numbering, Reason, Value, varying
 from hipport.syntax.cpp import Cpp
 
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 _CLASSES = frozenset(("struct_specifier", "class_specifier", "union_specifier"))
 _WORD = re.compile(rb"[A-Za-z_]\w*")
-_NUMBERINGS = {Axis.ROW: "ROW", Axis.ROWS: "ROWS", Axis.GRID: "GRID", Axis.LANE: "GROUP"}
 # What may change something, call something or be a member of it.
 _NO_ARITHMETIC = re.compile(rb"(?<![=!<>])=(?!=)|\+\+|--|[.\[{\"'@#;]|->|\w\s*\(")
 #: What takes control elsewhere.
@@ -67,8 +66,8 @@ class DeviceFiles(Protocol):
         """Return the shapes of the blocks that come to the function; None if they are not all seen."""
         ...
 
-    def assumes_of(self, function: Function, numbering: str, size: int) -> None:
-        """Note an assumption on the launches; `numbering` is the name of a Numbering."""
+    def assumes(self, function: Function, numbering: Numbering, size: int) -> None:
+        """Note an assumption on the launches."""
         ...
 
     def named_constant(self, source: Cpp, name: bytes) -> int | None:
@@ -647,9 +646,9 @@ class Proofs:
     def _start(self, function: Function, given: Value) -> None:
         callee = self._program.callee(function)
 
-        def assume(axis: Axis, size: int) -> None:
+        def assume(numbering: Numbering, size: int) -> None:
             self.assumed = True
-            self._kernels.assumes_of(function, _NUMBERINGS[axis], size)
+            self._kernels.assumes(function, numbering, size)
 
         blocks = Blocks(self._kernels.blocks(function), None if self._shown else assume)
         self._execution.run(callee, blocks, [given] * callee.ir.parameters)

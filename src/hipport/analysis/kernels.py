@@ -47,8 +47,8 @@ from hipport.analysis.functions import (
 )
 from hipport.analysis.macros import Macro, Mentioning, calls, defined, expanded, loops
 from hipport.analysis.prototypes import prototypes
-from hipport.analysis.uniform_values import Value
-from hipport.analysis.uniformity import BLOCK, WARP, Agreements, CallInMacro, Form, Numbering
+from hipport.analysis.uniform_values import BLOCK, WARP, Numbering, Value
+from hipport.analysis.uniformity import Agreements, CallInMacro, Form
 from hipport.analysis.word_index import Holders
 from hipport.core.edits import Span
 from hipport.core.facts import Facts
@@ -347,10 +347,6 @@ class Kernels(Facts):
     def assumes(self, function: Function, numbering: Numbering, size: int) -> None:
         """Note that numbers of threads in the function are taken to agree on `size`, for want of its launches."""
         self._known(function.source).assumed.setdefault(function, {})[numbering, size] = None
-
-    def assumes_of(self, function: Function, numbering: str, size: int) -> None:
-        """Note the same by the name of the numbering."""
-        self.assumes(function, Numbering[numbering], size)
 
     def assumption(self, source: Cpp, function: Function | None = None, most: int = WARP) -> str:
         """Say what was assumed of blocks in the files that belong together; empty if nothing was.

@@ -369,20 +369,21 @@ class LoweredExpressions(LoweringState):
         base, name = function.child_by_field_name("argument"), function.child_by_field_name("field")
         if base is None or name is None:
             return self._unknown(node, "it is not understood")
-        operator = function.child_by_field_name("operator")
-        arrow = operator is not None and self.text(operator) == "->"
-        if arrow:
-            address: int | None = self._emit("target", self._with_address(base), base, name="->")
-        else:
-            address = self._address(base)
-            if address is None:
-                cell = self._temporary()
-                self._emit("store", (self._address_of(cell), self.value(base)), base)
-                address = self._address_of(cell)
-        assert address is not None
+        address = self._address_of_base(function, base)
         registers, kinds = self._given(values)
         text = called(self.text(name).removeprefix("template").strip())
         return self._emit("method", (address, *registers), node, name=text, type=kinds)
+
+    def _address_of_base(self, member: Node, base: Node) -> int:
+        """The address of the object whose member `.` or `->` names; a value without an address gets one."""
+        operator = member.child_by_field_name("operator")
+        if operator is not None and self.text(operator) == "->":
+            return self._emit("target", self._with_address(base), base, name="->")
+        address = self._address(base)
+        if address is None:
+            address = self._address_of(self._temporary())
+            self._emit("store", (address, self.value(base)), base)
+        return address
 
     def _given(self, values: Sequence[Node]) -> tuple[list[int], str]:
         """The registers of arguments, and of each whether it is an address ("a") or a value ("v")."""
@@ -422,18 +423,9 @@ class LoweredExpressions(LoweringState):
             if self._is_built_in(node):
                 return None
             base, name = node.child_by_field_name("argument"), node.child_by_field_name("field")
-            operator = node.child_by_field_name("operator")
             if base is None or name is None:
                 return self._unknown(node, "it is not understood")
-            if operator is not None and self.text(operator) == "->":
-                address: int | None = self._emit("target", self._with_address(base), base, name="->")
-            else:
-                address = self._address(base)
-                if address is None:
-                    cell = self._temporary()
-                    self._emit("store", (self._address_of(cell), self.value(base)), base)
-                    address = self._address_of(cell)
-            assert address is not None
+            address = self._address_of_base(node, base)
             if base.type == "identifier":
                 self._tell(self._emit("load", (address,), base), base)
             return self._emit("field", (address,), node, name=self.text(name))

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from hipport.analysis.exclusive_conditions import squeezed
 from hipport.analysis.functions import Function, Variable, arguments, called_name, nodes, operator_of
 from hipport.analysis.kernels import Kernels
-from hipport.analysis.uniformity import Numbering
+from hipport.analysis.uniform_values import Numbering
 
 if TYPE_CHECKING:
     from tree_sitter import Node

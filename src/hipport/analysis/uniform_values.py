@@ -24,24 +24,24 @@ GRID, BLOCK, WARP, VARYING = 1 << 24, 1 << 16, LANES, 1
 WAVEFRONT = 64
 
 
-class Axis(Enum):
-    """What counts threads: their place in a row of the block, by rows, through the grid, or in a group of lanes."""
+class Numbering(Enum):
+    """How threads are numbered: in their row of the block, by rows, through the grid, or in a group by their places."""
 
     ROW = 1
     ROWS = 2
     GRID = 3
-    LANE = 4
+    GROUP = 4
 
 
 class Affine(NamedTuple):
     """`scale * axis + base`: `base` is uniform in a block and a multiple of `aligned` (0 if it is 0)."""
 
-    axis: Axis
+    axis: Numbering
     scale: int = 1
     aligned: int = 0
-    #: How many lanes the group has that a LANE counts, and what of their numbers it is the rest of.
+    #: How many lanes the group has that a GROUP counts, and what of their numbers it is the rest of.
     size: int = LANES
-    of: Axis = Axis.LANE
+    of: Numbering = Numbering.GROUP
 
 
 class Reason(NamedTuple):
@@ -106,7 +106,7 @@ class Blocks(NamedTuple):
     """
 
     shapes: tuple[BlockShape, ...] | None
-    assume: Callable[[Axis, int], None] | None
+    assume: Callable[[Numbering, int], None] | None
 
 
 def constant(number: int) -> Value:
@@ -194,9 +194,9 @@ def group_level(affine: Affine, number: int, blocks: Blocks) -> tuple[int, bool]
     if affine.aligned:
         aligned = min(aligned, affine.aligned // affine.scale)
     axis = affine.axis
-    if axis is Axis.LANE:
+    if axis is Numbering.GROUP:
         aligned, axis = min(aligned, _power_in(affine.size)), affine.of
-    if axis is Axis.LANE:
+    if axis is Numbering.GROUP:
         return aligned, False
     found = []
     for shape in blocks.shapes or ():
@@ -210,17 +210,17 @@ def group_level(affine: Affine, number: int, blocks: Blocks) -> tuple[int, bool]
     return min(aligned, 1024), True
 
 
-def _in_block(axis: Axis, steps: int, aligned: int, block: BlockShape) -> int | None:
+def _in_block(axis: Numbering, steps: int, aligned: int, block: BlockShape) -> int | None:
     one_row = block.y == block.z == 1
-    if axis is Axis.ROW and one_row:
+    if axis is Numbering.ROW and one_row:
         return aligned
-    if axis is Axis.ROWS:
+    if axis is Numbering.ROWS:
         if block.z == 1:
             return aligned
         return min(aligned, _power_in(block.x * block.y)) if block.x and block.y else None
     if block.x is None:
         return None
-    if axis is Axis.ROW and steps >= block.x:
+    if axis is Numbering.ROW and steps >= block.x:
         return BLOCK
     return min(aligned, _power_in(block.x))
 
@@ -232,7 +232,7 @@ def _grouped(affine: Affine, number: int, blocks: Blocks) -> int:
         return level
     if blocks.assume is None:
         return VARYING
-    blocks.assume(affine.axis if affine.axis is not Axis.LANE else affine.of, level)
+    blocks.assume(affine.axis if affine.axis is not Numbering.GROUP else affine.of, level)
     return level
 
 
@@ -270,7 +270,7 @@ _PRODUCTS = {
     frozenset(("row", "blockDim.x")): "row start",
 }
 _SUMS = {frozenset(("first row of a layer", "threadIdx.y")): "row"}
-_STARTS = {"block start": Axis.GRID}
+_STARTS = {"block start": Numbering.GRID}
 
 
 def binary(sign: str, one: Value, two: Value, blocks: Blocks) -> Value:
@@ -401,22 +401,28 @@ def _sum(sign: str, one: Value, two: Value) -> Affine | None:
         affine = value.affine
         if affine is None or other.level < BLOCK or (sign == "-" and value is two):
             continue
-        if other.tag in _STARTS and sign == "+" and affine == Affine(Axis.ROW):
+        if other.tag in _STARTS and sign == "+" and affine == Affine(Numbering.ROW):
             return Affine(_STARTS[other.tag])
         if other.number == 0:
             return affine
         return affine._replace(aligned=_least_aligned(affine.aligned, other.divisor))
     if sign == "+":
         for value, other in ((one, two), (two, one)):
-            if value.affine == Affine(Axis.ROW) and other.tag == "row start":
-                return Affine(Axis.ROWS)
+            if value.affine == Affine(Numbering.ROW) and other.tag == "row start":
+                return Affine(Numbering.ROWS)
     return None
 
 
 def _without_rest(sign: str, one: Value, two: Value, blocks: Blocks) -> int:
     """The level of `i - i % 32`."""
     rest, whole = two.affine, one.affine
-    if sign != "-" or rest is None or whole is None or rest.axis is not Axis.LANE or whole.axis is Axis.LANE:
+    if (
+        sign != "-"
+        or rest is None
+        or whole is None
+        or rest.axis is not Numbering.GROUP
+        or whole.axis is Numbering.GROUP
+    ):
         return VARYING
     if rest.of is whole.axis and whole.scale == 1 and rest.scale == 1 and not rest.aligned and not whole.aligned:
         return _grouped(whole, rest.size, blocks)
@@ -442,12 +448,12 @@ def _rest(one: Value, modulus: int) -> Affine | None:
         or (affine.aligned and (affine.aligned % modulus or modulus & (modulus - 1)))
     ):
         return None
-    if affine.axis is Axis.LANE:
+    if affine.axis is Numbering.GROUP:
         if affine.size <= modulus:
             return affine
         if affine.size % modulus:
             return None
-    return Affine(Axis.LANE, 1, 0, modulus, affine.axis if affine.axis is not Axis.LANE else affine.of)
+    return Affine(Numbering.GROUP, 1, 0, modulus, affine.axis if affine.axis is not Numbering.GROUP else affine.of)
 
 
 def _range(sign: str, one: Value, two: Value) -> tuple[int | None, int | None]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from enum import Enum
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -21,7 +20,6 @@ from hipport.analysis.built_ins import (
     COUNTS_THREADS,
     FOUND_GROUP,
     GRID_GROUP,
-    LANES,
     SHUFFLES,
     TILE_SIZE,
 )
@@ -39,17 +37,13 @@ from hipport.analysis.functions import (
     operator_of,
 )
 from hipport.analysis.macros import Macro
+from hipport.analysis.uniform_values import BLOCK, WARP, Numbering
 from hipport.syntax.cpp import Cpp
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
 
-#: All threads of a block agree on a value. Smaller agreements are powers of two: each group of so many neighbouring
-#: threads, counted from the first of the block, agrees; 1 says that every thread may have a value of its own.
-BLOCK = 1 << 16
-#: The threads of a warp agree.
-WARP = LANES
 _CAST = re.compile(rb"static_cast\s*<[^()]*>|(?:unsigned|int|long|short|u?int(?:16|32|64)_t|size_t|uint|std::size_t)")
 _COUNTED = re.compile(rb"\bfor\s*\(\s*[^;()=]*?\b([A-Za-z_]\w*)\s*[=:(]")
 _WORD = re.compile(rb"[A-Za-z_]\w*")
@@ -58,15 +52,6 @@ _ANY = BlockShape(None, None, None)
 _SAME_FOR_ALL = frozenset(("lambda_expression", "sizeof_expression", "type_descriptor", "template_argument_list"))
 # How many assignments back a variable is followed.
 _STEPS = 6
-
-
-class Numbering(Enum):
-    """How threads are numbered: in their row of the block, by rows, through the grid, or in a group by their places."""
-
-    ROW = 1
-    ROWS = 2
-    GRID = 3
-    GROUP = 4
 
 
 class Form(NamedTuple):

@@ -36,7 +36,8 @@ from hipport.analysis.functions import DEFINE, Call, Condition, Function, comes_
 from hipport.analysis.indirect_calls import CALLED, indirect_calls, targets
 from hipport.analysis.kernels import Kernels
 from hipport.analysis.library_names import LibraryNames
-from hipport.analysis.uniformity import BLOCK, varies
+from hipport.analysis.uniform_values import BLOCK
+from hipport.analysis.uniformity import varies
 from hipport.analysis.word_index import leading_to
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding

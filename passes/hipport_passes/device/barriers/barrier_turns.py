@@ -14,7 +14,8 @@ from hipport.analysis.functions import LOOPS, Call, Condition, Function, contain
 from hipport.analysis.kernels import Kernels
 from hipport.analysis.macros import conditional
 from hipport.analysis.trip_counts import alike_in_turns, equal_trips
-from hipport.analysis.uniformity import BLOCK, WARP, varies
+from hipport.analysis.uniform_values import BLOCK, WARP
+from hipport.analysis.uniformity import varies
 from hipport.analysis.warp_invariance import is_warp_invariant
 from hipport.core.edits import Span
 from hipport.core.finding import Certainty, Finding

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hipport.analysis.functions import LOOPS, Function, arguments, called_name, is_method, nodes
 from hipport.analysis.kernels import Kernels
-from hipport.analysis.uniformity import BLOCK, WARP
+from hipport.analysis.uniform_values import BLOCK, WARP
 from hipport_passes.device.warp_synchronous.accesses import ELEMENT, HALVES, LOADED, ORDERS, STORE, WORD
 from hipport_passes.device.warp_synchronous.arrays import Arrays
 

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hipport.analysis.uniformity import WARP
+from hipport.analysis.uniform_values import WARP
 from hipport.analysis.value_propagation import span
 from hipport.core.edits import Span
 from hipport_passes.device.wide_warps.masks import inner_nodes

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from hipport.analysis import constant_values
 from hipport.analysis.functions import Function, arguments, called_name
-from hipport.analysis.uniformity import BLOCK, WARP
+from hipport.analysis.uniform_values import BLOCK, WARP
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp
 from hipport.syntax.cuda import launches

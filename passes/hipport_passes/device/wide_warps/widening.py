@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from hipport.analysis import constant_values
 from hipport.analysis.functions import arguments, called_name
-from hipport.analysis.uniformity import BLOCK, WARP
+from hipport.analysis.uniform_values import BLOCK, WARP
 from hipport.analysis.value_propagation import Declared, result_of, span
 from hipport.core.edits import Span
 from hipport_passes.device.wide_warps.lane_arithmetic import Arithmetic
