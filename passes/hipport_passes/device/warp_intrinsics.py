@@ -95,7 +95,8 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         elif directive is None and _in_no_function(source, project, span):
             certainty = Certainty.REVIEW
             message += (
-                "; assumes that all lanes that its mask names reach this call together: the parser found no function around it"
+                "; assumes that all lanes that its mask names reach this call together: "
+                "the parser found no function around it"
             )
         elif outside := _reads_outside(source, project, span, name):
             certainty = Certainty.REVIEW
