@@ -96,13 +96,19 @@ class AbstractCalls(MemoryAccess):
         before = self.cells
         start = Start(values, addresses, before, self.frame.blocks, self._site(each), closure)
         for callee in callees:
+            given = self._as_parameters(callee, values, each)
             own = start._replace(
                 this=this if callee.is_method else None,
-                arguments=self._as_parameters(callee, values, each),
+                arguments=given,
+                # What was converted is another object.
+                addresses=[
+                    address if converted is value else None
+                    for address, converted, value in zip(addresses, given, values, strict=True)
+                ],
                 cells=self.cells if len(callees) == 1 else before,
             )
             outcomes.append(self.machine.call(callee, own))
-        given = self._given()
+        at = self._given()
         after: Cells = {}
         for key in dict.fromkeys(key for outcome in outcomes for key in outcome.cells):
             found = [outcome.cells[key] for outcome in outcomes if key in outcome.cells]
@@ -113,7 +119,7 @@ class AbstractCalls(MemoryAccess):
                 if old is not None and all(part == old for part in parts):
                     slots[path] = old
                 else:
-                    slots[path] = Slot(join(part.value for part in parts), given)
+                    slots[path] = Slot(join(part.value for part in parts), at)
             after[key] = slots
         self.cells = after
         made = [outcome.address for outcome in outcomes if outcome.address is not None]
@@ -146,6 +152,10 @@ class AbstractCalls(MemoryAccess):
         seen = self.machine.program.fields(self.frame.path, name) is not None
         if of and of != name and not seen:
             return self._converted(each, value)
+        if seen and not of and value.fields and value.fields[0][0] == "#0":
+            place = Value(GRID, targets=frozenset((Place(self.depth, f"listed {each.target} {name}"),)))
+            self._initialized(each, place, name, [part for _, part in value.fields], [None] * len(value.fields))
+            return self._read(place, each.span)._replace(tag=f"class:{name}")
         if seen and not of and not value.targets:
             found = [
                 callee
@@ -442,7 +452,7 @@ class AbstractCalls(MemoryAccess):
                 continue
             self._default_parts(each, place, of, depth - 1)
             found = [found for found in (program.defaults(path, of),) if found is not None]
-            found += [callee for callee in program.callees(path, of, of, 0) if callee.ir.parameters == 0]
+            found += program.callees(path, of, of, 0)
             for callee in found:
                 self._invoke([callee], [], [], each, place)
 
@@ -472,8 +482,42 @@ class AbstractCalls(MemoryAccess):
             self._write(address, made)
             return
         if len(values) == 1 and values[0].tag == f"class:{name}":
-            self._write(address, values[0])
+            self._copied(each, address, name, values[0], addresses[0])
             return
+        self._initialized(each, address, name, values, addresses)
+
+    def _copied(
+        self, each: Instruction, address: Value, name: str, value: Value, of: Value | None, depth: int = 4
+    ) -> None:
+        """Make an object a copy of another one, by the constructors that copy it or parts of it."""
+        program, path = self.machine.program, self.frame.path
+        copying = [
+            callee
+            for callee in program.callees(path, name, name, 1)
+            if any(class_name(cell.type) == name for cell in callee.ir.cells[1 : 1 + callee.ir.parameters])
+        ]
+        if copying:
+            place = of if of is not None else self._hidden(value, each, 2)
+            self._invoke(copying, [value], [place], each, address)
+            return
+        self._write(address, value)
+        parts = [(member, class_name(kind)) for member, kind in program.fields(path, name) or ()]
+        for member, kind in parts if depth else ():
+            part = dict(value.fields).get(member)
+            if part is not None and program.fields(path, kind) is not None:
+                self._copied(each, self._part_of(address, member), kind, part, None, depth - 1)
+
+    def _initialized(
+        self,
+        each: Instruction,
+        address: Value,
+        name: str,
+        values: Sequence[Value],
+        addresses: Sequence[Value | None],
+    ) -> None:
+        """Make an object of a class that is seen, by a constructor of it or member by member."""
+        program, path = self.machine.program, self.frame.path
+        fields = program.fields(path, name) or ()
         self._default_parts(each, address, name)
         defaults = program.defaults(path, name)
         if defaults is not None:
@@ -484,12 +528,56 @@ class AbstractCalls(MemoryAccess):
             self._havoc([*addresses, *values], why)
             return
         constructors = program.callees(path, name, name, len(values))
-        if constructors and (values or any(callee.ir.parameters == 0 for callee in constructors)):
+        if constructors:
             self._invoke(constructors, values, addresses, each, address)
+            return
+        if not values:
+            return
+        if program.bases(name) or any(map(self._is_elided, values, (kind for _, kind in fields))):
+            # Which value is for which part of a base, or of a member without braces, is not followed.
+            every = least(values)._replace(targets=all_targets(values))
+            for member, _ in fields:
+                self._write(self._part_of(address, member), every)
             return
         for i, ((member, kind), value) in enumerate(zip(fields, values, strict=False)):
             bound = addresses[i] if kind.endswith("&") else None
-            self._write(self._part_of(address, member), value if bound is None else bound)
+            self._write_part(each, self._part_of(address, member), kind, value if bound is None else bound)
+        given = frozenset(member for (member, _), _ in zip(fields, values, strict=False))
+        rest = program.defaults(path, name, given) if defaults is not None else None
+        if rest is not None:
+            self._invoke([rest], [], [], each, address)
+
+    def _write_part(self, each: Instruction, place: Value, kind: str, value: Value) -> None:
+        """Give a member a value, which may be a list of those of its own parts."""
+        if not value.fields or value.fields[0][0] != "#0":
+            self._write(place, value)
+            return
+        parts = [part for _, part in value.fields]
+        if kind.endswith("[]"):
+            for position, part in enumerate(parts):
+                self._write_part(each, self._part_of(place, f"[{position}]"), kind.removesuffix("[]"), part)
+            return
+        name = "" if kind.endswith(("*", "&")) else class_name(kind)
+        if name and self.machine.program.fields(self.frame.path, name) is not None:
+            self._initialized(each, place, name, parts, [None] * len(parts))
+            return
+        self._write(place, least(parts)._replace(targets=all_targets(parts)) if len(parts) != 1 else parts[0])
+
+    def _is_elided(self, value: Value, kind: str) -> bool:
+        """Whether a value may be for a part of a member that is an array or an object."""
+        if value.fields and value.fields[0][0] == "#0":
+            return False
+        if kind.endswith("[]"):
+            return True
+        name = "" if kind.endswith(("*", "&")) else class_name(kind)
+        seen = bool(name) and self.machine.program.fields(self.frame.path, name) is not None
+        return seen and value.tag != f"class:{name}"
+
+    def _defaults(self, each: Instruction) -> None:
+        """Give members their default values, but those that a constructor's list names."""
+        rest = self.machine.program.defaults(self.frame.path, each.name, frozenset(each.type.split()))
+        if rest is not None:
+            self._invoke([rest], [], [], each, self._operand(each))
 
     def _assign(self, each: Instruction) -> None:
         address, value = self._operand(each), self._operand(each, 1)
@@ -505,6 +593,7 @@ class AbstractCalls(MemoryAccess):
                 if found:
                     self._invoke(found, [value], [None], each, address)
                     return
+                value = self._as_type(cell.type, self.ir.template_names, value, each)
             elif not is_wide(cell.type):
                 value = narrowed(value, cell.type)
         self._write(address, value)
@@ -551,19 +640,27 @@ class AbstractCalls(MemoryAccess):
             made = self._by_own_operator(each, f"operator{each.name}", value, 1)
             if made is not None and each.name == "*":
                 return self.addresses.get(each.target, self._hidden(made, each, 1))
-            return super()._target(each) if made is None else made
-        return super()._target(each)
+            if made is None:
+                found = self.machine.program.conversions(value.tag[6:])
+                made = self._pointed(self._invoke(found, [], [], each, self._hidden(value, each, 0)) if found else value)
+            return made
+        return self._pointed(value)
 
     def _element(self, each: Instruction) -> Value:
         address, index = self._operand(each), self._operand(each, 1)
         places = [target for target in address.targets or () if isinstance(target, Place)]
         names = {class_name(self._type_at(place)) for place in places if not self._is_array(place)}
+        if any(isinstance(place.cell, str) for place in places):
+            # An object without a name.
+            names.add(self._read(address, each.span).tag.partition("class:")[2])
         for name in sorted(names - {""}):
             found = self.machine.program.callees(self.frame.path, "operator[]", name, 1)
             if found:
                 made = self._invoke(found, [index], [None], each, address)
                 return self.addresses.get(each.target, self._hidden(made, each, 1))
-        return super()._element(each)
+        if index.tag.startswith("class:"):
+            index = self._converted(each, index)
+        return self._at_index(address, index)
 
     def _converted(self, each: Instruction, value: Value) -> Value:
         """What an object becomes by the conversions of its class; itself if it has none."""
@@ -612,14 +709,31 @@ class AbstractCalls(MemoryAccess):
     def _end(self, each: Instruction) -> None:
         """End the life of a variable, by the destructor of its class."""
         assert each.number is not None
-        name = class_name(self.ir.cells[each.number].type)
         cell = self.ir.cells[each.number]
-        if name and not cell.pointer and cell.kind == "local" and (self.depth, each.number) in self.cells:
-            found = self.machine.program.callees(self.frame.path, f"~{name}", name, 0)
-            if found:
-                place = Place(self.depth, each.number)
-                self._invoke(found, [], [], each, Value(GRID, targets=frozenset((place,))))
+        name = class_name(cell.type)
+        held = cell.kind in ("local", "temporary") and (self.depth, each.number) in self.cells
+        if name and not cell.pointer and held:
+            place = Value(GRID, targets=frozenset((Place(self.depth, each.number),)))
+            if cell.array:
+                place = self._part_of(place, "[]")
+            self._destroy(each, place, name)
         self._declare(each)
+
+    def _destroy(self, each: Instruction, place: Value, name: str, depth: int = 4) -> None:
+        """Run the destructor of a class, and those of its members and bases."""
+        program, path = self.machine.program, self.frame.path
+        found = [
+            callee for callee in program.callees(path, f"~{name}", name, 0) if callee.ir.name.rpartition("::")[2] == f"~{name}"
+        ]
+        if found:
+            self._invoke(found, [], [], each, place)
+        if not depth or program.fields(path, name) is None:
+            return
+        own = dict(program.fields(path, name) or ())
+        parts = [(self._part_of(place, member), class_name(kind)) for member, kind in own.items() if not kind.endswith(("*", "&", "[]"))]
+        for part, of in [*parts, *((place, base) for base in program.bases(name))]:
+            if of and of != name and program.fields(path, of) is not None:
+                self._destroy(each, part, of, depth - 1)
 
     def _by_operator(self, each: Instruction, one: Value, two: Value) -> Value | None:
         program, name = self.machine.program, f"operator{each.name}"
@@ -650,6 +764,8 @@ class AbstractCalls(MemoryAccess):
             found = self.machine.program.callees(self.frame.path, f"operator {class_name(type_name)}", value.tag[6:], 0)
             if found:
                 return self._invoke(found, [], [], each, self._hidden(value, each, 0))
+            if self.machine.program.fields(self.frame.path, class_name(type_name)) is None:
+                value = self._converted(each, value)
         return value if is_wide(type_name) else narrowed(value, type_name)
 
     def _result_address(self, each: Instruction) -> Value:
@@ -660,6 +776,17 @@ class AbstractCalls(MemoryAccess):
 
     def _return_address(self, each: Instruction) -> None:
         self.frame.result_address.append(self._operand(each))
+
+
+def all_targets(values: Iterable[Value]) -> frozenset[object] | None:
+    """What any of some values may point to, with what is in them."""
+    found: set[object] = set()
+    waiting = list(values)
+    while waiting:
+        each = waiting.pop()
+        found |= each.targets or frozenset()
+        waiting += [part for _, part in each.fields]
+    return frozenset(found) or None
 
 
 def _least_or_greatest(name: str, one: Value, two: Value) -> Value:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import Any
 
-from hipport.analysis.abstract_calls import AbstractCalls
+from hipport.analysis.abstract_calls import AbstractCalls, all_targets
 from hipport.analysis.abstract_memory import Cells, Closure, Named, Place, Slot, lookup, narrowed, reachable, store
 from hipport.analysis.abstract_program import Callee, Frame, Outcome, Program, Site, Start
 from hipport.analysis.built_ins import BY_THREAD, LANES, WARP_SIZES
@@ -167,6 +167,9 @@ class AbstractExecution:
                 offset = 1
                 continue
             position = number - offset
+            if cell.pack:
+                cells[key] = {("&",): Slot(self._packed(cells, start, position, number), given)}
+                continue
             if cell.kind == "pack":
                 value = least(start.arguments[position:]) if position < len(start.arguments) else Value(GRID)
                 store(cells, key, (), value, given)
@@ -185,6 +188,21 @@ class AbstractExecution:
                 address = Value(GRID, targets=frozenset((hidden,)))
             cells[key] = {("&",): Slot(address, given)}
         return cells
+
+    def _packed(self, cells: Cells, start: Start, position: int, number: int) -> Value:
+        """The places that a pack of references stands for."""
+        depth = len(self.frames)
+        targets: frozenset[object] = frozenset()
+        level: list[Value] = [Value(GRID)]
+        for i in range(position, len(start.arguments)):
+            address = start.addresses[i] if i < len(start.addresses) else None
+            if address is None or address.targets is None:
+                hidden = Place(depth, f"argument {number} {i}")
+                store(cells, (depth, hidden.cell), (), start.arguments[i], (depth, -1, number))
+                address = Value(GRID, targets=frozenset((hidden,)))
+            level.append(address)
+            targets |= address.targets or frozenset()
+        return least(level)._replace(targets=targets)
 
     def _nothing_known(self, start: Start, why: Reason) -> Outcome:
         """What comes of a call of code that is not followed: what it can reach may be anything."""
@@ -456,7 +474,8 @@ class _Activation(AbstractCalls):
         return unary(each.name, value)
 
     def _least(self, each: Instruction) -> Value:
-        return least(self.registers.get(register, Value(GRID)) for register in each.operands)
+        values = [self.registers.get(register, Value(GRID)) for register in each.operands]
+        return least(values)._replace(targets=all_targets(values))
 
     def _name(self, each: Instruction) -> Value:
         program, path, name = self.machine.program, self.frame.path, each.name
@@ -530,4 +549,5 @@ _HANDLERS: Mapping[str, Callable[[Any, Instruction], Value | None]] = {
     "method": _Activation._method,
     "indirect": _Activation._indirect,
     "construct": _Activation._construct,
+    "defaults": _Activation._defaults,
 }

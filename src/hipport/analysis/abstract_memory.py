@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from hipport.analysis.lowering_state import defined_there
 from hipport.analysis.uniform_values import GRID, Value, join, least
 
 
@@ -180,7 +181,7 @@ def narrowed(value: Value, type_name: str) -> Value:
 
 
 def class_name(type_name: str) -> str:
-    text = re.sub(r"<.*>", "", type_name, flags=re.DOTALL)
+    text = re.sub(r"<.*>", "", defined_there(type_name), flags=re.DOTALL)
     words = re.findall(r"[A-Za-z_]\w*", text.rpartition("::")[2])
     words = [word for word in words if word not in ("const", "static", "volatile", "struct", "class", "__restrict__")]
     return words[-1] if words else ""

@@ -31,8 +31,8 @@ class Program(Protocol):
         """Return names and types of the members of a class, in order; None if it is not seen."""
         ...
 
-    def defaults(self, path: object, class_name: str) -> Callee | None:
-        """Return the code that gives members of a class their default values."""
+    def defaults(self, path: object, class_name: str, others: frozenset[str] = frozenset()) -> Callee | None:
+        """Return the code that gives members of a class, but for `others`, their default values."""
         ...
 
     def numbers(self, ir: DeviceIR, name: str) -> frozenset[int]:

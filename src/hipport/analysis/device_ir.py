@@ -41,9 +41,12 @@ class Cell(NamedTuple):
     name: str
     kind: str
     type: str = ""
-    array: bool = False
+    #: How many dimensions an array has; 0 if it is none.
+    array: int = 0
     volatile: bool = False
     pointer: bool = False
+    #: A pack of parameters that are references.
+    pack: bool = False
 
 
 @dataclass

@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from hipport.analysis.abstract_execution import AbstractExecution
 from hipport.analysis.abstract_program import Callee, Site
 from hipport.analysis.block_shapes import BlockShape
+from hipport.analysis.built_ins import VECTOR
 from hipport.analysis.device_ir import DeviceIR, Span
 from hipport.analysis.functions import Function, functions
 from hipport.analysis.lowering import lower, lower_members
-from hipport.analysis.lowering_state import LoweringContext, squeezed
+from hipport.analysis.lowering_state import LoweringContext, class_in, is_wide, squeezed
 from hipport.analysis.macros import Macro
 from hipport.analysis.uniform_values import BLOCK, GRID, Blocks, Numbering, Reason, Value, varying
 from hipport.syntax.cpp import Cpp
@@ -33,6 +34,8 @@ _CLASSES = frozenset(("struct_specifier", "class_specifier", "union_specifier"))
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 # What may change something, call something or be a member of it.
 _NO_ARITHMETIC = re.compile(rb"(?<![=!<>])=(?!=)|\+\+|--|[.\[{\"'@#;]|->|\w\s*\(")
+#: Types that are no classes by their names.
+_PLAIN = re.compile(rb"\w+_t|\w*(?:half|bfloat16|float|double|bool|char|short|int|long)\w*|auto|void")
 #: What takes control elsewhere.
 _LEAVES = re.compile(rb"\b(?:return|break|continue|goto|for|while|do|case|else)\b")
 #: Texts that macros make are followed up to this size.
@@ -140,9 +143,10 @@ def classes(source: Cpp) -> tuple[ClassType, ...]:
                 pointer = ""
                 inner_: Node | None = declared
                 while inner_ is not None and inner_.type not in ("field_identifier", "identifier"):
-                    pointer = {"pointer_declarator": " *", "array_declarator": "[]", "reference_declarator": " &"}.get(
+                    sign = {"pointer_declarator": " *", "array_declarator": "[]", "reference_declarator": " &"}.get(
                         inner_.type, pointer
                     )
+                    pointer = pointer + sign if sign == "[]" and inner_.type == "array_declarator" else sign
                     if inner_.type == "function_declarator":
                         inner_ = None
                         break
@@ -217,7 +221,9 @@ class _Program:
         self._classes: dict[str, list[ClassType]] = {}
         self._methods: dict[str, list[Function]] = {}
         self._types: set[str] = set()
-        self._defaults: dict[str, Callee | None] = {}
+        self._defaults: dict[tuple[str, frozenset[str]], Callee | None] = {}
+        self._fields: dict[str, tuple[tuple[str, str], ...] | None] = {}
+        self._volatile: dict[str, bool] = {}
         self._aliases: dict[str, str] = {}
         self._operators: dict[str, list[Function]] | None = None
         for each in self._files:
@@ -234,19 +240,19 @@ class _Program:
         return self._classes.get(name) or self._classes.get(self._aliases.get(name, ""), [])
 
     def fields(self, path: object, class_name: str) -> Sequence[tuple[str, str]] | None:
-        found = self._class(class_name)
-        if not found:
-            return None
+        if class_name not in self._fields:
+            found = self._class(class_name)
+            self._fields[class_name] = None if not found else tuple(self._with_bases(found[0], {found[0].name}).items())
+        return self._fields[class_name]
+
+    def _with_bases(self, of: ClassType, seen: set[str]) -> dict[str, str]:
+        """The members of a class, those of its bases first."""
         fields: dict[str, str] = {}
-        waiting, seen = [found[0]], {found[0].name}
-        while waiting:
-            each = waiting.pop()
-            fields |= dict(each.fields)
-            for base in each.bases:
-                if base not in seen and self._class(base):
-                    seen.add(base)
-                    waiting.append(self._class(base)[0])
-        return tuple(fields.items())
+        for base in of.bases:
+            if base not in seen and self._class(base):
+                seen.add(base)
+                fields |= self._with_bases(self._class(base)[0], seen)
+        return fields | dict(of.fields)
 
     def _field_names(self, class_name: str) -> frozenset[str] | None:
         fields = self.fields(None, class_name)
@@ -287,17 +293,17 @@ class _Program:
                 found |= set(each.bases)
         return found
 
-    def defaults(self, path: object, class_name: str) -> Callee | None:
-        if class_name not in self._defaults:
+    def defaults(self, path: object, class_name: str, others: frozenset[str] = frozenset()) -> Callee | None:
+        key = (class_name, others)
+        if key not in self._defaults:
             found = self._class(class_name)
-            self._defaults[class_name] = None
+            self._defaults[key] = None
             if found:
-                ir = lower_members(
-                    found[0].node, self._context(found[0].source, found[0].node, found[0].source), found[0].name
-                )
+                node, source = found[0].node, found[0].source
+                ir = lower_members(node, self._context(source, node, source), found[0].name, others)
                 if ir is not None:
-                    self._defaults[class_name] = Callee(ir, found[0].source.path, True)
-        return self._defaults[class_name]
+                    self._defaults[key] = Callee(ir, source.path, True)
+        return self._defaults[key]
 
     def numbers(self, ir: DeviceIR, name: str) -> frozenset[int]:
         function = self._of.get(id(ir))
@@ -309,12 +315,15 @@ class _Program:
         return self._kernels.named_constant(self._source, name.encode("latin1"))
 
     def is_volatile(self, path: object, name: str) -> bool:
-        word = re.escape(name.encode("latin1"))
-        return any(
-            b"volatile" in each.words and re.search(rb"\bvolatile\b[^;(){}]*\b" + word + rb"\b", each.code)
-            for each in self._files
-            if name.encode("latin1") in each.words
-        )
+        if name not in self._volatile:
+            word = re.escape(name.encode("latin1"))
+            self._volatile[name] = any(
+                b"volatile" in each.words
+                and re.search(rb"\bvolatile\b[^;(){}]*\b" + word + rb"\b", each.code) is not None
+                for each in self._files
+                if name.encode("latin1") in each.words
+            )
+        return self._volatile[name]
 
     def _named(self, name: str) -> Sequence[Function]:
         if not name.startswith(("operator", "~")):
@@ -326,7 +335,7 @@ class _Program:
                     self._kernels.functions(source) if b"operator" in source.words or b"~" in source.code else ()
                 ):
                     if function.name.startswith((b"operator", b"~")):
-                        text = re.sub(r"(?<=operator)\s+(?=\W)", "", function.name.decode("latin1"))
+                        text = re.sub(r"(?<=operator)\s+(?=\W)|(?<=\"\")\s+", "", function.name.decode("latin1"))
                         self._operators.setdefault(" ".join(text.split()), []).append(function)
         return self._operators.get(name, [])
 
@@ -437,6 +446,13 @@ class _Program:
         ir.has_macros = True
         return ir
 
+    def _is_plain(self, type_name: str, types: set[str]) -> bool:
+        """Whether a type is a number's, or a class's that is seen: not one whose constructor is not."""
+        name = class_in(type_name)
+        if not name or is_wide(type_name) or self._class(name) or name in self._types or name in types:
+            return True
+        return _PLAIN.fullmatch(name.encode("latin1")) is not None or VECTOR.fullmatch(name.encode("latin1")) is not None
+
     def _context(self, text: Cpp, node: Node, source: Cpp) -> LoweringContext:
         types: set[str] = set()
         outer: Node | None = node
@@ -450,6 +466,9 @@ class _Program:
             text.code,
             text.text,
             has_operator=lambda sign: bool(self._named(f"operator{sign}")),
+            has_defaults=lambda name: self.defaults(None, name) is not None,
+            destroys=lambda: bool(self._named("~") or any(name[0] == "~" for name in self._operators or ())),
+            is_plain=lambda name: self._is_plain(name, types),
             fields_of=self._field_names,
             is_class=lambda name: bool(self._class(name)),
             is_type=lambda name: name in self._types or name.endswith("_t") or name in types,
@@ -458,6 +477,8 @@ class _Program:
 
 def class_name_of(function: Function) -> str:
     """Return the class that a function is a method of; empty if it is none."""
+    if b"friend" in function.head.split():
+        return ""
     qualified = re.search(rb"(\w+)\s*(?:<[^;(){}]*>\s*)?::\s*\Z", function.head)
     if qualified is not None:
         return qualified[1].decode("latin1")

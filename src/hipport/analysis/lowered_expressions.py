@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from hipport.analysis.built_ins import BUILT_IN_VARIABLES
 from hipport.analysis.device_ir import Lambda
-from hipport.analysis.lowering_state import LoweringState, called, class_in, identifiers
+from hipport.analysis.lowering_state import LoweringState, Scope, called, class_in, identifiers
 from hipport.core.tables import load, one_of
 
 if TYPE_CHECKING:
@@ -61,7 +61,9 @@ class LoweredExpressions(LoweringState):
             return whole
         condition = self.value(node)
         # An object becomes a bool by its own conversion.
-        self._branch(self._emit("cast", (condition,), node, type="bool"), yes, no, node)
+        decided = self._emit("cast", (condition,), node, type="bool")
+        self._end_unnamed()
+        self._branch(decided, yes, no, node)
         return condition
 
     def _construct(self, address: int, type_name: str, values: Sequence[Node], node: Node) -> None:
@@ -106,9 +108,22 @@ class LoweredExpressions(LoweringState):
         return self._emit("constant", (), node)
 
     _value_of_char_literal = _value_of_string_literal = _value_of_null = _value_of_nullptr = _constant
-    _value_of_sizeof_expression = _value_of_alignof_expression = _value_of_user_defined_literal = _constant
+    _value_of_sizeof_expression = _value_of_alignof_expression = _constant
     _value_of_concatenated_string = _value_of_raw_string_literal = _value_of_requires_expression = _constant
     _value_of_type_descriptor = _constant
+
+    def _value_of_user_defined_literal(self, node: Node) -> int:
+        suffix = node.named_children[-1] if node.named_children else None
+        name = f'""{self.text(suffix)}' if suffix is not None else ""
+        if suffix is None or not self.context.has_operator(name):
+            return self._constant(node)
+        return self._emit("call", (self.value(node.named_children[0]),), node, name=f"operator{name}", type="v")
+
+    def _value_of_parameter_pack_expansion(self, node: Node) -> int:
+        pattern = node.child_by_field_name("pattern")
+        if pattern is None:
+            return self._unknown(node, "it is not understood")
+        return self._emit("least", (self.value(pattern),), node)
 
     def _value_of_this(self, node: Node) -> int:
         return self._this(node)
@@ -145,6 +160,9 @@ class LoweredExpressions(LoweringState):
             return self._unknown(node, "it is not understood")
         if self._sign(node) == "&":
             address = self._address(argument)
+            if address is not None and self.context.has_operator("&"):
+                value = self._emit("load", (address,), argument)
+                return self._emit("unary", (value, address), node, name="&")
             return address if address is not None else self.value(argument)
         return self._emit("load", (self._emit("target", self._with_address(argument), node, name="*"),), node)
 
@@ -170,6 +188,9 @@ class LoweredExpressions(LoweringState):
             return self._unknown(node, "it is not understood")
         if sign in ("&&", "||") and _has_effects(right):
             return self._chosen(node, lambda yes, no: self._decide(node, yes, no), None, None)
+        return self._binary_of(node, sign, left, right)
+
+    def _binary_of(self, node: Node, sign: str, left: Node, right: Node) -> int:
         one, two = self.value(left), self.value(right)
         if not self.context.has_operator(sign):
             return self._emit("binary", (one, two), node, name=sign)
@@ -194,19 +215,32 @@ class LoweredExpressions(LoweringState):
             return self._unknown(node, "it is not understood")
         return self._chosen(node, lambda to, other: self._decide(condition, to, other), yes, no)
 
-    def _chosen(self, node: Node, decide: Callable[[int, int], int], yes: Node | None, no: Node | None) -> int:
+    def _chosen(
+        self,
+        node: Node,
+        decide: Callable[[int, int], int],
+        yes: Node | None,
+        no: Node | None,
+        lower: Callable[[Node], int] | None = None,
+    ) -> int:
+        """Lower what is chosen by a condition, by `lower`: the values of the sides, or else 1 and 0."""
         cell = self._temporary("choice")
         one, two, after = self._new_block(), self._new_block(), self._new_block()
         decide(one, two)
         for block, given, number in ((one, yes, 1), (two, no, 0)):
             self._at = block
-            made = self.value(given) if given is not None else self._emit("constant", (), node, number=number)
+            if given is None:
+                made = self._emit("constant", (), node, number=number)
+            else:
+                made = (lower or self.value)(given)
             self._emit("store", (self._address_of(cell), made), node)
             self._jump(after)
         self._at = after
         return self._emit("load", (self._address_of(cell),), node)
 
     def _value_of_comma_expression(self, node: Node) -> int:
+        if self.context.has_operator(",") and len(node.named_children) == 2:
+            return self._binary_of(node, ",", *node.named_children)
         registers = [self.value(each) for each in node.named_children if each.type != "comment"]
         return registers[-1] if registers else self._unknown(node, "it is not understood")
 
@@ -252,10 +286,12 @@ class LoweredExpressions(LoweringState):
         given = [each for each in values.named_children if each.type != "comment"] if values is not None else []
         if len(given) == 1 and not self._is_object(type_name) and type_name:
             return self._emit("cast", (self.value(given[0]),), node, type=type_name)
-        cell = self._temporary()
+        cell = self._temporary(type_name=type_name if self._is_object(type_name) else "")
         address = self._address_of(cell)
         self._emit("declare", (), node, number=cell)
         self._construct(address, type_name, given, node)
+        if self._is_object(type_name) and self.context.destroys():
+            self._unnamed.append(cell)
         return self._emit("load", (address,), node)
 
     def _value_of_lambda_expression(self, node: Node) -> int:
@@ -265,26 +301,40 @@ class LoweredExpressions(LoweringState):
             made.parameters(declarator.child_by_field_name("parameters"))
         by_value, by_reference, default = set(), set(), ""
         captures = node.child_by_field_name("captures")
-        for each in captures.named_children if captures is not None else ():
+        own: dict[str, int] = {}
+        is_reference = False
+        for each in captures.children if captures is not None else ():
             text = self.text(each).replace(" ", "")
-            if each.type == "lambda_default_capture":
+            if each.type in ("&", ",", "["):
+                is_reference = each.type == "&"
+            elif each.type == "lambda_default_capture":
                 default = text
-            elif "=" in text:
+            elif each.type == "lambda_capture_initializer":
                 # `[i = threadIdx.x]`: a variable of the lambda's own.
-                name, value = text.split("=", 1)[0].strip("&"), each.child_by_field_name("right")
-                inner = value if value is not None else (each.named_children[-1] if each.named_children else None)
-                cell = self._temporary()
-                if inner is not None:
-                    self._emit("store", (self._address_of(cell), self.value(inner)), each)
-                self._scopes[-1].names.setdefault(name, cell)
-            elif text.startswith("&"):
-                by_reference.add(text[1:])
-            else:
+                name = each.child_by_field_name("left") or each.named_children[0]
+                value = each.child_by_field_name("right") or each.named_children[-1]
+                own[self.text(name).strip("& ")] = self._captured_as(value, is_reference or text.startswith("&"))
+            elif text.startswith("&") or is_reference:
+                by_reference.add(text.removeprefix("&"))
+            elif each.is_named:
                 by_value.add(text)
+        self._scopes.append(Scope(own))
         if body is not None:
             made.finish(body)
+        self._scopes.pop()
         self.ir.lambdas.append(Lambda(made.ir, frozenset(by_value), frozenset(by_reference), default))
         return self._emit("closure", (), node, number=len(self.ir.lambdas) - 1)
+
+    def _captured_as(self, value: Node, is_reference: bool) -> int:
+        """A variable for what a lambda captures by an initializer."""
+        address = self._address(value) if is_reference else None
+        if address is None:
+            cell = self._temporary()
+            self._emit("store", (self._address_of(cell), self.value(value)), value)
+            return cell
+        cell = self._temporary("reference")
+        self._emit("bind", (self._address_of(cell), address), value)
+        return cell
 
     def _value_of_gnu_asm_expression(self, node: Node) -> int:
         assembly = node.child_by_field_name("assembly_code")
@@ -426,6 +476,11 @@ class LoweredExpressions(LoweringState):
             if base is None or name is None:
                 return self._unknown(node, "it is not understood")
             address = self._address_of_base(node, base)
+            if b"*" in self.context.code[base.end_byte : name.start_byte]:
+                # `s.*p`: which member it is is what `p` says.
+                member = self._address_of_name(self.text(name), node)
+                chosen = self._emit("load", (member,), node) if member is not None else self._unknown(node, "it is not seen")
+                return self._emit("element", (address, self._emit("least", (chosen,), node)), node)
             if base.type == "identifier":
                 self._tell(self._emit("load", (address,), base), base)
             return self._emit("field", (address,), node, name=self.text(name))
@@ -441,13 +496,24 @@ class LoweredExpressions(LoweringState):
         return self._address_of_result(node)
 
     def _address_of_result(self, node: Node) -> int | None:
-        """The place that an assignment, a list of expressions or a call gives."""
+        """The place that an assignment, a list of expressions, a choice or a call gives."""
         kind = node.type
+        if kind == "conditional_expression":
+            condition = node.child_by_field_name("condition")
+            yes, no = node.child_by_field_name("consequence"), node.child_by_field_name("alternative")
+            if condition is None or yes is None or no is None or not (self._is_place(yes) and self._is_place(no)):
+                return None
+            given = condition
+            return self._chosen(node, lambda to, other: self._decide(given, to, other), yes, no, self._place_of)
         if kind == "assignment_expression":
             left = node.child_by_field_name("left")
             self.value(node)
             return self._address(left) if left is not None else None
-        if kind == "comma_expression":
+        if kind == "update_expression" and self.text(node)[:1] in "+-":
+            argument = node.child_by_field_name("argument")
+            self.value(node)
+            return self._address(argument) if argument is not None else None
+        if kind == "comma_expression" and not self.context.has_operator(","):
             parts = [each for each in node.named_children if each.type != "comment"]
             for each in parts[:-1]:
                 self.value(each)
@@ -460,6 +526,29 @@ class LoweredExpressions(LoweringState):
                     return self._address(given.named_children[0])
             return self._emit("result address", (self.value(node),), node)
         return None
+
+    def _place_of(self, node: Node) -> int:
+        address = self._address(node)
+        return address if address is not None else self._unknown(node, "it is not understood")
+
+    def _is_place(self, node: Node) -> bool:
+        """Whether an expression surely names a place in memory."""
+        kind = node.type
+        if kind == "parenthesized_expression" and len(node.named_children) == 1:
+            return self._is_place(node.named_children[0])
+        if kind == "identifier":
+            name = self.text(node)
+            if self._cell_named(name) is not None or self._captured(name) is not None:
+                return True
+            return name in (self.context.fields_of(self._class_around()) or ()) if self._class_around() else False
+        if kind == "field_expression":
+            return not self._is_built_in(node)
+        if kind == "conditional_expression":
+            sides = [node.child_by_field_name(name) for name in ("consequence", "alternative")]
+            return all(each is not None and self._is_place(each) for each in sides)
+        return kind in ("subscript_expression", "assignment_expression") or (
+            kind == "pointer_expression" and self._sign(node) == "*"
+        )
 
     def _array(self, node: Node) -> int:
         """The address that a subscript counts from: an array's own, what a pointer holds, or an object's."""

@@ -54,8 +54,10 @@ def lower(node: Node, context: LoweringContext, class_name: str = "") -> DeviceI
     return lowering.ir
 
 
-def lower_members(node: Node, context: LoweringContext, class_name: str) -> DeviceIR | None:
-    """Lower what gives members of a class their default values; None if nothing does."""
+def lower_members(
+    node: Node, context: LoweringContext, class_name: str, others: frozenset[str] = frozenset()
+) -> DeviceIR | None:
+    """Lower what gives members of a class but for `others` their default values; None if nothing does."""
     lowering = Lowering(context, class_name)
     ir = lowering.ir
     ir.name = f"members of {class_name}"
@@ -65,7 +67,7 @@ def lower_members(node: Node, context: LoweringContext, class_name: str) -> Devi
     found = False
     for member in body.named_children if body is not None else ():
         if member.type == "field_declaration":
-            found = lowering.default(member) or found
+            found = lowering.default(member, others) or found
     lowering.end()
     return ir if found else None
 
@@ -98,16 +100,18 @@ class Lowering(LoweredExpressions):
             ):
                 continue
             declarator = each.child_by_field_name("declarator")
-            piece = self._piece(declarator) if declarator is not None else Piece("", False, False, False, ())
+            piece = self._piece(declarator) if declarator is not None else Piece("", False, 0, False, ())
             kind = "reference" if piece.reference else "parameter"
             type_name = self._type_of(each)
             if each.type == "variadic_parameter_declaration":
                 kind = "pack"
-            pointer = piece.pointer or (piece.array and not piece.reference)
+            pointer = piece.pointer or (piece.array > 0 and not piece.reference)
             default = each.child_by_field_name("default_value")
             if default is not None:
                 self._defaults.append((len(self.ir.cells), default))
-            self.new_cell(Cell(piece.name, kind, type_name, False, "volatile" in type_name, pointer))
+            pack = kind == "pack" and piece.reference
+            kind = "reference" if pack else kind
+            self.new_cell(Cell(piece.name, kind, type_name, 0, "volatile" in type_name, pointer, pack))
             self.ir.parameters += 1
 
     def finish(self, body: Node, initializers: Node | None = None) -> None:
@@ -115,8 +119,16 @@ class Lowering(LoweredExpressions):
         self.begin()
         for cell, default in self._defaults:
             self._emit("default", (self._address_of(cell), self.value(default)), default, number=cell)
-        for each in initializers.named_children if initializers is not None else ():
+        listed = initializers.named_children if initializers is not None else []
+        for each in listed:
             self._initialize_member(each)
+        if listed and self.ir.this >= 0 and self.context.has_defaults(self.ir.class_name):
+            # Default values of members may be made of those that the list gives, and the list's of them.
+            this = self._emit("load", (self._address_of(self.ir.this),), body)
+            names = " ".join(self.text(each.named_children[0]) for each in listed if each.named_children)
+            self._emit("defaults", (this,), body, name=self.ir.class_name, type=names)
+            for each in listed:
+                self._initialize_member(each)
         self.statement(body)
         self.end()
 
@@ -129,12 +141,14 @@ class Lowering(LoweredExpressions):
         """Leave the function where its text ends."""
         self._jump(self.ir.exit)
 
-    def default(self, member: Node) -> bool:
-        """Lower the default values that a declaration of members gives; return whether it does."""
+    def default(self, member: Node, others: frozenset[str]) -> bool:
+        """Lower the default values that a declaration of members gives but to `others`; return whether it does."""
         found = False
         names = [self._piece(each).name for each in member.children_by_field_name("declarator")]
         values = member.children_by_field_name("default_value")
         for name, value in zip(names[-len(values) :] if values else [], values, strict=False):
+            if name in others:
+                continue
             this = self._emit("load", (self._address_of(self.ir.this),), member)
             target = self._emit("member", (this,), member, name=name)
             if value.type == "initializer_list" and len(value.named_children) != 1:
@@ -193,6 +207,10 @@ class Lowering(LoweredExpressions):
         for each in node.named_children:
             if each.type != "comment":
                 self.value(each)
+        self._end_unnamed()
+
+    def _lower_init_statement(self, node: Node) -> None:
+        self._statements(node.named_children)
 
     def _lower_attributed_statement(self, node: Node) -> None:
         self._statements(each for each in node.named_children if each.type != "attribute_declaration")
@@ -283,7 +301,7 @@ class Lowering(LoweredExpressions):
             self._jump(body)
         else:
             self._condition(condition, body, after)
-        self._jumps.append(Jumps(after, step))
+        self._jumps.append(Jumps(after, step, len(self._scopes)))
         self._at = body
         statement = node.child_by_field_name("body")
         if statement is not None:
@@ -319,6 +337,10 @@ class Lowering(LoweredExpressions):
             self._havoc(node, "its range is not understood")
             return
         piece = self._piece(declarator)
+        if self._is_own_range(over):
+            self._lower_own_range(node, over, piece)
+            self._end_scope()
+            return
         address = self._address(over)
         if address is None:
             cell = self._temporary()
@@ -342,7 +364,7 @@ class Lowering(LoweredExpressions):
             self._emit(
                 "bind" if piece.reference and not piece.names else "store", (self._address_of(made), stored), node
             )
-        self._jumps.append(Jumps(after, test))
+        self._jumps.append(Jumps(after, test, len(self._scopes)))
         statement = node.child_by_field_name("body")
         if statement is not None:
             self._scoped(statement)
@@ -350,6 +372,56 @@ class Lowering(LoweredExpressions):
         self._jump(test)
         self._at = after
         self._end_scope()
+
+    def _is_own_range(self, node: Node) -> bool:
+        """Whether a variable is an object, which has iterators of its own."""
+        cell = self._cell_named(self.text(node)) if node.type == "identifier" else None
+        if cell is None:
+            return False
+        of = self.ir.cells[cell]
+        return self._is_object(of.type) and not of.array and not of.pointer
+
+    def _lower_own_range(self, node: Node, over: Node, piece: Piece) -> None:
+        """`for (T x : object)`: from what `begin` gives to what `end` gives."""
+        address = self._address(over)
+        assert address is not None
+        ends = []
+        for name in ("begin", "end"):
+            cell = self._temporary()
+            self._emit("store", (self._address_of(cell), self._emit("method", (address,), over, name=name)), over)
+            ends.append(cell)
+        test, body, step, after = (self._new_block() for _ in range(4))
+        self._jump(test)
+        self._at = test
+        places = [self._address_of(cell) for cell in ends]
+        values = [self._emit("load", (place,), over) for place in places]
+        asked = self._emit("binary", (*values, *places), over, name="!=", type="aa")
+        self._branch(self._emit("cast", (asked,), over, type="bool"), body, after, over)
+        self._at = body
+        place = self._address_of(ends[0])
+        element = self._emit("target", (self._emit("load", (place,), over), place), over, name="*")
+        made = self.new_cell(Cell(piece.name, "reference" if piece.reference else "local", self._type_of(node)))
+        if piece.names:
+            self._emit("store", (self._address_of(made), self._emit("load", (element,), over)), node)
+            for position, name in enumerate(piece.names):
+                part = self._emit("nth", (self._address_of(made),), node, number=position)
+                bound = self.new_cell(Cell(name, "local"))
+                self._emit("store", (self._address_of(bound), self._emit("load", (part,), node)), node)
+        elif piece.reference:
+            self._emit("bind", (self._address_of(made), element), node)
+        else:
+            self._emit("store", (self._address_of(made), self._emit("load", (element,), over)), node)
+        self._jumps.append(Jumps(after, step, len(self._scopes)))
+        statement = node.child_by_field_name("body")
+        if statement is not None:
+            self._scoped(statement)
+        self._jumps.pop()
+        self._jump(step)
+        self._at = step
+        one = self._emit("constant", (), node, number=1)
+        self._emit("compound", (self._address_of(ends[0]), one), node, name="++")
+        self._jump(test)
+        self._at = after
 
     def _lower_switch_statement(self, node: Node) -> None:
         self._scopes.append(Scope())
@@ -359,8 +431,12 @@ class Lowering(LoweredExpressions):
             return
         value = condition.child_by_field_name("value") if condition.type == "condition_clause" else condition
         asked = self.value(value) if value is not None else self._unknown(condition, "it is not understood")
+        # An object becomes a number by its own conversion.
+        asked = self._emit("cast", (asked,), condition, type="int")
+        self._end_unnamed()
         start, after = self._at, self._new_block()
-        self._jumps.append(Jumps(after, self._jumps[-1].to_continue))
+        outer = self._jumps[-1]
+        self._jumps.append(Jumps(after, outer.to_continue, len(self._scopes), outer.continued))
         targets: list[int] = []
         has_default = False
         self._at = self._new_block()
@@ -396,10 +472,13 @@ class Lowering(LoweredExpressions):
         self._at = self._new_block()
 
     def _lower_break_statement(self, node: Node) -> None:
+        self._end_cells(self._cells_from(self._jumps[-1].scopes))
         self._leave(self._jumps[-1].to_break, node)
 
     def _lower_continue_statement(self, node: Node) -> None:
-        self._leave(self._jumps[-1].to_continue, node)
+        jumps = self._jumps[-1]
+        self._end_cells(self._cells_from(jumps.scopes if jumps.continued is None else jumps.continued))
+        self._leave(jumps.to_continue, node)
 
     def _lower_return_statement(self, node: Node) -> None:
         values = [each for each in node.named_children if each.type != "comment"]
@@ -411,18 +490,31 @@ class Lowering(LoweredExpressions):
                 # What is returned by reference is found by it.
                 self._emit("return address", (stored,), node)
             self._emit("store", (address, read), node)
+        self._end_unnamed()
+        self._end_cells(self._cells_from(0))
         self._jump(self.ir.exit)
         self._at = self._new_block()
 
     def _lower_goto_statement(self, node: Node) -> None:
         label = node.child_by_field_name("label")
-        self._leave(self._label(self.text(label)) if label is not None else None, node)
+        name = self.text(label) if label is not None else ""
+        cells = self._cells_from(0)
+        if name in self._at_labels:
+            self._end_cells([cell for cell in cells if cell not in self._at_labels[name]])
+        else:
+            self._left.setdefault(name, []).append((self._at, cells))
+        self._leave(self._label(name) if label is not None else None, node)
 
     def _lower_labeled_statement(self, node: Node) -> None:
         label = node.child_by_field_name("label")
         if label is not None:
-            to = self._label(self.text(label))
+            name = self.text(label)
+            to = self._label(name)
             self._jump(to)
+            alive = self._at_labels[name] = self._cells_from(0)
+            for block, cells in self._left.pop(name, ()):
+                self._at = block
+                self._end_cells([cell for cell in cells if cell not in alive])
             self._at = to
         self._statements(each for each in node.named_children if label is None or each.id != label.id)
 
@@ -451,7 +543,7 @@ class Lowering(LoweredExpressions):
         self._at = test
         self._branch(self._unknown(node, f"{macro} is not seen"), inner, after, declarator)
         self._at = inner
-        self._jumps.append(Jumps(after, test))
+        self._jumps.append(Jumps(after, test, len(self._scopes)))
         self._scoped(body)
         self._jumps.pop()
         self._jump(test)
@@ -472,6 +564,7 @@ class Lowering(LoweredExpressions):
                     self._maybe_object(inner, type_name)
                 continue
             self._declare(self._piece(inner), type_name, value, node if value is None else declared)
+            self._end_unnamed()
         if type_node is not None and type_node.type in ("struct_specifier", "class_specifier"):
             return
 
@@ -507,6 +600,8 @@ class Lowering(LoweredExpressions):
         words = set(re.findall(r"\w+", type_name))
         kind = "shared" if words & self.context.shared_words else "reference" if piece.reference else "local"
         volatile = "volatile" in words
+        if type_name.replace(" ", "") == "decltype(auto)" and value is not None and value.type != "identifier":
+            kind = "reference"
         if piece.names:
             self._declare_parts(piece, type_name, value, node)
             return
@@ -535,7 +630,7 @@ class Lowering(LoweredExpressions):
         if initial is not None:
             self._emit("store", (address, self._converted(initial, type_name, piece, node)), node)
         elif piece.array and is_list:
-            self._fill(address, listed, node, type_name)
+            self._fill(address, listed, node, type_name, piece.array)
         elif is_list and len(listed) == 1 and (piece.pointer or not self._is_object(type_name)):
             self._emit("store", (address, self._converted(self.value(listed[0]), type_name, piece, node)), node)
         elif is_list or (self._is_object(type_name) and not piece.pointer and not piece.array):
@@ -543,22 +638,41 @@ class Lowering(LoweredExpressions):
         elif piece.array and self._is_object(type_name) and not piece.pointer:
             every = self._emit("element", (address, self._emit("constant", (), node)), node)
             self._construct(every, type_name, (), node)
+        elif not piece.pointer and not piece.array and not self.context.is_plain(type_name):
+            # It may have a constructor.
+            self._emit("store", (address, self._unknown(node, f"{type_name} is not seen")), node)
 
     def _converted(self, register: int, type_name: str, piece: Piece, node: Node) -> int:
         if piece.pointer:
             return self._emit("cast", (register,), node, type=type_name + " *")
         return self._emit("cast", (register,), node, type=type_name)
 
-    def _fill(self, address: int, values: Sequence[Node], node: Node, type_name: str) -> None:
+    def _fill(self, address: int, values: Sequence[Node], node: Node, type_name: str, dimensions: int = 1) -> None:
+        inner = dimensions > 1 or self._is_object(type_name)
+        anywhere = False
         for position, each in enumerate(values):
-            index = self._emit("constant", (), node, number=position)
+            # Braces around elements may be left out, and a pack is several: which element it is is not known then.
+            anywhere = anywhere or each.type == "parameter_pack_expansion"
+            anywhere = anywhere or (inner and not self._is_element(each))
+            index = self._emit("constant", (), node, number=None if anywhere else position)
             element = self._emit("element", (address, index), node)
             if each.type == "initializer_list" and self._is_object(type_name):
                 self._construct(element, type_name, each.named_children, each)
             elif each.type == "initializer_list":
-                self._fill(element, each.named_children, each, type_name)
+                self._fill(element, each.named_children, each, type_name, dimensions - 1)
             else:
                 self._emit("store", (element, self.value(each)), each)
+
+
+    def _is_element(self, node: Node) -> bool:
+        """Whether an initializer is surely for a whole element that is an object or an array."""
+        if node.type == "identifier":
+            cell = self._cell_named(self.text(node))
+            return cell is not None and self._is_object(self.ir.cells[cell].type)
+        if node.type == "call_expression":
+            function = node.child_by_field_name("function")
+            return function is not None and self._is_object(self.text(function))
+        return node.type in ("initializer_list", "compound_literal_expression")
 
 
 def _is_pointer_to_function(node: Node) -> bool:

@@ -31,7 +31,7 @@ class Piece(NamedTuple):
 
     name: str
     reference: bool
-    array: bool
+    array: int
     pointer: bool
     names: tuple[str, ...]
 
@@ -54,6 +54,12 @@ class LoweringContext:
     is_type: Callable[[str], bool] = lambda name: False
     #: Whether classes have an operator of that sign.
     has_operator: Callable[[str], bool] = lambda sign: False
+    #: Whether members of a class have default values.
+    has_defaults: Callable[[str], bool] = lambda name: False
+    #: Whether any class has a destructor.
+    destroys: Callable[[], bool] = lambda: False
+    #: Whether a type is surely no class's whose constructor is not seen.
+    is_plain: Callable[[str], bool] = lambda name: True
     shared_words: frozenset[str] = frozenset(("__shared__",))
 
 
@@ -63,6 +69,10 @@ class Jumps:
 
     to_break: int | None = None
     to_continue: int | None = None
+    #: How many scopes are around the statement that they leave.
+    scopes: int = 0
+    #: The same for `continue`, where that leaves another one.
+    continued: int | None = None
 
 
 @dataclass
@@ -70,6 +80,8 @@ class Scope:
     """Names and their cells, in a block of statements."""
 
     names: dict[str, int] = field(default_factory=dict)
+    #: All cells, also of names that were declared once more.
+    cells: list[int] = field(default_factory=list)
 
 
 class LoweringState:
@@ -82,6 +94,12 @@ class LoweringState:
         self._scopes: list[Scope] = [Scope()]
         self._labels: dict[str, int] = {}
         self._jumps = [Jumps()]
+        #: Where `goto` left for a label that is not seen yet: the block, and the cells in scope there.
+        self._left: dict[str, list[tuple[int, list[int]]]] = {}
+        #: The cells in scope at labels that were seen.
+        self._at_labels: dict[str, list[int]] = {}
+        #: Objects without names, which end with the expression that makes them.
+        self._unnamed: list[int] = []
         self._registers = 0
         self._at = self._new_block()
         #: Cells of parameters with what they are if nothing is given for them.
@@ -99,15 +117,29 @@ class LoweringState:
 
     def _end_scope(self) -> None:
         """Leave a block of statements: its variables are gone."""
-        for cell in self._scopes.pop().names.values():
+        self._end_cells(self._scopes.pop().cells)
+
+    def _end_cells(self, cells: Sequence[int]) -> None:
+        """End the lives of variables, the last that was made first."""
+        for cell in reversed(cells):
             if self.ir.cells[cell].kind in ("local", "reference", "temporary"):
                 self._emit("end", number=cell)
+
+    def _end_unnamed(self) -> None:
+        """End the lives of objects without names."""
+        self._end_cells(self._unnamed)
+        self._unnamed.clear()
+
+    def _cells_from(self, scope: int) -> list[int]:
+        """The variables of the scopes from a number on."""
+        return [cell for each in self._scopes[scope:] for cell in each.cells]
 
     def new_cell(self, cell: Cell) -> int:
         """Add a variable; a name is found in the innermost scope from now on."""
         self.ir.cells.append(cell)
         if cell.name:
             self._scopes[-1].names[cell.name] = len(self.ir.cells) - 1
+            self._scopes[-1].cells.append(len(self.ir.cells) - 1)
         return len(self.ir.cells) - 1
 
     def _new_block(self) -> int:
@@ -133,8 +165,8 @@ class LoweringState:
     def _unknown(self, node: Node, why: str) -> int:
         return self._emit("unknown", (), node, name=why)
 
-    def _temporary(self, kind: str = "temporary") -> int:
-        self.ir.cells.append(Cell("", kind))
+    def _temporary(self, kind: str = "temporary", type_name: str = "") -> int:
+        self.ir.cells.append(Cell("", kind, type_name))
         return len(self.ir.cells) - 1
 
     def _address_of(self, cell: int, node: Node | None = None) -> int:
@@ -150,19 +182,22 @@ class LoweringState:
         return " ".join(words)
 
     def _piece(self, node: Node) -> Piece:
-        reference = array = pointer = False
+        reference = pointer = False
+        array = 0
         inner: Node | None = node
         while inner is not None:
             kind = inner.type
             reference = reference or kind in ("reference_declarator", "abstract_reference_declarator")
-            array = array or kind == "array_declarator"
-            pointer = pointer or kind == "pointer_declarator"
+            array += kind == "array_declarator"
+            pointer = pointer or kind in ("pointer_declarator", "pointer_type_declarator")
             if kind == "structured_binding_declarator":
                 names = tuple(self.text(each) for each in inner.named_children if each.type == "identifier")
                 return Piece("", reference, array, pointer, names)
             if kind in ("identifier", "field_identifier", "type_identifier"):
                 return Piece(self.text(inner), reference, array, pointer, ())
             following = inner.child_by_field_name("declarator")
+            if following is None and kind == "qualified_identifier":
+                following = inner.child_by_field_name("name")  # A pointer to a member.
             if following is None:
                 following = next(
                     (
@@ -286,9 +321,17 @@ def without_arguments(text: str) -> str:
     return text
 
 
+def defined_there(type_name: str) -> str:
+    """A type without the members of a class that is defined in place; empty if that has no name."""
+    if "{" not in type_name:
+        return type_name
+    named = re.search(r"\b(?:struct|class|union)\s+([A-Za-z_]\w*)\s*(?:final\s*)?[:{]", type_name)
+    return named[1] if named is not None and named.start() < type_name.index("{") else ""
+
+
 def class_in(type_name: str) -> str:
     """The name of the class in a type, without qualifiers, namespaces and template arguments."""
-    text = re.sub(r"<.*>", "", type_name, flags=re.DOTALL)
+    text = re.sub(r"<.*>", "", defined_there(type_name), flags=re.DOTALL)
     words = [
         word
         for word in re.findall(r"[A-Za-z_]\w*", text.rpartition("::")[2] if "::" in text else text)

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import re
+
 from hipport.analysis.abstract_memory import (
     Cells,
     Closure,
@@ -126,6 +128,8 @@ class MemoryAccess:
                 # One member behind another: `(&v.x)[1]`
                 return place._replace(path=(*place.path[:-1], "[]"))
             return place if scalar else place._replace(path=(*place.path, name))
+        if re.match(r"(?:\w+\s+)*?union\s*\{", kind):
+            return place  # One without a name, of which all members are at one place.
         own = self.machine.program.place_of(class_name(kind), name)
         return place._replace(path=(*place.path, own)) if own else place
 
@@ -154,8 +158,8 @@ class MemoryAccess:
             isinstance(target, Place) and self._type_at(target).endswith("&") for target in address.targets or ()
         )
 
-    def _element(self, each: Instruction) -> Value:
-        address, index = self._operand(each), self._operand(each, 1)
+    def _at_index(self, address: Value, index: Value) -> Value:
+        """The place of an element."""
         number = index.number
         part = self._part_of(address, "[]" if number is None else f"[{number}]")
         return part.at_most(index.level, index.why) if index.level < part.level else part
@@ -282,9 +286,8 @@ class MemoryAccess:
             else:
                 self._write(self._operand(each), self._operand(each, 1))
 
-    def _target(self, each: Instruction) -> Value:
+    def _pointed(self, value: Value) -> Value:
         """What a pointer points to: of an array, an element."""
-        value = self._operand(each)
         if value.targets is None and value.tag.startswith("pointer:"):
             return value._replace(tag=f"object:{value.tag[8:]}")
         if value.targets is None or not any(
@@ -305,7 +308,7 @@ class MemoryAccess:
         cell = self._cell_of(place)
         if cell is None:
             return ""
-        type_name = cell.type + (" *" if cell.pointer else "") + ("[]" if cell.array else "")
+        type_name = cell.type + (" *" if cell.pointer else "") + "[]" * cell.array
         for name in place.path:
             if name.startswith("["):
                 type_name = type_name.removesuffix("[]") if type_name.endswith("[]") else type_name.removesuffix(" *")

@@ -178,8 +178,9 @@ class Reconvergence:
             if back and out and len(back | out) > 1:
                 found.append(loop)
                 region |= loop.blocks
-                # Threads leave it in different iterations, so that they take its exits apart.
-                outer = self._diverge(at, loop.exits, [each for each in around if loop.blocks < each.blocks])
+                # Threads leave it in different iterations, so that they take its exits apart. All exits are behind its
+                # header, but not behind each block in it.
+                outer = self._diverge(loop.header, loop.exits, [each for each in around if loop.blocks < each.blocks])
                 joins |= outer.joins
                 region |= outer.region
                 found += [each for each in outer.loops if each not in found]
