@@ -261,7 +261,10 @@ class AbstractCalls(MemoryAccess):
             if address is not None and short in BY_POINTER:
                 self._write(address, made)
         for value in values:
-            if value.targets and short not in ("printf", "assert"):
+            if value.targets and short in BY_POINTER:
+                # What the others point to may be what is written.
+                self._write(value, least([made, *(self._read(other, each.span) for other in values if other.targets)]))
+            elif value.targets and short not in ("printf", "assert"):
                 self._havoc([value], Reason(f"{short} writes to it", *each.span))
         vector = VECTOR.fullmatch(short.removeprefix("make_").encode())
         if short.startswith("make_") and vector is not None:
@@ -481,10 +484,31 @@ class AbstractCalls(MemoryAccess):
                 )
             self._write(address, made)
             return
+        self._make(each, address, name, values, addresses)
+
+    def _make(
+        self,
+        each: Instruction,
+        address: Value,
+        name: str,
+        values: Sequence[Value],
+        addresses: Sequence[Value | None],
+    ) -> None:
+        """Make an object of a class that is seen: a copy of another one, or of what it is given."""
         if len(values) == 1 and values[0].tag == f"class:{name}":
             self._copied(each, address, name, values[0], addresses[0])
             return
         self._initialized(each, address, name, values, addresses)
+
+    def _initialize(self, each: Instruction) -> None:
+        address, value = self._operand(each), self._operand(each, 1)
+        kinds = {self._type_at(target) for target in address.targets or () if isinstance(target, Place)}
+        for kind in sorted(kinds):
+            name = "" if kind.endswith(("*", "&", "[]")) else class_name(kind)
+            if name and self.machine.program.fields(self.frame.path, name) is not None:
+                self._make(each, address, name, [value], [self._operand(each, 2) if len(each.operands) > 2 else None])
+                return
+        super()._initialize(each)
 
     def _copied(
         self, each: Instruction, address: Value, name: str, value: Value, of: Value | None, depth: int = 4
@@ -582,21 +606,30 @@ class AbstractCalls(MemoryAccess):
     def _assign(self, each: Instruction) -> None:
         address, value = self._operand(each), self._operand(each, 1)
         for target in address.targets or ():
-            if not isinstance(target, Place) or target.path:
+            if not isinstance(target, Place):
                 continue
-            cell = self._cell_of(target)
-            if cell is None or not cell.type or cell.pointer:
+            cell, kind = self._cell_of(target), self._type_at(target)
+            if isinstance(target.cell, str):
+                kind = self._read(address, each.span).tag.partition("class:")[2]
+            if not kind or kind.endswith(("*", "&", "[]")):
                 continue
-            name = class_name(cell.type)
+            name = class_name(kind)
             if self.machine.program.fields(self.frame.path, name) is not None:
                 found = self.machine.program.callees(self.frame.path, "operator=", name, 1)
                 if found:
                     self._invoke(found, [value], [None], each, address)
                     return
-                value = self._as_type(cell.type, self.ir.template_names, value, each)
-            elif not is_wide(cell.type):
+                value = self._as_type(kind, self.ir.template_names, value, each)
+            elif cell is not None and not target.path and not is_wide(cell.type):
                 value = narrowed(value, cell.type)
+        if value.tag.startswith("class:") and not self._is_of_class(address, value.tag[6:]):
+            value = self._converted(each, value)
         self._write(address, value)
+
+    def _is_of_class(self, address: Value, name: str) -> bool:
+        """Whether a place may be an object of that class, or of one that is not known."""
+        kinds = [self._type_at(target) for target in address.targets or () if isinstance(target, Place)]
+        return not kinds or any(not is_wide(kind) for kind in kinds)
 
     def _binary(self, each: Instruction) -> Value:
         one, two = self._operand(each), self._operand(each, 1)
@@ -638,6 +671,11 @@ class AbstractCalls(MemoryAccess):
         value = self._operand(each)
         if value.tag.startswith("class:"):
             made = self._by_own_operator(each, f"operator{each.name}", value, 1)
+            for _ in range(4):
+                if made is None or each.name == "*" or not made.tag.startswith("class:"):
+                    break
+                # `operator->` of what `operator->` gives.
+                made = self._by_own_operator(each, "operator->", made, len(each.operands)) or made
             if made is not None and each.name == "*":
                 return self.addresses.get(each.target, self._hidden(made, each, 1))
             if made is None:
@@ -682,6 +720,8 @@ class AbstractCalls(MemoryAccess):
             found = [*program.callees(path, f"operator{each.name}", "", count + 1)]
             if found:
                 return self._invoke(found, [held, value][: count + 1], [address, None][: count + 1], each, None)
+        if value.tag.startswith("class:") and not held.tag.startswith("class:"):
+            value = self._converted(each, value)
         plain = each._replace(name=each.name[:-1] if each.name not in ("++", "--") else each.name[0], type="")
         made = binary(plain.name, held, value, self.frame.blocks)
         if held.targets:

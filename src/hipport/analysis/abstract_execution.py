@@ -248,7 +248,7 @@ class _Activation(AbstractCalls):
         self.loops: dict[int, tuple[int, Reason | None, Loop]] = {}
         self.before: dict[int, Cells] = {}
         self.after: dict[int, Cells] = {}
-        self.headers = {loop.header: loop.blocks for loop in self.flow.loops}
+        self.headers = {loop.header: loop.blocks for loop in self.flow.loops if loop.once}
         #: The blocks in which the choices of `?:` are used.
         self.choices: dict[tuple[int, int | str], set[int]] = {}
         for number, of in enumerate(self.ir.blocks):

@@ -195,7 +195,7 @@ class LoweredExpressions(LoweringState):
         if not self.context.has_operator(sign):
             return self._emit("binary", (one, two), node, name=sign)
         # An operator of a class may change the objects.
-        places = [self._address(each) for each in (left, right)]
+        places = [self._place_beside(each, value) for each, value in ((left, one), (right, two))]
         operands = [
             one,
             two,
@@ -203,6 +203,14 @@ class LoweredExpressions(LoweringState):
         ]
         kinds = "".join("v" if place is None else "a" for place in places)
         return self._emit("binary", operands, node, name=sign, type=kinds)
+
+    def _place_beside(self, node: Node, register: int) -> int | None:
+        """The place that an expression names, which has been lowered to a register."""
+        while node.type == "parenthesized_expression" and len(node.named_children) == 1:
+            node = node.named_children[0]
+        if node.type in ("call_expression", "binary_expression"):
+            return self._emit("result address", (register,), node)
+        return self._address(node)
 
     def _value_of_fold_expression(self, node: Node) -> int:
         parts = [self.value(each) for each in node.named_children if each.type != "comment"]
@@ -289,6 +297,8 @@ class LoweredExpressions(LoweringState):
         cell = self._temporary(type_name=type_name if self._is_object(type_name) else "")
         address = self._address_of(cell)
         self._emit("declare", (), node, number=cell)
+        if self._is_object(type_name):
+            self._emit("store", (address, self._emit("constant", (), node, number=0)), node)
         self._construct(address, type_name, given, node)
         if self._is_object(type_name) and self.context.destroys():
             self._unnamed.append(cell)
@@ -319,6 +329,7 @@ class LoweredExpressions(LoweringState):
             elif each.is_named:
                 by_value.add(text)
         self._scopes.append(Scope(own))
+        made.ir.returns_reference = declarator is not None and returns_place(declarator)
         if body is not None:
             made.finish(body)
         self._scopes.pop()
@@ -489,6 +500,8 @@ class LoweredExpressions(LoweringState):
             values = [each for each in indices.named_children if each.type != "comment"] if indices is not None else []
             if base is None or len(values) != 1:
                 return self._unknown(node, "it is not understood")
+            if base.type == "number_literal":
+                base, values = values[0], [base]  # `2[a]`
             return self._emit("element", (self._array(base), self.value(values[0])), node)
         if kind == "pointer_expression" and self._sign(node) == "*":
             argument = node.child_by_field_name("argument")
@@ -513,6 +526,8 @@ class LoweredExpressions(LoweringState):
             argument = node.child_by_field_name("argument")
             self.value(node)
             return self._address(argument) if argument is not None else None
+        if kind == "binary_expression" and self.context.has_operator(self._sign(node)):
+            return self._emit("result address", (self.value(node),), node)
         if kind == "comma_expression" and not self.context.has_operator(","):
             parts = [each for each in node.named_children if each.type != "comment"]
             for each in parts[:-1]:
@@ -558,6 +573,18 @@ class LoweredExpressions(LoweringState):
         decayed = self._emit("decay", (address,), node)
         self._tell(decayed, node)
         return decayed
+
+
+def returns_place(declarator: Node) -> bool:
+    """Whether the type behind an arrow is a reference."""
+    waiting = [declarator]
+    while waiting:
+        each = waiting.pop()
+        if each.type == "trailing_return_type":
+            inner = [*each.named_children, *(part for child in each.named_children for part in child.named_children)]
+            return any(part.type in ("abstract_reference_declarator", "decltype") for part in inner)
+        waiting += [child for child in each.named_children if child.type.endswith(("declarator", "return_type"))]
+    return False
 
 
 def _computes(text: str) -> bool:

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from hipport.analysis.device_ir import Cell, DeviceIR
-from hipport.analysis.lowered_expressions import LoweredExpressions
+from hipport.analysis.lowered_expressions import LoweredExpressions, returns_place
 from hipport.analysis.lowering_state import Jumps, LoweringContext, Piece, Scope, class_in, identifiers
 
 if TYPE_CHECKING:
@@ -83,8 +83,17 @@ def _function_declarator(node: Node) -> Node | None:
 
 
 def _returns_reference(node: Node) -> bool:
-    declarator = node.child_by_field_name("declarator")
-    return declarator is not None and declarator.type == "reference_declarator"
+    """Whether what a call gives is a place: `T &f()`, `auto f() -> T &`, `operator T &()`, `decltype(auto) f()`."""
+    declarator, kind = node.child_by_field_name("declarator"), node.child_by_field_name("type")
+    if declarator is None:
+        return False
+    if declarator.type == "operator_cast":
+        return any(each.type == "abstract_reference_declarator" for each in declarator.named_children)
+    if kind is not None and kind.type == "placeholder_type_specifier" and any(
+        each.type == "decltype" for each in kind.named_children
+    ):
+        return True
+    return declarator.type == "reference_declarator" or returns_place(declarator)
 
 
 class Lowering(LoweredExpressions):
@@ -630,10 +639,16 @@ class Lowering(LoweredExpressions):
         if initial is not None:
             self._emit("store", (address, self._converted(initial, type_name, piece, node)), node)
         elif piece.array and is_list:
+            if self._has_more_elements(node, len(listed)):
+                rest = self._emit("element", (address, self._emit("constant", (), node)), node)
+                self._emit("store", (rest, self._emit("constant", (), node, number=0)), node)
             self._fill(address, listed, node, type_name, piece.array)
         elif is_list and len(listed) == 1 and (piece.pointer or not self._is_object(type_name)):
             self._emit("store", (address, self._converted(self.value(listed[0]), type_name, piece, node)), node)
         elif is_list or (self._is_object(type_name) and not piece.pointer and not piece.array):
+            if is_list and self._is_object(type_name):
+                # Members without a value are 0.
+                self._emit("store", (address, self._emit("constant", (), node, number=0)), node)
             self._construct(address, type_name, listed, node)
         elif piece.array and self._is_object(type_name) and not piece.pointer:
             every = self._emit("element", (address, self._emit("constant", (), node)), node)
@@ -663,6 +678,12 @@ class Lowering(LoweredExpressions):
             else:
                 self._emit("store", (element, self.value(each)), each)
 
+
+    def _has_more_elements(self, node: Node, count: int) -> bool:
+        """Whether the array that a declaration makes may have more elements than so many."""
+        waiting = [each for each in node.children_by_field_name("declarator") if each.type == "array_declarator"]
+        size = waiting[0].child_by_field_name("size") if waiting else None
+        return size is not None and self.text(size) != str(count)
 
     def _is_element(self, node: Node) -> bool:
         """Whether an initializer is surely for a whole element that is an object or an array."""

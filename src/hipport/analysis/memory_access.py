@@ -127,6 +127,9 @@ class MemoryAccess:
             if scalar and name != "[0]":
                 # One member behind another: `(&v.x)[1]`
                 return place._replace(path=(*place.path[:-1], "[]"))
+            if place.path and place.path[-1].startswith("[") and kind and not kind.endswith(("[]", "*")):
+                # One element behind another: `p[-1]`
+                return place if name == "[0]" else place._replace(path=(*place.path[:-1], "[]"))
             return place if scalar else place._replace(path=(*place.path, name))
         if re.match(r"(?:\w+\s+)*?union\s*\{", kind):
             return place  # One without a name, of which all members are at one place.

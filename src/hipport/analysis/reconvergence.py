@@ -14,7 +14,7 @@ two meet is a join.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from heapq import heappop, heappush
 from typing import NamedTuple
 
@@ -27,6 +27,8 @@ class Loop(NamedTuple):
     header: int
     blocks: frozenset[int]
     exits: tuple[int, ...]
+    #: Whether the header is the only way in.
+    once: bool = True
 
 
 class Divergence(NamedTuple):
@@ -114,10 +116,12 @@ class Reconvergence:
 
     def _find_loops(self) -> list[Loop]:
         bodies: dict[int, set[int]] = {}
+        twice: set[int] = set()
         predecessors: dict[int, list[int]] = {}
         for block in self.order:
             for successor in self._successors[block]:
                 predecessors.setdefault(successor, []).append(block)
+        predecessors.setdefault(0, [])
         for block in self.order:
             for header in self._successors[block]:
                 if self._position[header] > self._position[block]:
@@ -125,7 +129,9 @@ class Reconvergence:
                 body = bodies.setdefault(header, {header})
                 if not self._dominates(header, block):
                     # A cycle with two ways in, by `goto`: all that may go round in it.
-                    body |= {each for each in self.order if self._position[each] >= self._position[header]}
+                    body |= self._reached(header, self._successors) & self._reached(block, predecessors)
+                    twice.add(header)
+                    continue
                 waiting = [block]
                 while waiting:
                     each = waiting.pop()
@@ -135,8 +141,18 @@ class Reconvergence:
         loops = []
         for header, body in bodies.items():
             exits = {to for block in body for to in self._successors[block] if to not in body}
-            loops.append(Loop(header, frozenset(body), tuple(sorted(exits))))
+            loops.append(Loop(header, frozenset(body), tuple(sorted(exits)), header not in twice))
         return sorted(loops, key=lambda loop: len(loop.blocks))
+
+    def _reached(self, block: int, edges: Mapping[int, Sequence[int]] | Sequence[Sequence[int]]) -> set[int]:
+        """The blocks that are come to from a block along edges."""
+        found, waiting = {block}, [block]
+        while waiting:
+            for each in edges[waiting.pop()]:
+                if each not in found:
+                    found.add(each)
+                    waiting.append(each)
+        return found
 
     def _diverge(self, at: int, sides: Sequence[int], around: Sequence[Loop]) -> Divergence:
         """Return what happens to threads that go from the block `at` to different `sides`, in the loops `around` it."""
