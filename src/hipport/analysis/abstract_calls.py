@@ -154,7 +154,7 @@ class AbstractCalls(MemoryAccess):
             return self._converted(each, value)
         if seen and not of and value.fields and value.fields[0][0] == "#0":
             place = Value(GRID, targets=frozenset((Place(self.depth, f"listed {each.target} {name}"),)))
-            self._initialized(each, place, name, [part for _, part in value.fields], [None] * len(value.fields))
+            self._initialized(each, place, name, *_listed(value))
             return self._read(place, each.span)._replace(tag=f"class:{name}")
         if seen and not of and not value.targets:
             found = [
@@ -475,7 +475,9 @@ class AbstractCalls(MemoryAccess):
             if vector is not None and (name != "dim3" or values):
                 made = made._replace(fields=tuple(zip("xyzw", values, strict=False)))
             elif not name:
-                made = made._replace(fields=tuple((f"#{i}", value) for i, value in enumerate(values)))
+                # With the places that references among the members of what it is for are bound to.
+                bound = [(f"&{i}", place) for i, place in enumerate(addresses) if place is not None]
+                made = made._replace(fields=(*((f"#{i}", value) for i, value in enumerate(values)), *bound))
             elif len(values) == 1:
                 made = values[0] if is_wide(name) else narrowed(values[0], name)
             elif values:
@@ -576,14 +578,14 @@ class AbstractCalls(MemoryAccess):
         if not value.fields or value.fields[0][0] != "#0":
             self._write(place, value)
             return
-        parts = [part for _, part in value.fields]
+        parts, places = _listed(value)
         if kind.endswith("[]"):
             for position, part in enumerate(parts):
                 self._write_part(each, self._part_of(place, f"[{position}]"), kind.removesuffix("[]"), part)
             return
         name = "" if kind.endswith(("*", "&")) else class_name(kind)
         if name and self.machine.program.fields(self.frame.path, name) is not None:
-            self._initialized(each, place, name, parts, [None] * len(parts))
+            self._initialized(each, place, name, parts, places)
             return
         self._write(place, least(parts)._replace(targets=all_targets(parts)) if len(parts) != 1 else parts[0])
 
@@ -680,7 +682,9 @@ class AbstractCalls(MemoryAccess):
                 return self.addresses.get(each.target, self._hidden(made, each, 1))
             if made is None:
                 found = self.machine.program.conversions(value.tag[6:])
-                made = self._pointed(self._invoke(found, [], [], each, self._hidden(value, each, 0)) if found else value)
+                made = self._pointed(
+                    self._invoke(found, [], [], each, self._hidden(value, each, 0)) if found else value
+                )
             return made
         return self._pointed(value)
 
@@ -763,14 +767,20 @@ class AbstractCalls(MemoryAccess):
         """Run the destructor of a class, and those of its members and bases."""
         program, path = self.machine.program, self.frame.path
         found = [
-            callee for callee in program.callees(path, f"~{name}", name, 0) if callee.ir.name.rpartition("::")[2] == f"~{name}"
+            callee
+            for callee in program.callees(path, f"~{name}", name, 0)
+            if callee.ir.name.rpartition("::")[2] == f"~{name}"
         ]
         if found:
             self._invoke(found, [], [], each, place)
         if not depth or program.fields(path, name) is None:
             return
         own = dict(program.fields(path, name) or ())
-        parts = [(self._part_of(place, member), class_name(kind)) for member, kind in own.items() if not kind.endswith(("*", "&", "[]"))]
+        parts = [
+            (self._part_of(place, member), class_name(kind))
+            for member, kind in own.items()
+            if not kind.endswith(("*", "&", "[]"))
+        ]
         for part, of in [*parts, *((place, base) for base in program.bases(name))]:
             if of and of != name and program.fields(path, of) is not None:
                 self._destroy(each, part, of, depth - 1)
@@ -816,6 +826,13 @@ class AbstractCalls(MemoryAccess):
 
     def _return_address(self, each: Instruction) -> None:
         self.frame.result_address.append(self._operand(each))
+
+
+def _listed(value: Value) -> tuple[list[Value], list[Value | None]]:
+    """The values of a list in braces, and their places."""
+    fields = dict(value.fields)
+    parts = [part for name, part in value.fields if name.startswith("#")]
+    return parts, [fields.get(f"&{i}") for i in range(len(parts))]
 
 
 def all_targets(values: Iterable[Value]) -> frozenset[object] | None:

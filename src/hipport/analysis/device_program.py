@@ -451,7 +451,9 @@ class _Program:
         name = class_in(type_name)
         if not name or is_wide(type_name) or self._class(name) or name in self._types or name in types:
             return True
-        return _PLAIN.fullmatch(name.encode("latin1")) is not None or VECTOR.fullmatch(name.encode("latin1")) is not None
+        return (
+            _PLAIN.fullmatch(name.encode("latin1")) is not None or VECTOR.fullmatch(name.encode("latin1")) is not None
+        )
 
     def _context(self, text: Cpp, node: Node, source: Cpp) -> LoweringContext:
         types: set[str] = set()

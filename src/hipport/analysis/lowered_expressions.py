@@ -490,7 +490,9 @@ class LoweredExpressions(LoweringState):
             if b"*" in self.context.code[base.end_byte : name.start_byte]:
                 # `s.*p`: which member it is is what `p` says.
                 member = self._address_of_name(self.text(name), node)
-                chosen = self._emit("load", (member,), node) if member is not None else self._unknown(node, "it is not seen")
+                chosen = (
+                    self._emit("load", (member,), node) if member is not None else self._unknown(node, "it is not seen")
+                )
                 return self._emit("element", (address, self._emit("least", (chosen,), node)), node)
             if base.type == "identifier":
                 self._tell(self._emit("load", (address,), base), base)

@@ -89,8 +89,10 @@ def _returns_reference(node: Node) -> bool:
         return False
     if declarator.type == "operator_cast":
         return any(each.type == "abstract_reference_declarator" for each in declarator.named_children)
-    if kind is not None and kind.type == "placeholder_type_specifier" and any(
-        each.type == "decltype" for each in kind.named_children
+    if (
+        kind is not None
+        and kind.type == "placeholder_type_specifier"
+        and any(each.type == "decltype" for each in kind.named_children)
     ):
         return True
     return declarator.type == "reference_declarator" or returns_place(declarator)
@@ -677,7 +679,6 @@ class Lowering(LoweredExpressions):
                 self._fill(element, each.named_children, each, type_name, dimensions - 1)
             else:
                 self._emit("store", (element, self.value(each)), each)
-
 
     def _has_more_elements(self, node: Node, count: int) -> bool:
         """Whether the array that a declaration makes may have more elements than so many."""

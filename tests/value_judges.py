@@ -1,0 +1,346 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kernels of generated_values before three judges: hipport, LLVM's uniformity analysis, and an execution of the port.
+
+By hand, for as many as one likes; what is found is made small and printed:
+
+    python tests/value_judges.py llvm FIRST_SEED BATCHES [KERNELS]
+    python tests/value_judges.py run FIRST_SEED BATCHES [KERNELS]
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from endless import ENDLESS
+from generated_values import COMMON, made
+from hipport import api
+from hipport.analysis.device_program import Proofs
+from hipport.analysis.functions import called_name, nodes
+from hipport.analysis.kernels import Kernels
+from hipport.analysis.uniform_values import WAVEFRONT
+from hipport.executor import compile as compiling
+from hipport.executor.compile import CompileOptions
+from hipport.program.project import Project
+from hipport.syntax.cuda import Cuda
+from kernel_parts import Form, Made
+from llvm_uniformity import Judge, judge
+
+Place = tuple[int, int]
+#: How many kernels stand in one file for hipport.
+_TOGETHER = 10
+
+#: CUDA's names for clang alone, without HIP's headers; shuffles and votes are what LLVM knows to be uniform.
+_FOR_LLVM = """#define __device__ __attribute__((device))
+#define __global__ __attribute__((global))
+#define __shared__ __attribute__((shared))
+struct Coordinates_ { unsigned x, y, z; };
+#define ASKED_(f_) Coordinates_{__builtin_amdgcn_##f_##_x(), __builtin_amdgcn_##f_##_y(), __builtin_amdgcn_##f_##_z()}
+#define threadIdx (ASKED_(workitem_id))
+#define blockIdx (ASKED_(workgroup_id))
+#define blockDim (Coordinates_{__builtin_amdgcn_workgroup_size_x(), __builtin_amdgcn_workgroup_size_y(), 1})
+__device__ int min(int a, int b) { return a < b ? a : b; }
+__device__ int max(int a, int b) { return a > b ? a : b; }
+__device__ int abs(int a) { return a < 0 ? -a : a; }
+#define __syncthreads() __builtin_amdgcn_s_barrier()
+#define __shfl_sync(m_, v_, l_) __builtin_amdgcn_readlane(v_, __builtin_amdgcn_readfirstlane(l_))
+#define __ballot_sync(m_, p_) (unsigned)__builtin_amdgcn_ballot_w64((bool)(p_))
+#define __any_sync(m_, p_) (__builtin_amdgcn_ballot_w64((bool)(p_)) != 0)
+#define __syncthreads_or(p_) (__builtin_amdgcn_ballot_w64((bool)(p_)) != 0)
+#define __syncthreads_count(p_) __builtin_popcountll(__builtin_amdgcn_ballot_w64((bool)(p_)))
+"""
+_PROBE = "__device__ void probe(int, int);\n"
+_OBSERVE = """__device__ void observe(int *seen, int number, int value) {
+  __shared__ int first;
+  if (value != __shfl_sync(~0u, value, 0)) atomicOr(&seen[number], 1);
+  __syncthreads();
+  if (threadIdx.x + threadIdx.y + threadIdx.z == 0) first = value;
+  __syncthreads();
+  if (value != first) atomicOr(&seen[number], 2);
+  __syncthreads();
+}
+"""
+_MAIN = """
+int main(int argc, char **argv) {
+  int *in, *out, *seen;
+  cudaMallocManaged(&in, 64 * 4);
+  cudaMallocManaged(&out, 128 * 4);
+  cudaMallocManaged(&seen, 99 * 4);
+  for (int i = 0; i < 64; ++i) in[i] = i * 7 %% 23 %% (i %% 5 + 2);
+  for (int i = atoi(argv[1]); i < %d; ++i) {
+    for (int k = 0; k < 99; ++k) seen[k] = 0;
+    switch (i) {
+%s
+    }
+    if (cudaDeviceSynchronize() != cudaSuccess) return 1;
+    printf("%%d", i);
+    unsigned sum = 0;
+    for (int k = 0; k < 128; ++k) sum = sum * 16777619u ^ out[k];
+    printf(" %%u", sum);
+    for (int k = 0; k < 99; ++k) if (seen[k]) printf(" %%d:%%d", k, seen[k]);
+    printf("\\n");
+    fflush(stdout);
+  }
+}
+"""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """On how many neighbouring threads hipport says that a value is the same: the new analysis alone, and both."""
+
+    alone: int
+    both: int
+    why: str
+
+
+def asked_of_hipport(kernels: Mapping[int, Made], both: bool = True, *, shaped: bool = False) -> dict[Place, Answer]:
+    """Return hipport's answers by kernel and probe; `shaped`: the shapes of blocks are those that the kernels have.
+
+    LLVM knows no shapes, but what hipport takes from one row of 64 threads.
+    """
+    every = list(kernels.items())
+    found: dict[Place, Answer] = {}
+    # What is asked of files takes longer the larger they are.
+    for i in range(0, len(every), _TOGETHER):
+        found |= _answers(dict(every[i : i + _TOGETHER]), both, shaped)
+    return found
+
+
+def _answers(kernels: Mapping[int, Made], both: bool, shaped: bool) -> dict[Place, Answer]:
+    text = _PROBE + COMMON + "".join(each.text(number, Form.ASKED) for number, each in kernels.items())
+    text += "void launch(int *in, int *out, int n, int m) {\n"
+    shapes = {i: each.shape if shaped else "64" for i, each in kernels.items()}
+    text += "".join(f"  q{i}_::k{i}<<<2, {shape}>>>(in, out, n, m);\n" for i, shape in shapes.items()) + "}\n"
+    project = Project((Cuda(PurePosixPath("a.cu"), text.encode()),))
+    known = Kernels.of(project)
+    (source,) = project.sources
+    proofs = Proofs(known, source)
+    found: dict[Place, Answer] = {}
+    for function in known.functions(source):
+        if not function.kernel:
+            continue
+        kernel = int(function.name[1:])
+        for node in nodes(function.body):
+            if node.type != "call_expression" or called_name(node, source.code) != b"probe":
+                continue
+            number, value = node.child_by_field_name("arguments").named_children
+            alone = proofs.value(function, value)
+            level = known.agreement(function, value) if both else alone.level
+            why = alone.why.text if alone.why is not None else ""
+            found[kernel, int(function.text(number))] = Answer(alone.level, level, why)
+    return found
+
+
+def asked_of_llvm(llvm: Judge, kernels: Mapping[int, Made], folder: Path) -> dict[Place, bool | None]:
+    """Return whether LLVM says that values vary, by kernel and probe; None where it cannot know.
+
+    Kernels that do not compile are left out.
+    """
+    kernels = dict(kernels)
+    while kernels:
+        lines = [_FOR_LLVM + _PROBE + COMMON]
+        starts = [(lines[0].count("\n") + 1, -1)]
+        for number, each in kernels.items():
+            lines.append(each.text(number, Form.ASKED))
+            starts.append((starts[-1][0] + lines[-2].count("\n"), number) if len(lines) > 2 else (starts[0][0], number))
+        path = folder / "kernels.hip"
+        path.write_text("".join(lines))
+        flags = ["-nogpuinc", "-nogpulib", "-ferror-limit=0"]
+        result, errors = llvm.compiled(path, flags, llvm.clang)
+        if not errors:
+            break
+        wrong = set()
+        for match in re.finditer(r"kernels\.hip:(\d+):\d+: (?:fatal )?error", errors):
+            wrong.add(max((start, number) for start, number in starts if start <= int(match[1]))[1])
+        wrong &= kernels.keys()
+        if not wrong:
+            raise AssertionError(errors[:2000])
+        kernels = {number: each for number, each in kernels.items() if number not in wrong}
+    else:
+        return {}
+    found: dict[Place, bool | None] = {}
+    for said in llvm.said(result):
+        match = re.search(r"q(\d+)_\d+k\1", said.function)
+        if match is not None and said.probe is not None:
+            key = int(match[1]), said.probe
+            if said.varies and said.hidden:
+                found.setdefault(key, None)
+            else:
+                found[key] = bool(found.get(key)) or said.varies
+    return found
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What came of kernels that were run, by their numbers.
+
+    `differ`: ports that give something else without a word; `said`: those that differ where hipport asks for a person;
+    `unfit`: originals that do not end, or depend on the order of threads; `seen`: values that did differ between lanes
+    of a warp (1) or threads of a block (2), by kernel and probe.
+    """
+
+    right: tuple[int, ...]
+    differ: Mapping[int, str]
+    said: tuple[int, ...]
+    unfit: Mapping[int, str]
+    seen: Mapping[Place, int]
+    asked: int
+
+
+def run(kernels: Mapping[int, Made], folder: Path) -> Ran:
+    """Port the kernels, and run originals and ports."""
+    source = folder / "kernels.cu"
+    numbers = list(kernels)
+    lines = ["#include <cstdio>\n#include <cstdlib>\n" + COMMON + _OBSERVE]
+    starts = []
+    for i, number in enumerate(numbers):
+        starts.append(sum(map(_newlines, lines)) + 1)
+        lines.append(kernels[number].text(i, Form.RUN))
+    ends = [*starts[1:], sum(map(_newlines, lines)) + 1]
+    cases = "\n".join(
+        f"    case {i}: q{i}_::k{i}<<<2, {kernels[number].shape}>>>(in, out, 7, 12, seen); break;"
+        for i, number in enumerate(numbers)
+    )
+    source.write_text("".join(lines) + _MAIN % (len(numbers), cases))
+    options = CompileOptions(os.environ, optimize="-O1", jobs=1)
+    original = compiling.program([source], "cuda", options).path
+    ported = api.rewrite([source])
+    port = compiling.program(ported, "hip", options, given=[source]).path
+    asked = [each.line for each in ported.reported if each.needs_person]
+    ways = [(32, "forward", "maximal"), (32, "reverse", "minimal"), (32, "random:1", "maximal")]
+    first, *others = [_printed(original, len(numbers), *way) for way in ways]
+    ways = [(32, "forward", "maximal"), (64, "forward", "maximal"), (64, "random:2", "minimal")]
+    runs = {way: _printed(port, len(numbers), *way) for way in ways}
+    right, said = [], []
+    differ: dict[int, str] = {}
+    unfit: dict[int, str] = {}
+    seen: dict[Place, int] = {}
+    for i, number in enumerate(numbers):
+        if not first[i][0] or any(other[i] != first[i] for other in others):
+            unfit[number] = first[i][1]
+            continue
+        for probe, how in re.findall(r" (\d+):(\d+)", first[i][0]):
+            seen[number, int(probe)] = int(how)
+        wrong = [
+            f"{way}: {ran[i][0] or ran[i][1]}" for way, ran in runs.items() if _sum(ran[i][0]) != _sum(first[i][0])
+        ]
+        if not wrong:
+            right.append(number)
+        elif any(starts[i] <= line < ends[i] for line in asked):
+            said.append(number)
+        else:
+            differ[number] = wrong[0]
+    return Ran(tuple(right), differ, tuple(said), unfit, seen, len(asked))
+
+
+def _newlines(text: str) -> int:
+    return text.count("\n")
+
+
+def _sum(line: str) -> str:
+    return " ".join(line.split()[:2])
+
+
+def _printed(path: Path, count: int, lanes: int, order: str, convergence: str) -> list[tuple[str, str]]:
+    """What each kernel prints, or else why not."""
+    env = {**os.environ, "SIMT_WAVE": str(lanes), "SIMT_ORDER": order, "SIMT_CONVERGENCE": convergence}
+    found: list[tuple[str, str]] = []
+    while len(found) < count:
+        command = [path, str(len(found))]
+        try:
+            ran = subprocess.run(
+                command, env=env, capture_output=True, text=True, errors="replace", timeout=ENDLESS, check=False
+            )
+            printed, why = ran.stdout, ran.stderr[-300:]
+        except subprocess.TimeoutExpired as late:
+            printed, why = (late.stdout or b"").decode(), "did not end"
+        found += [(line, "") for line in printed.splitlines()[: count - len(found)]]
+        if len(found) < count:
+            found.append(("", why))
+    return found
+
+
+def small(kernel: Made, wrong: Callable[[Mapping[int, Made]], set[int]]) -> Made:
+    """Take statements from a kernel as long as it stays wrong, which `wrong` tells of several."""
+    while True:
+        tried = dict(enumerate(kernel.smaller()))
+        found = wrong(tried) if tried else set()
+        if not found:
+            return kernel
+        kernel = min((tried[i] for i in found), key=lambda each: len(each.text(0, Form.ASKED)))
+
+
+def contradictions(
+    hipport: Mapping[Place, Answer], llvm: Mapping[Place, bool | None], both: bool
+) -> tuple[set[Place], set[Place]]:
+    """Return where hipport says uniform and LLVM varying, and where hipport alone says varying."""
+    levels = {place: answer.both if both else answer.alone for place, answer in hipport.items()}
+    bold = {place for place, level in levels.items() if level >= WAVEFRONT and llvm.get(place) is True}
+    alarms = {place for place, level in levels.items() if level < WAVEFRONT and llvm.get(place) is False}
+    return bold, alarms
+
+
+def _by_llvm(llvm: Judge, seeds: Sequence[int], folder: Path, kept: int) -> Counter[str]:
+    kernels = {seed: made(seed) for seed in seeds}
+    said = asked_of_llvm(llvm, kernels, folder)
+    answers = asked_of_hipport(kernels)
+    count: Counter[str] = Counter(kernels=len({kernel for kernel, _ in said}), probes=len(said))
+    count["varying"] = sum(1 for each in said.values() if each)
+    for both in (False, True):
+        name = "both" if both else "alone"
+        bold, alarms = contradictions(answers, said, both)
+        count[f"bold {name}"], count[f"alarms {name}"] = len(bold), len(alarms)
+        if both:
+            continue
+        for place in alarms:
+            count["alarm: " + re.sub(r"\w*\d\w*|`.*`", "_", answers[place].why)] += 1
+        for what, places in (("BOLD", bold), ("ALARM", alarms)):
+            for kernel in sorted({kernel for kernel, _ in places})[: kept if what == "BOLD" else kept // 4]:
+                _show(what, kernel, small(kernels[kernel], lambda tried, what=what: _wrong(llvm, tried, folder, what)))
+    return count
+
+
+def _wrong(llvm: Judge, tried: Mapping[int, Made], folder: Path, what: str) -> set[int]:
+    said = asked_of_llvm(llvm, tried, folder)
+    compiled = {kernel: tried[kernel] for kernel, _ in said}
+    found = contradictions(asked_of_hipport(compiled, both=False), said, both=False)
+    return {kernel for kernel, _ in found[0 if what == "BOLD" else 1]}
+
+
+def _show(what: str, seed: int, kernel: Made) -> None:
+    answers = asked_of_hipport({0: kernel})
+    print(f"---- {what} seed {seed}\n{kernel.text(0, Form.ASKED)}")
+    for (_, probe), answer in sorted(answers.items()):
+        print(f"   probe {probe}: {answer}")
+    sys.stdout.flush()
+
+
+def _main(how: str, first: int, batches: int, size: int = 200, kept: int = 3) -> None:
+    llvm = judge()
+    total: Counter[str] = Counter()
+    for batch in range(batches):
+        seeds = range(first + batch * size, first + (batch + 1) * size)
+        with tempfile.TemporaryDirectory() as folder:
+            if how == "llvm":
+                assert llvm is not None, "no hipcc with an opt"
+                total += _by_llvm(llvm, seeds, Path(folder), kept)
+            else:
+                kernels = {seed: made(seed) for seed in seeds}
+                ran = run(kernels, Path(folder))
+                total += Counter(right=len(ran.right), differ=len(ran.differ), said=len(ran.said), unfit=len(ran.unfit))
+                for what, found in (("DIFFERS", ran.differ), ("UNFIT", ran.unfit)):
+                    for seed, why in found.items():
+                        print(what, seed, why, flush=True)
+        print(seeds, dict(total), flush=True)
+
+
+if __name__ == "__main__":
+    _main(sys.argv[1], *map(int, sys.argv[2:]))
