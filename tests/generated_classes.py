@@ -111,7 +111,8 @@ def _derived(maker: Maker) -> list[Part]:
     override = " override" if virtual else ""
     maker.before += [
         Part(f"struct {b} {{ int a = 1; __device__ {virtual}int get(int x) const {{ return {one}; }} "
-             f"__device__ int both(int x) const {{ return (get(x) + {two}) & 63; }} __device__ void set(int x) {{ a = x; }} }};"),
+             f"__device__ int both(int x) const {{ return (get(x) + {two}) & 63; }} "
+             f"__device__ void set(int x) {{ a = x; }} }};"),
         Part(f"struct {d} : {b} {{ int c = {four}; __device__ int get(int x) const{override} "
              f"{{ return (c + {three}) & 63; }} }};"),
     ]  # fmt: skip
@@ -128,7 +129,8 @@ def _guard(maker: Maker) -> list[Part]:
     c, g = maker.name("G"), maker.name("g")
     maker.before.append(
         Part(
-            f"struct {c} {{ int *p; int v; __device__ {c}(int *q, int x) : p(q), v(x) {{}} __device__ ~{c}() {{ *p = v; }} }};"
+            f"struct {c} {{ int *p; int v; __device__ {c}(int *q, int x) : p(q), v(x) {{}} "
+            f"__device__ ~{c}() {{ *p = v; }} }};"
         )
     )
     if not maker.scope.write:
@@ -165,7 +167,8 @@ def _generic(maker: Maker) -> list[Part]:
     if maker.random.random() < 0.5:
         maker.before += [
             Part(
-                f"template <class T> struct {c} {{ __device__ int run(int x) {{ return static_cast<T *>(this)->own(x); }} }};"
+                f"template <class T> struct {c} {{ __device__ int run(int x) "
+                "{ return static_cast<T *>(this)->own(x); } };"
             ),
             Part(f"struct {d} : {c}<{d}> {{ int k = 2; __device__ int own(int x) {{ return ({one} + k) & 63; }} }};"),
         ]

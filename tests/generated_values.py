@@ -20,7 +20,6 @@ from random import Random
 from generated_classes import functor_of, object_of
 from kernel_parts import Made, Part
 
-
 _SHAPES = ("64", "64", "64", "dim3(32, 2)", "dim3(8, 8)")
 
 
@@ -228,15 +227,16 @@ class Maker:
             return self.declare()
         r = self.random
         to = self.target()
-        return [
-            Part(
-                r.choice(
-                    (f"{to} ^= {self.value()};", f"{to} |= {self.value()};", f"{to} = {self.target()} = {self.value()};",
-                     f"{self.target()} = ({to} = {self.value()}, {self.value()});", f"({to} &= 31) ^= {self.value()};",
-                     f"{to} >>= ({self.value()} & 1);", f"{self.value()} && ({to} = {self.value()});")
-                )
-            )
-        ]  # fmt: skip
+        texts = [
+            f"{to} ^= {self.value()};",
+            f"{to} |= {self.value()};",
+            f"{to} = {self.target()} = {self.value()};",
+            f"{self.target()} = ({to} = {self.value()}, {self.value()});",
+            f"({to} &= 31) ^= {self.value()};",
+            f"{to} >>= ({self.value()} & 1);",
+            f"{self.value()} && ({to} = {self.value()});",
+        ]
+        return [Part(r.choice(texts))]
 
     def declare(self) -> list[Part]:
         v = self.name("v")

@@ -95,10 +95,10 @@ class Made:
 
     def smaller(self) -> Iterator[Made]:
         """Yield the kernel without one of its statements each time, or with a block in place of what it is of."""
-        for name in ("before", "body"):
-            parts: tuple[Part, ...] = getattr(self, name)
-            for less in _smaller(parts):
-                yield replace(self, **{name: less})
+        for less in _smaller(self.before):
+            yield replace(self, before=less)
+        for less in _smaller(self.body):
+            yield replace(self, body=less)
 
 
 def _smaller(parts: tuple[Part, ...]) -> Iterator[tuple[Part, ...]]:

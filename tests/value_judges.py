@@ -17,6 +17,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path, PurePosixPath
 
 from endless import ENDLESS
@@ -122,6 +123,7 @@ def _answers(kernels: Mapping[int, Made], both: bool, shaped: bool) -> dict[Plac
     project = Project((Cuda(PurePosixPath("a.cu"), text.encode()),))
     known = Kernels.of(project)
     (source,) = project.sources
+    assert isinstance(source, Cuda)
     proofs = Proofs(known, source)
     found: dict[Place, Answer] = {}
     for function in known.functions(source):
@@ -131,7 +133,9 @@ def _answers(kernels: Mapping[int, Made], both: bool, shaped: bool) -> dict[Plac
         for node in nodes(function.body):
             if node.type != "call_expression" or called_name(node, source.code) != b"probe":
                 continue
-            number, value = node.child_by_field_name("arguments").named_children
+            given = node.child_by_field_name("arguments")
+            assert given is not None
+            number, value = given.named_children
             alone = proofs.value(function, value)
             level = known.agreement(function, value) if both else alone.level
             why = alone.why.text if alone.why is not None else ""
@@ -168,9 +172,9 @@ def asked_of_llvm(llvm: Judge, kernels: Mapping[int, Made], folder: Path) -> dic
         return {}
     found: dict[Place, bool | None] = {}
     for said in llvm.said(result):
-        match = re.search(r"q(\d+)_\d+k\1", said.function)
-        if match is not None and said.probe is not None:
-            key = int(match[1]), said.probe
+        named = re.search(r"q(\d+)_\d+k\1", said.function)
+        if named is not None and said.probe is not None:
+            key = int(named[1]), said.probe
             if said.varies and said.hidden:
                 found.setdefault(key, None)
             else:
@@ -254,7 +258,7 @@ def _printed(path: Path, count: int, lanes: int, order: str, convergence: str) -
     env = {**os.environ, "SIMT_WAVE": str(lanes), "SIMT_ORDER": order, "SIMT_CONVERGENCE": convergence}
     found: list[tuple[str, str]] = []
     while len(found) < count:
-        command = [path, str(len(found))]
+        command = [str(path), str(len(found))]
         try:
             ran = subprocess.run(
                 command, env=env, capture_output=True, text=True, errors="replace", timeout=ENDLESS, check=False
@@ -303,12 +307,13 @@ def _by_llvm(llvm: Judge, seeds: Sequence[int], folder: Path, kept: int) -> Coun
         for place in alarms:
             count["alarm: " + re.sub(r"\w*\d\w*|`.*`", "_", answers[place].why)] += 1
         for what, places in (("BOLD", bold), ("ALARM", alarms)):
+            wrong = partial(_wrong, llvm, folder, what)
             for kernel in sorted({kernel for kernel, _ in places})[: kept if what == "BOLD" else kept // 4]:
-                _show(what, kernel, small(kernels[kernel], lambda tried, what=what: _wrong(llvm, tried, folder, what)))
+                _show(what, kernel, small(kernels[kernel], wrong))
     return count
 
 
-def _wrong(llvm: Judge, tried: Mapping[int, Made], folder: Path, what: str) -> set[int]:
+def _wrong(llvm: Judge, folder: Path, what: str, tried: Mapping[int, Made]) -> set[int]:
     said = asked_of_llvm(llvm, tried, folder)
     compiled = {kernel: tried[kernel] for kernel, _ in said}
     found = contradictions(asked_of_hipport(compiled, both=False), said, both=False)

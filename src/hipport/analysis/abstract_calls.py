@@ -163,9 +163,9 @@ class AbstractCalls(MemoryAccess):
                 if all(class_name(cell.type) != name for cell in callee.ir.cells[1 : 1 + callee.ir.parameters])
             ]
             if found:
-                place = Place(self.depth, f"converted {each.target} {name}")
-                self._invoke(found, [value], [None], each, Value(GRID, targets=frozenset((place,))))
-                made = lookup(self.cells.get((place.frame, place.cell), {}), ())
+                hidden = Place(self.depth, f"converted {each.target} {name}")
+                self._invoke(found, [value], [None], each, Value(GRID, targets=frozenset((hidden,))))
+                made = lookup(self.cells.get((hidden.frame, hidden.cell), {}), ())
                 return (made or value)._replace(tag=f"class:{name}")
         return value
 

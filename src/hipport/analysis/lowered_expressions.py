@@ -237,10 +237,8 @@ class LoweredExpressions(LoweringState):
         decide(one, two)
         for block, given, number in ((one, yes, 1), (two, no, 0)):
             self._at = block
-            if given is None:
-                made = self._emit("constant", (), node, number=number)
-            else:
-                made = (lower or self.value)(given)
+            lowered = (lower or self.value)(given) if given is not None else None
+            made = lowered if lowered is not None else self._emit("constant", (), node, number=number)
             self._emit("store", (self._address_of(cell), made), node)
             self._jump(after)
         self._at = after

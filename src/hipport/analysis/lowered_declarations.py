@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lower declarations of variables in device code: references, arrays, objects, structured bindings, lists in braces."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from hipport.analysis.device_ir import Cell
+from hipport.analysis.lowered_expressions import LoweredExpressions
+from hipport.analysis.lowering_state import Piece
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+
+class LoweredDeclarations(LoweredExpressions):
+    """The lowering of declarations."""
+
+    def _lower_declaration(self, node: Node) -> None:
+        type_node = node.child_by_field_name("type")
+        type_name = self._type_of(node)
+        for declared in node.children_by_field_name("declarator"):
+            value = declared.child_by_field_name("value")
+            if declared.type == "init_declarator":
+                inner = declared.child_by_field_name("declarator")
+            else:
+                inner, value = declared, node.child_by_field_name("value")
+            if inner is None or (inner.type == "function_declarator" and not _is_pointer_to_function(inner)):
+                if inner is not None:
+                    self._maybe_object(inner, type_name)
+                continue
+            self._declare(self._piece(inner), type_name, value, node if value is None else declared)
+            self._end_unnamed()
+        if type_node is not None and type_node.type in ("struct_specifier", "class_specifier"):
+            return
+
+    def _maybe_object(self, node: Node, type_name: str) -> None:
+        """`T x(y);` is parsed as a function's declaration if `y` may be a type."""
+        name, given = node.child_by_field_name("declarator"), node.child_by_field_name("parameters")
+        if name is None or name.type != "identifier" or given is None:
+            return
+        words = [self.text(each) for each in given.named_children]
+        if not words or not all(self._cell_named(word) is not None for word in words):
+            return
+        cell = self.new_cell(Cell(self.text(name), "local", type_name))
+        registers = [self._address_of(self._cell(word)) for word in words]
+        self._emit("construct", (self._address_of(cell), *registers), node, name=type_name, type="a" * len(words))
+
+    def _declare_parts(self, piece: Piece, type_name: str, value: Node | None, node: Node) -> None:
+        """`auto [a, b] = value;`"""
+        whole = self._address(value) if value is not None and piece.reference else None
+        if whole is None:
+            copy = self._temporary()
+            if value is not None:
+                self._emit("store", (self._address_of(copy), self.value(value)), node)
+            whole = self._address_of(copy)
+        for position, name in enumerate(piece.names):
+            part = self._emit("nth", (whole,), node, number=position)
+            cell = self.new_cell(Cell(name, "reference" if piece.reference else "local", type_name))
+            if piece.reference:
+                self._emit("bind", (self._address_of(cell), part), node)
+            else:
+                self._emit("store", (self._address_of(cell), self._emit("load", (part,), node)), node)
+
+    def _declare(self, piece: Piece, type_name: str, value: Node | None, node: Node) -> None:
+        words = set(re.findall(r"\w+", type_name))
+        kind = "shared" if words & self.context.shared_words else "reference" if piece.reference else "local"
+        if type_name.replace(" ", "") == "decltype(auto)" and value is not None and value.type != "identifier":
+            kind = "reference"
+        if piece.names:
+            self._declare_parts(piece, type_name, value, node)
+            return
+        made = Cell(piece.name, kind, type_name, piece.array, "volatile" in words, piece.pointer)
+        if kind == "reference" and value is not None:
+            self._declare_reference(made, value, node)
+            return
+        is_list = value is not None and value.type in ("initializer_list", "argument_list")
+        # The name is not in scope before.
+        initial = self.value(value) if value is not None and not is_list else None
+        cell = self.new_cell(made)
+        if kind == "shared":
+            return
+        self._emit("declare", (), node, number=cell)
+        address = self._address_of(cell)
+        if initial is not None:
+            self._emit("store", (address, self._converted(initial, type_name, piece, node)), node)
+        elif value is not None:
+            listed = [each for each in value.named_children if each.type != "comment"]
+            self._declare_listed(piece, type_name, address, listed, node)
+        elif not piece.pointer:
+            self._declare_bare(piece, type_name, address, node)
+
+    def _declare_reference(self, made: Cell, value: Node, node: Node) -> None:
+        given = value.named_children[0] if value.type in ("initializer_list", "argument_list") else value
+        address = self._address(given)
+        if address is None:
+            hidden = self._temporary()
+            self._emit("store", (self._address_of(hidden), self.value(given)), node)
+            address = self._address_of(hidden)
+        self._emit("bind", (self._address_of(self.new_cell(made)), address), node)
+
+    def _declare_listed(self, piece: Piece, type_name: str, address: int, listed: Sequence[Node], node: Node) -> None:
+        """Give a variable what stands in braces or parentheses."""
+        if piece.array:
+            if self._has_more_elements(node, len(listed)):
+                rest = self._emit("element", (address, self._emit("constant", (), node)), node)
+                self._emit("store", (rest, self._emit("constant", (), node, number=0)), node)
+            self._fill(address, listed, node, type_name, piece.array)
+        elif len(listed) == 1 and (piece.pointer or not self._is_object(type_name)):
+            self._emit("store", (address, self._converted(self.value(listed[0]), type_name, piece, node)), node)
+        else:
+            if self._is_object(type_name):
+                # Members without a value are 0.
+                self._emit("store", (address, self._emit("constant", (), node, number=0)), node)
+            self._construct(address, type_name, listed, node)
+
+    def _declare_bare(self, piece: Piece, type_name: str, address: int, node: Node) -> None:
+        """Give a variable what it has if nothing is given."""
+        if self._is_object(type_name):
+            if piece.array:
+                address = self._emit("element", (address, self._emit("constant", (), node)), node)
+            self._construct(address, type_name, (), node)
+        elif not piece.array and not self.context.is_plain(type_name):
+            # It may have a constructor.
+            self._emit("store", (address, self._unknown(node, f"{type_name} is not seen")), node)
+
+    def _converted(self, register: int, type_name: str, piece: Piece, node: Node) -> int:
+        if piece.pointer:
+            return self._emit("cast", (register,), node, type=type_name + " *")
+        return self._emit("cast", (register,), node, type=type_name)
+
+    def _fill(self, address: int, values: Sequence[Node], node: Node, type_name: str, dimensions: int = 1) -> None:
+        inner = dimensions > 1 or self._is_object(type_name)
+        anywhere = False
+        for position, each in enumerate(values):
+            # Braces around elements may be left out, and a pack is several: which element it is is not known then.
+            anywhere = anywhere or each.type == "parameter_pack_expansion"
+            anywhere = anywhere or (inner and not self._is_element(each))
+            index = self._emit("constant", (), node, number=None if anywhere else position)
+            element = self._emit("element", (address, index), node)
+            if each.type == "initializer_list" and self._is_object(type_name):
+                self._construct(element, type_name, each.named_children, each)
+            elif each.type == "initializer_list":
+                self._fill(element, each.named_children, each, type_name, dimensions - 1)
+            else:
+                self._emit("store", (element, self.value(each)), each)
+
+    def _has_more_elements(self, node: Node, count: int) -> bool:
+        """Whether the array that a declaration makes may have more elements than so many."""
+        waiting = [each for each in node.children_by_field_name("declarator") if each.type == "array_declarator"]
+        size = waiting[0].child_by_field_name("size") if waiting else None
+        return size is not None and self.text(size) != str(count)
+
+    def _is_element(self, node: Node) -> bool:
+        """Whether an initializer is surely for a whole element that is an object or an array."""
+        if node.type == "identifier":
+            cell = self._cell_named(self.text(node))
+            return cell is not None and self._is_object(self.ir.cells[cell].type)
+        if node.type == "call_expression":
+            function = node.child_by_field_name("function")
+            return function is not None and self._is_object(self.text(function))
+        return node.type in ("initializer_list", "compound_literal_expression")
+
+
+def _is_pointer_to_function(node: Node) -> bool:
+    inner = node.child_by_field_name("declarator")
+    return inner is not None and inner.type == "parenthesized_declarator"
