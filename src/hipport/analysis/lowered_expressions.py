@@ -512,12 +512,7 @@ class LoweredExpressions(LoweringState):
         """The place that an assignment, a list of expressions, a choice or a call gives."""
         kind = node.type
         if kind == "conditional_expression":
-            condition = node.child_by_field_name("condition")
-            yes, no = node.child_by_field_name("consequence"), node.child_by_field_name("alternative")
-            if condition is None or yes is None or no is None or not (self._is_place(yes) and self._is_place(no)):
-                return None
-            given = condition
-            return self._chosen(node, lambda to, other: self._decide(given, to, other), yes, no, self._place_of)
+            return self._address_of_choice(node)
         if kind == "assignment_expression":
             left = node.child_by_field_name("left")
             self.value(node)
@@ -541,6 +536,14 @@ class LoweredExpressions(LoweringState):
                     return self._address(given.named_children[0])
             return self._emit("result address", (self.value(node),), node)
         return None
+
+    def _address_of_choice(self, node: Node) -> int | None:
+        """The place that `?:` names, if both of its sides do."""
+        condition = node.child_by_field_name("condition")
+        yes, no = node.child_by_field_name("consequence"), node.child_by_field_name("alternative")
+        if condition is None or yes is None or no is None or not (self._is_place(yes) and self._is_place(no)):
+            return None
+        return self._chosen(node, lambda to, other: self._decide(condition, to, other), yes, no, self._place_of)
 
     def _place_of(self, node: Node) -> int:
         address = self._address(node)
