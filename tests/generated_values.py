@@ -53,7 +53,7 @@ class Maker:
         self.names = 0
         self.probes = 0
         #: How many values that differ between threads it may still have.
-        self.own = self.random.choice((0, 1, 1, 2, 2, 3, 4))
+        self.own = self.random.choice((0, 1, 2, 3, 5, 8))
         self.functions: list[str] = []
         self.scope = _Scope()
         self.depth = 0
@@ -91,7 +91,7 @@ class Maker:
     def source(self) -> str:
         """A value from outside: of all threads, or each one's own."""
         r = self.random
-        if self.own and r.random() < 0.35:
+        if self.own and r.random() < 0.4:
             self.own -= 1
             return r.choice(
                 ("(int)threadIdx.x", "((int)threadIdx.x & 31)", "((int)threadIdx.x >> 4)", "(threadIdx.x < 40)",

@@ -115,7 +115,13 @@ class AbstractCalls(MemoryAccess):
             self.addresses[each.target] = join(made)
         results = [outcome.value for outcome in outcomes]
         return join(
-            self._as_type(callee.ir.returned, callee.ir.template_names, value, each)
+            self._as_type(
+                callee.ir.returned,
+                callee.ir.template_names,
+                value,
+                each,
+                copies=not callee.ir.returns_reference,
+            )
             for callee, value in zip(callees, results, strict=True)
         )
 
@@ -146,13 +152,19 @@ class AbstractCalls(MemoryAccess):
         cells = callee.ir.cells[first : first + callee.ir.parameters]
         return [
             self._as_type(
-                "" if cell.pointer or cell.kind == "pack" else cell.type, callee.ir.template_names, value, each
+                "" if cell.pointer or cell.kind == "pack" else cell.type,
+                callee.ir.template_names,
+                value,
+                each,
+                copies=cell.kind != "reference",
             )
             for cell, value in zip(cells, values, strict=False)
         ] + list(values[len(cells) :])
 
-    def _as_type(self, type_name: str, others: frozenset[str], value: Value, each: Instruction) -> Value:
-        """A value as a type, by the conversions of its class or the constructors of another one."""
+    def _as_type(
+        self, type_name: str, others: frozenset[str], value: Value, each: Instruction, *, copies: bool = False
+    ) -> Value:
+        """A value as a type, by the conversions of its class or the constructors of another one; or a copy of it."""
         name = class_name(type_name)
         if not name or name in others or name in ("auto", "void"):
             return value
@@ -160,6 +172,8 @@ class AbstractCalls(MemoryAccess):
         seen = self.machine.program.fields(self.frame.path, name) is not None
         if of and of != name and not seen:
             return self._converted(each, value)
+        if of == name:
+            return self._copy_of(each, value) if copies else value
         if seen and not of and value.fields and value.fields[0][0] == "#0":
             place = Value(GRID, targets=frozenset((Place(self.depth, f"listed {each.target} {name}"),)))
             self._initialized(each, place, name, *_listed(value))
@@ -472,6 +486,11 @@ class AbstractCalls(MemoryAccess):
         values, addresses = self._arguments(each, 1, each.type)
         program, path = self.machine.program, self.frame.path
         name = each.name
+        if name == "auto" and len(values) == 1:
+            name = values[0].tag.partition("class:")[2]
+            if not name:
+                self._write(address, values[0])
+                return
         if not name:
             target = next(iter(address.targets or ()), None)
             cell = self._cell_of(target) if isinstance(target, Place) and not target.path else None
@@ -525,11 +544,7 @@ class AbstractCalls(MemoryAccess):
     ) -> None:
         """Make an object a copy of another one, by the constructors that copy it or parts of it."""
         program, path = self.machine.program, self.frame.path
-        copying = [
-            callee
-            for callee in program.callees(path, name, name, 1)
-            if any(class_name(cell.type) == name for cell in callee.ir.cells[1 : 1 + callee.ir.parameters])
-        ]
+        copying = self._copying(name)
         if copying:
             place = of if of is not None else self._hidden(value, each, 2)
             self._invoke(copying, [value], [place], each, address)
@@ -540,6 +555,33 @@ class AbstractCalls(MemoryAccess):
             part = dict(value.fields).get(member)
             if part is not None and program.fields(path, kind) is not None:
                 self._copied(each, self._part_of(address, member), kind, part, None, depth - 1)
+
+    def _copying(self, name: str) -> list[Callee]:
+        """The constructors that copy an object of a class."""
+        return [
+            callee
+            for callee in self.machine.program.callees(self.frame.path, name, name, 1)
+            if any(class_name(cell.type) == name for cell in callee.ir.cells[1 : 1 + callee.ir.parameters])
+        ]
+
+    def _copies(self, name: str, depth: int = 4) -> bool:
+        """Whether a copy of an object of a class is made by code."""
+        if self._copying(name):
+            return True
+        kinds = {class_name(kind) for _, kind in self.machine.program.fields(self.frame.path, name) or ()} - {name, ""}
+        return depth > 0 and any(
+            self._copies(kind, depth - 1)
+            for kind in kinds
+            if self.machine.program.fields(self.frame.path, kind) is not None
+        )
+
+    def _copy_of(self, each: Instruction, value: Value) -> Value:
+        name = value.tag.partition("class:")[2]
+        if not name or not self._copies(name):
+            return value
+        place = Value(GRID, targets=frozenset((Place(self.depth, f"copy {each.target} {name}"),)))
+        self._copied(each, place, name, value, None)
+        return self._read(place, each.span)._replace(tag=value.tag)
 
     def _initialized(
         self,

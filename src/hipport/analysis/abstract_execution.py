@@ -202,7 +202,11 @@ class AbstractExecution:
                 value = least(start.arguments[position:]) if position < len(start.arguments) else Value(GRID)
                 store(cells, key, (), value, given)
                 continue
-            value = start.arguments[position] if position < len(start.arguments) else Value(GRID)
+            if position < len(start.arguments):
+                value = start.arguments[position]
+            else:
+                seen = number in self._defaults(ir)
+                value = Value(GRID) if seen else varying(f"what {cell.name} is without an argument is not seen")
             address = start.addresses[position] if position < len(start.addresses) else None
             if cell.kind != "reference":
                 if not cell.pointer and not is_wide(cell.type):
@@ -216,6 +220,15 @@ class AbstractExecution:
                 address = Value(GRID, targets=frozenset((hidden,)))
             cells[key] = {("&",): Slot(address, given)}
         return cells
+
+    def _defaults(self, ir: DeviceIR) -> frozenset[int]:
+        """The parameters with default values that are seen."""
+        return frozenset(
+            each.number
+            for block in ir.blocks
+            for each in block.instructions
+            if each.operation == "default" and each.number is not None
+        )
 
     def _packed(self, cells: Cells, start: Start, position: int, number: int) -> Value:
         """The places that a pack of references stands for."""
@@ -538,6 +551,8 @@ class _Activation(AbstractCalls):
             return Value(GRID, targets=frozenset((Named(short),)))
         if BY_THREAD.fullmatch(short.encode()):
             return varying(f"{short} is each thread's own", each.span)
+        if program.is_macro(path, short):
+            return varying(f"what the macro {short} stands for is not followed", each.span)
         if program.is_volatile(path, short):
             return changing(short, Value(GRID), each.span)
         if self._class_around() and program.is_open(self._class_around()):

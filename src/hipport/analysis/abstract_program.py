@@ -43,6 +43,10 @@ class Program(Protocol):
         """Return the number that a constant of that name is."""
         ...
 
+    def is_macro(self, path: object, name: str) -> bool:
+        """Whether it is the name of a macro."""
+        ...
+
     def is_volatile(self, path: object, name: str) -> bool:
         """Whether a variable outside of functions is volatile."""
         ...

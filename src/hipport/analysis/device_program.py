@@ -21,6 +21,7 @@ from hipport.analysis.block_shapes import BlockShape
 from hipport.analysis.built_ins import VECTOR
 from hipport.analysis.device_ir import DeviceIR, Span
 from hipport.analysis.functions import Function, functions
+from hipport.analysis.implicit_calls import defaults as declared_defaults
 from hipport.analysis.lowering import lower, lower_members
 from hipport.analysis.lowering_state import LoweringContext, class_in, is_wide, squeezed
 from hipport.analysis.macros import Macro
@@ -285,12 +286,16 @@ class _Program:
                 or (class_name == "*" and not own)
             ):
                 continue
-            if function.takes(count) and not function.kernel:
+            if self._may_take(function, count) and not function.kernel:
                 found.append(function)
         if class_name not in ("", "*") and any(b"virtual" in function.head for function in found):
             # The object may be of a class that is derived from it.
             for function in self._named(name):
-                if function not in found and function.takes(count) and classes_ & self._bases(class_name_of(function)):
+                if (
+                    function not in found
+                    and self._may_take(function, count)
+                    and classes_ & self._bases(class_name_of(function))
+                ):
                     found.append(function)
         return [self.callee(function) for function in found]
 
@@ -310,11 +315,24 @@ class _Program:
             found = self._class(class_name)
             self._defaults[key] = None
             if found:
-                node, source = found[0].node, found[0].source
-                ir = lower_members(node, self._context(source, node, source), found[0].name, others)
+                ir = self._lower_members(found[0], others)
                 if ir is not None:
-                    self._defaults[key] = Callee(ir, source.path, True)
+                    self._defaults[key] = Callee(ir, found[0].source.path, True)
         return self._defaults[key]
+
+    def _lower_members(self, of: ClassType, others: frozenset[str]) -> DeviceIR | None:
+        node, source = of.node, of.source
+        expanded = expand(self._kernels, source, node)
+        if expanded is None:
+            return lower_members(node, self._context(source, node, source), of.name, others)
+        # What macros make of its text ends without the `;` that stands behind a class.
+        tree = type(source)(source.path, expanded.text + b";")
+        made = [each for each in tree.fact(classes) if each.name == of.name]
+        if len(made) != 1 or tree.tree.root_node.has_error:
+            return lower_members(node, self._context(source, node, source), of.name, others)
+        context = self._context(tree, node, source)
+        context.origin, context.is_whole = expanded.origin, expanded.is_whole
+        return lower_members(made[0].node, context, of.name, others)
 
     def numbers(self, ir: DeviceIR, name: str) -> frozenset[int]:
         key = id(ir), name
@@ -327,6 +345,25 @@ class _Program:
 
     def number(self, path: object, name: str) -> int | None:
         return self._kernels.named_constant(self._source, name.encode("latin1"))
+
+    def is_macro(self, path: object, name: str) -> bool:
+        return name.encode("latin1") in self._kernels.macros(self._source)
+
+    def _may_take(self, function: Function, count: int) -> bool:
+        """Whether so many arguments are enough: others have default values, here or in a declaration."""
+        if not function.takes(count):
+            return False
+        # `s++` hands `operator++` a number that is not written.
+        if count >= len(function.parameters) or function.packed or function.name in (b"operator++", b"operator--"):
+            return True
+        name = function.name
+        declared = any(
+            each.name == name
+            for source in self._files
+            if name in source.words
+            for each in source.fact(declared_defaults)
+        )
+        return declared or count >= _required(function)
 
     def is_volatile(self, path: object, name: str) -> bool:
         if name not in self._volatile:
@@ -434,7 +471,7 @@ class _Program:
 
     def _lower(self, function: Function) -> DeviceIR:
         class_name = class_name_of(function)
-        expanded = expand(self._kernels, function)
+        expanded = expand(self._kernels, function.source, function.node)
         if expanded is None:
             ir = lower(function.node, self._context(function.source, function.node, function.source), class_name)
         else:
@@ -493,6 +530,18 @@ class _Program:
         )
 
 
+def _required(function: Function) -> int:
+    """How many parameters of a function have no default value in its definition."""
+    found: Node | None = function.node.child_by_field_name("declarator")
+    while found is not None and found.child_by_field_name("parameters") is None:
+        inner = found.child_by_field_name("declarator")
+        found = inner or next((each for each in found.named_children if each.type.endswith("declarator")), None)
+    parameters = found.child_by_field_name("parameters") if found is not None else None
+    if parameters is None:
+        return 0
+    return sum(1 for each in parameters.named_children if each.type == "parameter_declaration")
+
+
 def class_name_of(function: Function) -> str:
     """Return the class that a function is a method of; empty if it is none."""
     if b"friend" in function.head.split():
@@ -513,11 +562,10 @@ def class_name_of(function: Function) -> str:
     return ""
 
 
-def expand(kernels: DeviceFiles, function: Function) -> Expanded | None:
-    """Return the function's text with its macros replaced; None where it uses none."""
-    source = function.source
+def expand(kernels: DeviceFiles, source: Cpp, node: Node) -> Expanded | None:
+    """Return the text of a function or class with its macros replaced; None where it uses none."""
     macros = kernels.macros(source)
-    start, end = function.node.start_byte, function.node.end_byte
+    start, end = node.start_byte, node.end_byte
     code = source.code
     if not macros or macros.keys().isdisjoint(source.words):
         return None

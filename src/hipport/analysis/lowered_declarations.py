@@ -78,19 +78,32 @@ class LoweredDeclarations(LoweredExpressions):
             return
         is_list = value is not None and value.type in ("initializer_list", "argument_list")
         # The name is not in scope before.
-        initial = self.value(value) if value is not None and not is_list else None
+        copied = (
+            value is not None
+            and not is_list
+            and not piece.pointer
+            and not piece.array
+            and self._is_copied(type_name, value)
+        )
+        initial = self.value(value) if value is not None and not is_list and not copied else None
         cell = self.new_cell(made)
         if kind == "shared":
             return
         self._emit("declare", (), node, number=cell)
         address = self._address_of(cell)
-        if initial is not None:
+        if copied and value is not None:
+            self._construct(address, type_name, [value], node)
+        elif initial is not None:
             self._emit("store", (address, self._converted(initial, type_name, piece, node)), node)
         elif value is not None:
             listed = [each for each in value.named_children if each.type != "comment"]
             self._declare_listed(piece, type_name, address, listed, node)
         elif not piece.pointer:
             self._declare_bare(piece, type_name, address, node)
+
+    def _is_copied(self, type_name: str, value: Node) -> bool:
+        """Whether a variable is a copy of what a name stands for, which may be an object."""
+        return self._is_place(value) and (self._is_object(type_name) or "auto" in type_name.split())
 
     def _declare_reference(self, made: Cell, value: Node, node: Node) -> None:
         given = value.named_children[0] if value.type in ("initializer_list", "argument_list") else value

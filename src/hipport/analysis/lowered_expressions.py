@@ -133,6 +133,8 @@ class LoweredExpressions(LoweringState):
         address = self._address_of_name(name, node)
         if address is not None:
             return self._emit("load", (address,), node)
+        if name in self.declared:
+            return self._unknown(node, f"the declaration of {name} is not followed")
         return self._emit("name", (), node, name=name)
 
     def _value_of_qualified_identifier(self, node: Node) -> int:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from hipport.analysis.device_ir import Cell, DeviceIR
 from hipport.analysis.lowered_declarations import LoweredDeclarations
 from hipport.analysis.lowered_expressions import returns_place
-from hipport.analysis.lowering_state import Jumps, LoweringContext, Piece, Scope, class_in, identifiers
+from hipport.analysis.lowering_state import Jumps, LoweringContext, Piece, Scope, class_in, declared_names, identifiers
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -47,6 +47,7 @@ def lower(node: Node, context: LoweringContext, class_name: str = "") -> DeviceI
         lowering.ir.unread = ("its text is not understood", context.origin(node.start_byte, node.end_byte))
     if class_name:
         lowering.ir.this = lowering.new_cell(Cell("this", "parameter", class_name, pointer=True))
+    lowering.declared = frozenset(map(lowering.text, declared_names(body)))
     lowering.parameters(declarator.child_by_field_name("parameters"))
     if lowering.ir.unread is None:
         initializers = next((each for each in node.named_children if each.type == "field_initializer_list"), None)

