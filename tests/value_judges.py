@@ -46,7 +46,7 @@ struct Coordinates_ { unsigned x, y, z; };
 #define ASKED_(f_) Coordinates_{__builtin_amdgcn_##f_##_x(), __builtin_amdgcn_##f_##_y(), __builtin_amdgcn_##f_##_z()}
 #define threadIdx (ASKED_(workitem_id))
 #define blockIdx (ASKED_(workgroup_id))
-#define blockDim (Coordinates_{__builtin_amdgcn_workgroup_size_x(), __builtin_amdgcn_workgroup_size_y(), 1})
+#define blockDim (Coordinates_{64, 1, 1})
 __device__ int min(int a, int b) { return a < b ? a : b; }
 __device__ int max(int a, int b) { return a > b ? a : b; }
 __device__ int abs(int a) { return a < 0 ? -a : a; }
@@ -105,7 +105,7 @@ class Answer:
 def asked_of_hipport(kernels: Mapping[int, Made], both: bool = True, *, shaped: bool = False) -> dict[Place, Answer]:
     """Return hipport's answers by kernel and probe; `shaped`: the shapes of blocks are those that the kernels have.
 
-    LLVM knows no shapes, but what hipport takes from one row of 64 threads.
+    LLVM is told of one row of 64 threads.
     """
     every = list(kernels.items())
     found: dict[Place, Answer] = {}

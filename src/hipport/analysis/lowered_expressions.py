@@ -276,7 +276,10 @@ class LoweredExpressions(LoweringState):
 
     def _value_of_cast_expression(self, node: Node) -> int:
         value, type_node = node.child_by_field_name("value"), node.child_by_field_name("type")
-        if value is None:
+        named = type_node.child_by_field_name("type") if type_node is not None else None
+        word = self.text(named) if named is not None else ""
+        if value is None or self._cell_named(word) is not None or self._captured(word) is not None:
+            # `(n * (a && b)) & 3` is parsed as a cast to a pointer.
             return self._unknown(node, "it is not understood")
         return self._emit(
             "cast", (self.value(value),), node, type=self.text(type_node) if type_node is not None else ""
