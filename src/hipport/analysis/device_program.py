@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from hipport.analysis.abstract_execution import AbstractExecution
@@ -26,6 +27,7 @@ from hipport.analysis.lowering import lower, lower_members
 from hipport.analysis.lowering_state import LoweringContext, class_in, is_wide, squeezed
 from hipport.analysis.macros import Macro
 from hipport.analysis.uniform_values import BLOCK, GRID, Blocks, Numbering, Reason, Value, varying
+from hipport.core.tables import load, one_of
 from hipport.syntax.cpp import Cpp
 
 if TYPE_CHECKING:
@@ -36,7 +38,9 @@ _WORD = re.compile(rb"[A-Za-z_]\w*")
 # What may change something, call something or be a member of it.
 _NO_ARITHMETIC = re.compile(rb"(?<![=!<>])=(?!=)|\+\+|--|[.\[{\"'@#;]|->|\w\s*\(")
 #: Types that are no classes by their names.
-_PLAIN = re.compile(rb"\w+_t|\w*(?:half|bfloat16|float|double|bool|char|short|int|long)\w*|auto|void")
+_PLAIN = re.compile(
+    rf"\w+_t|\w*{one_of(load(Path(__file__).with_name('pure_functions.toml'))['types']['numbers'])}\w*|auto|void".encode()
+)
 #: What takes control elsewhere.
 _LEAVES = re.compile(rb"\b(?:return|break|continue|goto|for|while|do|case|else)\b")
 #: Texts that macros make are followed up to this size.
