@@ -379,7 +379,11 @@ class _Activation(AbstractCalls):
         level = value.level
         if value.number is not None or level >= GRID or level >= self.branches.get(block, (GRID, None))[0]:
             return []
-        why = value.why if value.why is not None and level < BLOCK else Reason("the block's number decides", *of.span)
+        why = (
+            value.why
+            if value.why is not None and level < BLOCK
+            else Reason("the block's number decides", *of.span, self.frame.path)
+        )
         self.branches[block] = (level, why)
         divergence = self.flow.of(block)
         again: list[int] = []
@@ -403,6 +407,8 @@ class _Activation(AbstractCalls):
             self.at = (block, index)
             made = _HANDLERS[instruction.operation](self, instruction)
             if made is not None:
+                if made.why is not None and made.why.path is None:
+                    made = made._replace(why=made.why._replace(path=self.frame.path))
                 self.registers[instruction.target] = made
 
     def _unknown(self, each: Instruction) -> Value:

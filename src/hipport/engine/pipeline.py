@@ -548,6 +548,7 @@ def _reported(each: Pass[Any], source: Source, finding: Finding, outcome: Outcom
         reason,
         _group(each, source),
         finding.about,
+        finding.proof,
     )
 
 

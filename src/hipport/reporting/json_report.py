@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from hipport.core.proof import Ground
 from hipport.engine.outcomes import Ported, Reported
 from hipport.program.project import Target
 from hipport.reporting.grouped_findings import Fact, facts
@@ -180,6 +181,19 @@ def _reported_as_json(reported: Reported) -> dict[str, Any]:
         "reason": reported.reason,
         "needs_person": reported.needs_person,
         "group": str(reported.group),
+        "proof": [ground_as_json(each) for each in reported.proof],
+    }
+
+
+def ground_as_json(ground: Ground) -> dict[str, Any]:
+    """Return one ground of a proof as plain values."""
+    return {
+        "claim": ground.claim,
+        "scope": str(ground.scope),
+        "reason": ground.reason,
+        "path": ground.path.as_posix(),
+        "line": ground.line,
+        "proven": ground.proven,
     }
 
 
