@@ -62,7 +62,7 @@ _OWN_BARRIER = re.compile(rb"^[ \t]*#[ \t]*define[ \t]+__syncwarp\b[^\r\n]*(?:ba
 # What these do, lanes do together.
 _WAITING = (b"_sync", b"__syncwarp")
 _ALL = (1 << LANES) - 1
-_EVERY = re.compile(rb"[\s(]*(?:~\s*0|-\s*1)[uUlL]*[\s)]*")
+_EVERY = re.compile(rb"[\s(]*(?:~\s*0|-\s*1)[^\W\d]{0,3}[\s)]*")
 _TOGETHER = "all lanes that its mask names reach this call together"
 
 _COLLECTIVES = Collectives(
@@ -292,4 +292,4 @@ def _macros(source: Cpp, project: Project, helpers: Mapping[bytes, bytes]) -> It
         yield Finding(span, "macro", message, edits, Certainty.REVIEW, (header,))
 
 
-PASS = Pass(Cpp, find)
+PASS = Pass(Cpp, find, proves=frozenset(("helper",)))

@@ -185,9 +185,10 @@ def _are(count: int) -> str:
 def differing(kernels: Kernels, function: Function, expression: Node, size: int, *, shown: bool = False) -> Ground:
     """Return that `size` neighbouring threads may disagree on an expression, and why."""
     at = place(function.source, expression.start_byte)
-    said = f"lanes may disagree on {quoted(function.text(expression))} in line {at[1]}"
     claim = f"{who(size)[0]} agree on {quoted(function.text(expression))}"
     value = kernels.value(function, expression, shown=shown)
+    warps = size > WARP and kernels.agreement(function, expression, shown=shown) >= WARP
+    said = f"{'warps' if warps else 'lanes'} may disagree on {quoted(function.text(expression))} in line {at[1]}"
     reason, where = "", at
     if value.level < size and value.why is not None:
         reason = value.why.text
@@ -199,7 +200,7 @@ def differing(kernels: Kernels, function: Function, expression: Node, size: int,
         if found is not None:
             reason, where = function.text(found).decode("utf-8", "replace"), place(function.source, found.start_byte)
     if shown and kernels.agreement(function, expression) >= size:
-        assumed = kernels.assumption(function.source, function)
+        assumed = kernels.assumption(function.source, function, size)
         reason = f"it is not shown that {assumed}, as not all launches of {_called(function)} are seen"
         return Ground(claim, who(size)[1], f"{said}: {reason}", *at, proven=False)
     reason = " ".join(reason.split()) or "where it comes from is not seen"
@@ -271,25 +272,25 @@ class _Known:
     """What was told of files that belong together."""
 
     def __init__(self, component: Component) -> None:
-        self.callers: dict[tuple[Function, int], tuple[Ground, ...]] = {}
+        self.callers: dict[tuple[Function, int, str], tuple[Ground, ...]] = {}
 
 
-def reaching(kernels: Kernels, function: Function, node: Node, size: int) -> tuple[Ground, ...]:
+def reaching(kernels: Kernels, function: Function, node: Node, size: int, what: str = "call") -> tuple[Ground, ...]:
     """Return why `size` neighbouring threads come to a place together, or which of them are not there.
 
-    That is said of the function, and of what calls it. It holds for a collective that no other call can meet of lanes
-    that are not there; see hipport.analysis.convergence.
+    That is said of the function, and of what calls it. It holds for `what` no other one can meet of lanes that are not
+    there; see hipport.analysis.convergence for calls.
     """
     known = kernels.of_component(function.source, _Known).callers
-    if (function, size) not in known:
-        known[function, size] = ()  # What a recursion finds here.
-        known[function, size] = tuple(_from_callers(kernels, function, size))
-    return (*_within(kernels, function, node, size), *known[function, size])
+    key = (function, size, what)
+    if key not in known:
+        known[key] = tuple(_from_callers(kernels, function, size, what))
+    return (*_within(kernels, function, node, size, what), *known[key])
 
 
-def _within(kernels: Kernels, function: Function, node: Node, size: int) -> Iterator[Ground]:
+def _within(kernels: Kernels, function: Function, node: Node, size: int, what: str) -> Iterator[Ground]:
     """Yield what decides in a function whether threads come to a place, or that nothing does."""
-    found = list(_deciding(kernels, function, node, size))
+    found = list(_deciding(kernels, function, node, size, what))
     if not found:
         claim = f"all threads that come to {_called(function)} reach it"
         reason = "no condition is around it, and none leaves before it"
@@ -297,37 +298,37 @@ def _within(kernels: Kernels, function: Function, node: Node, size: int) -> Iter
     yield from found
 
 
-def _deciding(kernels: Kernels, function: Function, node: Node, size: int) -> Iterator[Ground]:
+def _deciding(kernels: Kernels, function: Function, node: Node, size: int, what: str) -> Iterator[Ground]:
     """Yield the conditions by which threads of a function come to a place, the first of many."""
     conditions = list(islice(function.conditions(node), _CONDITIONS + 1))
     # What rests on no assumption on blocks is told where one was made: it is known for those already.
     shown = bool(kernels.assumption(function.source))
     for condition in conditions[:_CONDITIONS]:
         if kernels.may_differ(function, condition.expression, size, shown=shown):
-            yield _of_side(function, condition)
+            yield _of_side(function, condition, what)
         else:
             yield agreed(kernels, function, condition.expression, shown=shown)
     if len(conditions) > _CONDITIONS:
         reason = f"more than {_CONDITIONS} are around it, and were looked at"
         at = place(function.source, conditions[-1].expression.start_byte)
         yield Ground("the conditions further out are such, too", Scope.GROUP, reason, *at)
-    yield from islice(_leaving(kernels, function, node, size, shown), _CONDITIONS)
+    yield from islice(_leaving(kernels, function, node, size, what, shown), _CONDITIONS)
 
 
-def _of_side(function: Function, condition: Condition) -> Ground:
+def _of_side(function: Function, condition: Condition, what: str) -> Ground:
     """Say what becomes of lanes that take another way than to the place."""
     where = place(function.source, condition.expression.start_byte)
     text = quoted(function.text(condition.expression))
     if condition.loop:
         claim = f"the lanes that are still in the loop by {text} reach it together"
-        reason = "no call of lanes that have left the loop meets it"
+        reason = f"no {what} of lanes that have left the loop meets it"
     else:
         claim = f"the lanes that come here by {text} reach it together"
-        reason = "no call of lanes of the other side meets it"
+        reason = f"no {what} of lanes of the other side meets it"
     return Ground(claim, Scope.GROUP, reason, *where)
 
 
-def _leaving(kernels: Kernels, function: Function, node: Node, size: int, shown: bool) -> Iterator[Ground]:
+def _leaving(kernels: Kernels, function: Function, node: Node, size: int, what: str, shown: bool) -> Iterator[Ground]:
     """Yield the ways out before the place that only some threads may take."""
     told: set[int] = set()
     for leaving in function.exits_before(node):
@@ -343,13 +344,13 @@ def _leaving(kernels: Kernels, function: Function, node: Node, size: int, shown:
                 continue
             text = quoted(function.text(condition.expression))
             claim = f"the lanes that did not leave by {text} in line {where[1]} reach it together"
-            reason = "no call of those that left meets it"
+            reason = f"no {what} of those that left meets it"
             if function.kernel and leaving.type == "return_statement":
                 reason = "those that left the kernel are waited for by nobody"
             yield Ground(claim, Scope.GROUP, reason, *where)
 
 
-def _from_callers(kernels: Kernels, function: Function, size: int) -> Iterator[Ground]:
+def _from_callers(kernels: Kernels, function: Function, size: int, what: str) -> Iterator[Ground]:
     """Yield how threads come to a function."""
     at = place(function.source, function.node.start_byte)
     if function.kernel:
@@ -369,7 +370,7 @@ def _from_callers(kernels: Kernels, function: Function, size: int) -> Iterator[G
     seen, waiting = {function}, [function]
     while waiting and len(told) < _CONDITIONS:
         for caller, node in islice(kernels.called_at(waiting.pop(0)), _CALLS):
-            told.update(dict.fromkeys(_deciding(kernels, caller, node, size)))
+            told.update(dict.fromkeys(_deciding(kernels, caller, node, size, what)))
             if caller not in seen and not caller.kernel:
                 seen.add(caller)
                 waiting.append(caller)

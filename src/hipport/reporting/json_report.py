@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from hipport.building.builder import Built
     from hipport.reporting.assumptions import Reviewed
     from hipport.reporting.explainer import Explanation
+    from hipport.reporting.places import Explained
     from hipport.toolchain.diagnosis import Diagnosis
 from hipport.reporting.text_report import summary
 
@@ -165,6 +166,28 @@ def diagnosis_as_json(diagnosis: Diagnosis) -> str:
 def explanation_as_json(explanation: Explanation) -> str:
     """Return what there is to say of a name as JSON, with sorted keys."""
     return json.dumps({"schema": SCHEMA, **asdict(explanation)}, indent=1, sort_keys=True, ensure_ascii=True) + "\n"
+
+
+def place_as_json(explained: Explained) -> str:
+    """Return what there is to say of a line as JSON, with sorted keys."""
+    document = {
+        "schema": SCHEMA,
+        "kind": "place",
+        "path": explained.path.as_posix(),
+        "line": explained.line,
+        "text": explained.text,
+        "findings": [_reported_as_json(each) for each in explained.reported],
+        "kept": [
+            {
+                "start": each.start,
+                "end": each.end,
+                "name": each.name,
+                "proof": [ground_as_json(ground) for ground in each.proof],
+            }
+            for each in explained.kept
+        ],
+    }
+    return json.dumps(document, indent=1, sort_keys=True, ensure_ascii=True) + "\n"
 
 
 def _reported_as_json(reported: Reported) -> dict[str, Any]:
