@@ -103,6 +103,10 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         elif outside := _reads_outside(source, project, span, name):
             assumes = outside
         proof = _proof(source, project, span, name, apart.get(span.start))
+        if assumes and not missing(proof):
+            reason = "the lanes of its mask are no group of which a distance may not lead out"
+            outside_it = Ground(assumes, Scope.GROUP, reason, *grounds.place(source, span.start), proven=False)
+            proof = (outside_it, *proof)
         if assumes:
             certainty = Certainty.REVIEW
             message += f"; assumes that {assumes}{missing(proof)}"

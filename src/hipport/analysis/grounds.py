@@ -363,7 +363,7 @@ def _from_callers(kernels: Kernels, function: Function, size: int, what: str) ->
         yield Ground(claim, Scope.GROUP, reason, *at)
         return
     count = len(_kernels(kernels, function))
-    of = f", in what {count} kernel{'s' * (count != 1)} run{'s' * (count == 1)}" if count else ""
+    of = f", in the code of {count} kernel{'s' * (count != 1)}" if count else ""
     claim = f"threads that come to a call of {_called(function)} come to it"
     yield Ground(claim, Scope.GROUP, f"{_calls(calls)} of it {_are(calls)} seen{of}", *at)
     told: dict[Ground, None] = {}
