@@ -120,7 +120,7 @@ def _proof(source: Cpp, project: Project, span: Span, name: bytes, apart: Meetin
     """Return what it rests on that the helper means the same: how lanes come to it, and which ones it waits for."""
     kernels = Kernels.of(project)
     if not name.endswith(_WAITING):
-        claim = "it tells of the lanes that are here, and waits for none"
+        claim = "it is among the lanes that are here, and waits for no others"
         return (Ground(claim, Scope.GROUP, f"{name.decode()} has no mask", *grounds.place(source, span.start)),)
     if apart is not None:
         return (grounds.parted(kernels, source, span.start, apart, LANES, _TOGETHER),)

@@ -90,7 +90,8 @@ class AbstractExecution:
         """Run a function, unless it was run with the same; see Start."""
         ir, arguments = callee.ir, start.arguments
         if ir.unread is not None:
-            return self._nothing_known(start, Reason(f"{ir.name or 'a lambda'}: {ir.unread[0]}", *ir.unread[1]))
+            why = Reason(f"{ir.name or 'a lambda'}: {ir.unread[0]}", *ir.unread[1], callee.path)
+            return self._nothing_known(start, why)
         simple = start.this is None and start.closure is None
         simple = simple and not any(value.targets or value.fields for value in arguments)
         if any(frame.ir is ir for frame in self.frames):

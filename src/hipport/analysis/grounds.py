@@ -158,8 +158,8 @@ def _of_name(kernels: Kernels, function: Function, node: Node, variable: Variabl
         if kernels.named_constant(function.source, name) is not None:
             return f"{quoted(name)} is a constant"
         if is_method(function):
-            return f"{quoted(name)} is a member of an object that threads share, or of the whole program"
-        return f"{quoted(name)} is one for the whole program"
+            return f"{quoted(name)} is a member of an object that the threads share, or declared outside"
+        return f"{quoted(name)} is declared outside, once for all threads"
     if variable in function.locals.shared:
         return f"{quoted(name)} is in shared memory, which a block has once"
     if name in function.parameters:
