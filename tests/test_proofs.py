@@ -176,6 +176,17 @@ def test_the_command_line(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(proofs) >= 6 and all(ground.keys() == keys for proof in proofs for ground in proof)
 
 
+def test_a_program_that_is_ported_already(tree: Path, tmp_path: Path) -> None:
+    ported = hipport.rewrite({each.name: each.read_bytes() for each in tree.iterdir() if each.is_file()})
+    for source in ported.project.sources:
+        (tmp_path / source.path).write_bytes(source.text)
+    lines = (tmp_path / "k.cu").read_text().split("\n")
+    numbers = [number for number, line in enumerate(lines, 1) if "hipport::shfl_sync" in line]
+    explained = [hipport.explain_place(tmp_path / "k.cu", number) for number in numbers]
+    assert [missing(each.kept[0].proof) != "" for each in explained] == [False, True, True]
+    assert explained[0].kept[0].proof[1].claim == "all threads of the launch agree on `n > 4`"
+
+
 def test_the_law_finds_what_lacks_a_proof(monkeypatch: pytest.MonkeyPatch) -> None:
     case = fixture(ROOT / "fixtures/warp_intrinsics/excluding_conditions.before.cu")
     (each,) = (of for of in PASSES if of.name == "warp_intrinsics")

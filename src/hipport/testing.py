@@ -103,8 +103,7 @@ _DECLARES = re.compile(
     rb"(?<=[;{}])\s*(?P<type>(?:unsigned\s+|long\s+)*\b(?:int|float|double|half|__half|bool|long|unsigned|char|size_t"
     rb"|u?int(?:8|16|32|64)_t|CUdeviceptr|cuda\w+_t))\b(?=[\s*]+(?!const\b|int\b)\w+\s*[=;\[])"
 )
-#: What threads agree on, in a claim: its first word.
-_AGREED = re.compile(r" agree on `\W*(\w+)")
+_WORD = re.compile(r"\w+")
 #: Passes about what other tools do with text: to PyTorch's hipify, `max (a, b)` is no call, and comments are code. And
 #: one that does not write again what has comments in it.
 _BY_LETTERS = frozenset(("hipify_launches", "shared_min_max", "miscompiled"))
@@ -374,8 +373,9 @@ def proved(each: Pass[Any], fixture: Fixture) -> None:
         for ground in reported.proof:
             lines = files[ground.path].text.splitlines()
             assert ground.claim and ground.reason and 1 <= ground.line <= max(len(lines), 1), ground
-            agreed = _AGREED.search(ground.claim) if ground.proven else None
-            assert agreed is None or agreed[1].encode() in lines[ground.line - 1], ground
+            # What threads agree on begins there.
+            agreed = _WORD.search(ground.claim.partition(" agree on ")[2]) if ground.proven else None
+            assert agreed is None or agreed[0].encode() in lines[ground.line - 1], ground
 
 
 LAWS: tuple[Callable[[Pass[Any], Fixture], None], ...] = (

@@ -30,7 +30,7 @@ from hipport.analysis.kernels import Kernels
 from hipport.analysis.library_names import helper_rows
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
-from hipport.core.proof import Ground, Scope, missing
+from hipport.core.proof import Ground, Kept, Scope, missing
 from hipport.engine.pipeline import Pass
 from hipport.program.own_headers import include
 from hipport.program.project import Project
@@ -69,6 +69,14 @@ _COLLECTIVES = Collectives(
     re.compile(rb"__(?:shfl(?:_up|_down|_xor)?|any|all|uni|ballot|match_(?:any|all)|reduce_\w+)_sync|__syncwarp"),
     re.compile(rb"__activemask|__ballot(?:_sync)?|__match_a(?:ny|ll)_sync|activemask|ballot|match_any"),
     re.compile(rb"__syncthreads\w*"),
+)
+
+# The same in a program that is ported, in whole or in part.
+_SPACE = b"hipport::"
+_PORTED = Collectives(
+    re.compile(rb"(?:__)?" + b"(?:" + _COLLECTIVES.names.pattern.replace(b"__", b"") + b")"),
+    re.compile(rb"(?:__)?" + b"(?:" + _COLLECTIVES.lanes.pattern.replace(b"__", b"") + b")"),
+    _COLLECTIVES.barriers,
 )
 
 
@@ -296,4 +304,14 @@ def _macros(source: Cpp, project: Project, helpers: Mapping[bytes, bytes]) -> It
         yield Finding(span, "macro", message, edits, Certainty.REVIEW, (header,))
 
 
-PASS = Pass(Cpp, find, proves=frozenset(("helper",)))
+def kept(source: Cpp, project: Project, part: Span) -> Iterator[Kept]:
+    """Yield the helpers that a part of a file calls already, after an earlier run."""
+    names = {helper.removeprefix(_SPACE): name for name, helper in helper_rows(_TABLE)[1].items()}
+    for span, name in source.names(frozenset(names)):
+        before = b"".join(source.code[max(part.start, span.start - 2 * len(_SPACE)) : span.start].split())
+        if part.start <= span.start < part.end and before.endswith(_SPACE):
+            proof = _proof(source, project, span, names[name], meetings(source, project, _PORTED).get(span.start))
+            yield Kept(span.start, span.end, (_SPACE + name).decode(), proof)
+
+
+PASS = Pass(Cpp, find, proves=frozenset(("helper",)), kept=kept)
