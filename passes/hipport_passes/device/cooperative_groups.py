@@ -18,7 +18,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import NamedTuple
 
 from hipport.analysis import grounds
@@ -115,7 +115,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         each
         for other in project.component(source)
         if isinstance(other, Cpp) and other is not source
-        for each in _apart(other, project)
+        for each in _apart(other, project, source.path)
     )
     certainty, assumes = Certainty.SAFE, ""
     # What is said of the first call is said here, too: all files are changed or none, or the groups would be of two
@@ -196,15 +196,19 @@ def kept(source: Cpp, project: Project, part: Span) -> Iterator[Kept]:
             yield Kept(span.start, span.end, said, grounds.reaching(kernels, function, node, size))
 
 
-def _apart(source: Cpp, project: Project) -> Iterator[_Apart]:
-    """Yield the calls that lanes of one group may make apart, and what must hold for them to be right."""
+def _apart(source: Cpp, project: Project, told_in: PurePath | None = None) -> Iterator[_Apart]:
+    """Yield the calls that lanes of one group may make apart, and what must hold for them to be right.
+
+    `told_in`: the file that is changed on their account, if it is another one.
+    """
     kernels = Kernels.of(project)
     for offset, meeting in sorted(meetings(source, project, _COLLECTIVES).items()):
         if not source.ported(offset):
             end = re.compile(rb"\w+").match(source.code, offset)
             span = Span(offset, end.end() if end else offset)
             which = "of its group"
-            ground = grounds.parted(kernels, source, offset, meeting, LANES, f"all lanes {which} reach it together")
+            claim = f"all lanes {which} reach it together"
+            ground = grounds.parted(kernels, source, offset, meeting, LANES, claim, told_in)
             yield _Apart(span, assumption(source, project, meeting, offset, which), ground)
 
 

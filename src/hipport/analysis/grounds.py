@@ -19,7 +19,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hipport.analysis.built_ins import BY_BLOCK, BY_THREAD, BY_WARP
 from hipport.analysis.collective_summary import Meeting
-from hipport.analysis.functions import DEFINE, Condition, Function, Variable, bare, called_name, function_at, is_method
+from hipport.analysis.functions import (
+    DEFINE,
+    Condition,
+    Function,
+    Variable,
+    arguments,
+    bare,
+    called_name,
+    function_at,
+    is_method,
+)
 from hipport.analysis.kernels import Kernels
 from hipport.analysis.uniform_values import BLOCK, GRID, WARP, WAVEFRONT
 from hipport.core.edits import Span
@@ -99,7 +109,7 @@ def _origins(kernels: Kernels, function: Function, expression: Node, level: int)
         if node.type == "field_expression" and text.partition(".")[0] in ("threadIdx", "blockIdx", *_SHAPES):
             said = _of_built_in(kernels, function, text, level)
         elif node.type == "call_expression":
-            said = _of_call(function, node)
+            said = _of_call(kernels, function, node, level)
             if not said:
                 waiting += [leaf._replace(node=child) for child in reversed(node.named_children)]
         elif node.type == "identifier":
@@ -113,7 +123,7 @@ def _origins(kernels: Kernels, function: Function, expression: Node, level: int)
                 values = [value for each in given for value in each.values]
                 waiting += [leaf._replace(node=value, steps=steps - 1) for value in reversed(values)]
             else:
-                said = _of_name(kernels, function, node, variable)
+                said = _of_name(kernels, function, node, variable, level)
         else:
             waiting += [leaf._replace(node=child) for child in reversed(node.named_children)]
         if said and said not in told:
@@ -135,7 +145,7 @@ def _of_built_in(kernels: Kernels, function: Function, text: str, level: int) ->
     return f"`{text}` counts so that {threads} come to the same"
 
 
-def _of_call(function: Function, call: Node) -> str:
+def _of_call(kernels: Kernels, function: Function, call: Node, level: int) -> str:
     name = called_name(call, function.source.code)
     if BY_BLOCK.fullmatch(name):
         return f"{quoted(name)} gives all threads of a block the same"
@@ -143,10 +153,14 @@ def _of_call(function: Function, call: Node) -> str:
         return f"{quoted(name)} gives all lanes that take part the same"
     if BY_THREAD.fullmatch(name):
         return f"of {quoted(name)}, the lanes have the value of one of them"
+    if kernels.value(function, call).level >= level and any(
+        kernels.value(function, each).level < level for each in arguments(call)
+    ):
+        return f"{quoted(name)} returns the same to {who(level)[0]}, whatever they give it"
     return ""
 
 
-def _of_name(kernels: Kernels, function: Function, node: Node, variable: Variable | None) -> str:
+def _of_name(kernels: Kernels, function: Function, node: Node, variable: Variable | None, level: int) -> str:
     """Say where a name has its value from that nothing in the function gives it."""
     name = function.text(node)
     outer = node.parent
@@ -162,6 +176,8 @@ def _of_name(kernels: Kernels, function: Function, node: Node, variable: Variabl
         return f"{quoted(name)} is declared outside, once for all threads"
     if variable in function.locals.shared:
         return f"{quoted(name)} is in shared memory, which a block has once"
+    if name in function.parameters and kernels.value(function, node).level < level:
+        return f"{quoted(name)} may differ, but what is made of it here is the same for {who(level)[0]}"
     if name in function.parameters:
         if function.kernel:
             return f"{quoted(name)} is a parameter of the kernel {_called(function)}"
@@ -182,13 +198,27 @@ def _are(count: int) -> str:
 # ---- why it may not be
 
 
-def differing(kernels: Kernels, function: Function, expression: Node, size: int, *, shown: bool = False) -> Ground:
-    """Return that `size` neighbouring threads may disagree on an expression, and why."""
+def differing(
+    kernels: Kernels,
+    function: Function,
+    expression: Node,
+    size: int,
+    *,
+    shown: bool = False,
+    told_in: PurePath | None = None,
+) -> Ground:
+    """Return that `size` neighbouring threads may disagree on an expression, and why.
+
+    `told_in`: the file that the finding is in, if it is another one than the expression's.
+    """
     at = place(function.source, expression.start_byte)
+    of_file = _of_file(at[0], told_in or at[0])
     claim = f"{who(size)[0]} agree on {quoted(function.text(expression))}"
     value = kernels.value(function, expression, shown=shown)
     warps = size > WARP and kernels.agreement(function, expression, shown=shown) >= WARP
-    said = f"{'warps' if warps else 'lanes'} may disagree on {quoted(function.text(expression))} in line {at[1]}"
+    said = (
+        f"{'warps' if warps else 'lanes'} may disagree on {quoted(function.text(expression))} in line {at[1]}{of_file}"
+    )
     reason, where = "", at
     if value.level < size and value.why is not None:
         reason = value.why.text
@@ -230,9 +260,21 @@ def _varying(kernels: Kernels, function: Function, expression: Node, size: int) 
     return found if found is not None and kernels.agreement(function, found) < size else None
 
 
-def parted(kernels: Kernels, source: Cpp, offset: int, meeting: Meeting, size: int, claim: str) -> Ground:
-    """Return what is missing to a proof of `claim` for the call at `offset`, of which lanes may not be together."""
+def parted(
+    kernels: Kernels,
+    source: Cpp,
+    offset: int,
+    meeting: Meeting,
+    size: int,
+    claim: str,
+    told_in: PurePath | None = None,
+) -> Ground:
+    """Return what is missing to a proof of `claim` for the call at `offset`, of which lanes may not be together.
+
+    `told_in`: the file that the finding is in, if it is another one than the call's.
+    """
     at = place(source, offset)
+    told_in = told_in or at[0]
     cause = meeting.cause
     if cause is None:
         reason = "there are too many calls or conditions to follow"
@@ -243,13 +285,13 @@ def parted(kernels: Kernels, source: Cpp, offset: int, meeting: Meeting, size: i
     node = function.body.descendant_for_byte_range(cause.start, cause.end)
     expression = _condition_of(node) if node is not None else None
     if expression is not None:
-        ground = differing(kernels, function, expression, size, shown=bool(meeting.unless))
+        ground = differing(kernels, function, expression, size, shown=bool(meeting.unless), told_in=told_in)
         return replace(ground, claim=claim)
     where = place(function.source, cause.start)
     text = quoted(function.source.code[cause.start : cause.end].partition(b"\n")[0])
-    reason = f"which lanes come to it by {text}, line {where[1]}{_of_file(where[0], at[0])}, is not followed"
+    reason = f"which lanes come to it by {text}, line {where[1]}{_of_file(where[0], told_in)}, is not followed"
     if node is not None and node.type in ("identifier", "field_expression", "subscript_expression"):
-        reason = f"lanes may call different functions by {text}, line {where[1]}{_of_file(where[0], at[0])}"
+        reason = f"lanes may call different functions by {text}, line {where[1]}{_of_file(where[0], told_in)}"
     return Ground(claim, who(size)[1], reason, *where, proven=False)
 
 
