@@ -21,12 +21,14 @@ from hipport.analysis.built_ins import BY_BLOCK, BY_THREAD, BY_WARP
 from hipport.analysis.collective_summary import Meeting
 from hipport.analysis.functions import (
     DEFINE,
+    LOOPS,
     Condition,
     Function,
     Variable,
     arguments,
     bare,
     called_name,
+    contains,
     function_at,
     is_method,
 )
@@ -118,11 +120,9 @@ def _origins(kernels: Kernels, function: Function, expression: Node, level: int)
                 continue
             if variable is not None:
                 seen.add(variable)
-            given = function.locals.given.get(variable, ()) if variable is not None else ()
-            if given and steps and variable not in function.locals.shared:
-                values = [value for each in given for value in each.values]
-                waiting += [leaf._replace(node=value, steps=steps - 1) for value in reversed(values)]
-            else:
+            values = _given(function, variable, node) if variable is not None and steps else []
+            waiting += [leaf._replace(node=value, steps=steps - 1) for value in reversed(values)]
+            if not values or function.text(node) in function.parameters:
                 said = _of_name(kernels, function, node, variable, level)
         else:
             waiting += [leaf._replace(node=child) for child in reversed(node.named_children)]
@@ -131,10 +131,24 @@ def _origins(kernels: Kernels, function: Function, expression: Node, level: int)
             yield said
 
 
+def _given(function: Function, variable: Variable, node: Node) -> list[Node]:
+    """Return what a variable may have been given before a place, or in an earlier iteration; nothing of shared ones."""
+    last = function.locals.last(variable, node)
+    if variable in function.locals.shared or last is not None:
+        return list(last.values) if last is not None and variable not in function.locals.shared else []
+    loops = [each for each in function.around(node) if each.type in LOOPS]
+    return [
+        value
+        for each in function.locals.given.get(variable, ())
+        if each.node.start_byte < node.start_byte or any(contains(loop, each.node) for loop in loops)
+        for value in each.values
+    ]
+
+
 def _of_built_in(kernels: Kernels, function: Function, text: str, level: int) -> str:
     kind = text.partition(".")[0]
     if kind == "blockIdx":
-        return f"`{text}` is one for a block"
+        return "" if level >= GRID else f"`{text}` is one for a block"
     if kind in _SHAPES:
         return f"`{text}` is one for the launch"
     threads = who(level)[0]
