@@ -37,10 +37,9 @@ _CLASSES = frozenset(("struct_specifier", "class_specifier", "union_specifier"))
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 # What may change something, call something or be a member of it.
 _NO_ARITHMETIC = re.compile(rb"(?<![=!<>])=(?!=)|\+\+|--|[.\[{\"'@#;]|->|\w\s*\(")
+_NUMBERS = one_of(load(Path(__file__).with_name("pure_functions.toml"))["types"]["numbers"])
 #: Types that are no classes by their names.
-_PLAIN = re.compile(
-    rf"\w+_t|\w*{one_of(load(Path(__file__).with_name('pure_functions.toml'))['types']['numbers'])}\w*|auto|void".encode()
-)
+_PLAIN = re.compile(rf"\w+_t|\w*{_NUMBERS}\w*|auto|void".encode())
 #: What takes control elsewhere.
 _LEAVES = re.compile(rb"\b(?:return|break|continue|goto|for|while|do|case|else)\b")
 #: Texts that macros make are followed up to this size.
