@@ -7,7 +7,9 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from difflib import SequenceMatcher
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -22,11 +24,18 @@ pytestmark = pytest.mark.network
 
 
 @pytest.fixture(scope="session")
-def packages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The source trees of the packages, as they were published."""
+def package(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """The source tree of a package, as it was published, by its name."""
     if importlib.util.find_spec("torch") is None:
         pytest.skip("PyTorch is not installed: the packages, whose setup.py imports it, were not tried")
-    return unpacked(tmp_path_factory.mktemp("packages"))
+    folder = tmp_path_factory.mktemp("packages")
+
+    # Only those that are tried: pip, which imports PyTorch for each, takes longer than most of these tests.
+    @cache
+    def tree(name: str) -> Path:
+        return unpacked(folder, [each for each in PACKAGES if each.partition("==")[0] == name])[name]
+
+    return tree
 
 
 #: Of the authors of torch-scatter, and written as it is.
@@ -34,9 +43,9 @@ FURTHER = ("torch-cluster", "torch-spline-conv")
 
 
 @pytest.fixture(params=further([name.partition("==")[0] for name in PACKAGES], FURTHER))
-def tree(request: pytest.FixtureRequest, packages: dict[str, Path], tmp_path: Path) -> Path:
+def tree(request: pytest.FixtureRequest, package: Callable[[str], Path], tmp_path: Path) -> Path:
     copy = tmp_path / str(request.param)
-    shutil.copytree(packages[str(request.param)], copy)
+    shutil.copytree(package(str(request.param)), copy)
     return copy
 
 
@@ -115,9 +124,9 @@ def _owned_by_pytorch(old: list[bytes], new: list[bytes]) -> bool:
 
 
 def test_its_build_script_declares_what_it_did_for_cuda_and_what_hipcc_takes_for_rocm(
-    tree: Path, packages: dict[str, Path]
+    tree: Path, package: Callable[[str], Path]
 ) -> None:
-    original = packages[tree.name] / "setup.py"
+    original = package(tree.name) / "setup.py"
     hipport.save(hipport.rewrite([tree]))
     for environment in [*ENVIRONMENTS, {"FORCE_CUDA": "1", "NVCC_FLAGS": "-DMORE"}, {"FORCE_CUDA": "1", "CC": "gcc"}]:
         for gpu in (True, False):

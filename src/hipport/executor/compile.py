@@ -262,21 +262,14 @@ class Builder:
         self, header: str = _PRELUDE, flags: Sequence[str] = (), *, standard: int | None = None, units: int = _WORTH
     ) -> list[str]:
         """Return the flags that put `header` in front of `units` units: precompiled, if there were enough of them."""
-        if not self.options.precompile or not self._worth_it(self._precompiling(header, flags, standard)[1], units):
-            return ["-include", header]
-        folder = self.precompiled(header, flags, standard=standard)
+        _, folder = self._precompiling(header, flags, standard)
+        with locked(folder):
+            if not self.options.precompile or not precompiled.is_wanted(folder, units, _WORTH):
+                return ["-include", header]
+        self.precompiled(header, flags, standard=standard)
         if self.compiler.family == "clang":
             return ["-include-pch", str(folder / f"{header}.gch")]
         return [f"-I{folder}", "-include", header]
-
-    @staticmethod
-    def _worth_it(folder: Path, units: int) -> bool:
-        """Count units that want what is precompiled in a folder, and return whether they are enough."""
-        with locked(folder):
-            wanted = folder / "wanted"
-            with wanted.open("ab") as file:
-                file.write(b"." * units)
-            return wanted.stat().st_size >= _WORTH
 
     def compile(self, units: Iterable[Unit], prepared: Prepared, *, header: str = _PRELUDE) -> tuple[CompiledUnit, ...]:
         """Compile `units`, whose sources are the user's, from the tree that was prepared of them."""
