@@ -10,6 +10,7 @@
 
 // As in <sanitizer/asan_interface.h> and common_interface_defs.h: there in programs that were compiled with
 // -fsanitize=address, and only there.
+// NOLINTBEGIN(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp): the names are the sanitizer's.
 extern "C" {
 __attribute__((weak)) void* __asan_get_current_fake_stack();
 __attribute__((weak)) void* __asan_addr_is_in_fake_stack(void* fake_stack, void* address, void** begin, void** end);
@@ -17,6 +18,7 @@ __attribute__((weak)) void __sanitizer_start_switch_fiber(void** fake_stack_save
 __attribute__((weak)) void __sanitizer_finish_switch_fiber(void* fake_stack, const void** bottom_old,
                                                            std::size_t* size_old);
 }
+// NOLINTEND(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp)
 
 namespace simt {
 
