@@ -250,7 +250,7 @@ class Driver:
         outputs = []
         for name, differences in result.get("outputs", {}).items():
             dtype, shape = result.get("shapes", {}).get(name, ("", []))
-            found = tuple(_difference(against, values) for against, values in differences.items())
+            found = tuple(Difference.read(against, values) for against, values in differences.items())
             outputs.append(Output(name, dtype, tuple(shape), found))
         return CaseOutcome(
             case,
@@ -499,21 +499,6 @@ def _clean(env: Mapping[str, str]) -> dict[str, str]:
         "LD_PRELOAD": preload,
     }
     return {**kept, **own}
-
-
-def _difference(against: str, values: Mapping[str, Any]) -> Difference:
-    where = values.get("where")
-    return Difference(
-        against,
-        values["why"],
-        float(values["absolute"]),
-        float(values["relative"]),
-        tuple(where) if where is not None else None,
-        values["count"],
-        values["size"],
-        values.get("output", ""),
-        values.get("expected", ""),
-    )
 
 
 def _with_trust(ran: Sequence[Ran]) -> tuple[Ran, ...]:

@@ -84,6 +84,20 @@ class Tolerance:
     where: tuple[int, ...] | None = None
     warning: str = ""
 
+    @staticmethod
+    def read(values: Mapping[str, Any]) -> Tolerance:
+        """Return what comparing arrays has written down."""
+        return Tolerance(
+            values["origin"],
+            float(values["relative"]),
+            float(values["absolute"]),
+            values["count"],
+            float(values["error"]),
+            float(values["error_relative"]),
+            tuple(values["where"]),
+            values["warning"],
+        )
+
 
 @dataclass(frozen=True)
 class Difference:
@@ -107,6 +121,23 @@ class Difference:
     expected: str = ""
     trusted: bool = True
     tolerances: tuple[Tolerance, ...] = ()
+
+    @staticmethod
+    def read(against: str, values: Mapping[str, Any]) -> Difference:
+        """Return what comparing arrays has written down."""
+        where = values.get("where")
+        return Difference(
+            against,
+            values["why"],
+            float(values["absolute"]),
+            float(values["relative"]),
+            tuple(where) if where is not None else None,
+            values["count"],
+            values["size"],
+            values.get("output", ""),
+            values.get("expected", ""),
+            tolerances=(Tolerance.read(values["tolerance"]),) if "tolerance" in values else (),
+        )
 
     @property
     def ok(self) -> bool:
