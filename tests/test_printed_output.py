@@ -116,6 +116,9 @@ def test_sums_in_lines_that_move_have_a_spread() -> None:
         ("errors: 0", "errors: 1", False),
         ("value(s): 5", "value(s): 6", False),
         ("16777217 and 3", "16777216 and 3", False),
+        ("9007199254740993", "9007199254740992", False),  # a double has not both
+        ("18446744073709551615", "18446744073709551614", False),
+        ("007", "7", True),
         ("n 0", "n -0", False),
         ("x 0.0", "x -0.0", False),
         ("x 0.000000", "x -0.000000", True),  # rounded
@@ -172,6 +175,19 @@ def test_a_gpu_has_functions_of_its_own() -> None:
 )  # fmt: skip
 def test_a_time_hides_no_value_beside_it(line: str, other: str, same: bool) -> None:
     assert compared(line, other).ok is same, read(line)
+
+
+def test_what_differs_by_device_hides_nothing_beside_it() -> None:
+    first, again = ran("on Board 80 the sum is 5"), ran("on Big Board 94 the sum is 5")
+    measure = Measure.of(first, again, [])
+    for other, same in (
+        ("on AMD thing the sum is 5", True),
+        ("on AMD thing the sum is 6", False),
+        ("at AMD thing the sum is 5", False),
+        ("on AMD thing the sum was 5", False),
+        ("on the", False),
+    ):
+        assert measure.outcome("x", ran(other)).ok is same, other
 
 
 def test_what_is_printed_to_stderr_is_compared() -> None:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs are run as CUDA and ported, and compared by what they print and how they end."""
 
+import functools
 import json
 import os
 import subprocess
@@ -15,6 +16,7 @@ from click.testing import CliRunner
 
 import verifying
 from endless import ENDLESS
+from further import further
 from hipport import api
 from hipport.cli import main
 from hipport.core.edits import Edit, Span
@@ -438,6 +440,47 @@ def test_what_cannot_be_run_is_an_error(tmp_path: Path, text: str | None, said: 
     done = CliRunner().invoke(main, ["verify", str(file)])
     assert done.exit_code == 2
     assert said in done.output
+
+
+WAYS = SUMS.with_name("ways.cu")
+WRONG, RIGHT = range(38), range(18)
+
+
+@functools.cache
+def port_of_ways() -> Ported:
+    return api.rewrite([WAYS])
+
+
+def way(kind: str, number: int) -> results.Verified:
+    orders = ("forward", "reverse")
+    return verifying.program([WAYS], [kind, str(number)], env=ENV, port=lambda _paths: port_of_ways(), orders=orders)
+
+
+@pytest.mark.parametrize("number", further(WRONG, set(WRONG) - {0, 6, 13, 20, 23, 30, 33}))
+def test_a_port_that_is_wrong_in_one_of_many_ways_is_not_verified(number: int) -> None:
+    verified = way("wrong", number)
+    assert not verified.ok
+    # That is found in the port, by what it does and not by chance; the original is like itself.
+    for each in verified.ran:
+        assert each.ok is (each.configuration.side == "original"), verify_report.as_text(verified)
+
+
+@pytest.mark.parametrize("number", further(RIGHT, set(RIGHT) - {2, 3, 4, 9}))
+def test_a_port_that_is_another_in_a_harmless_way_is_verified(number: int) -> None:
+    verified = way("right", number)
+    assert verified.ok, verify_report.as_text(verified)
+
+
+def test_there_are_no_other_ways() -> None:
+    """What is asked for beyond them ends with a status of its own, on both sides."""
+    for kind, numbers in (("wrong", WRONG), ("right", RIGHT)):
+        assert WAYS.read_text().count("case", *_part(kind)) == len(numbers)
+
+
+def _part(kind: str) -> tuple[int, int]:
+    text = WAYS.read_text()
+    start = text.index(f"int {kind}(int way)")
+    return start, text.index("return 9;", start)
 
 
 OVERRUN = """#include <cstdio>

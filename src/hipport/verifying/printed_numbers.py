@@ -75,6 +75,17 @@ class Token:
     kind: str
     label: str
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is printed as an integer, of which a floating-point number might lose digits."""
+        return self.text.lstrip("+-").isdigit()
+
+    def off(self, other: Token) -> float:
+        """Return by how much two numbers differ."""
+        if self.is_whole and other.is_whole:
+            return float(abs(int(self.text) - int(other.text)))
+        return abs(float(self.text) - float(other.text))
+
 
 @dataclass(frozen=True)
 class Line:
@@ -144,6 +155,8 @@ def same(one: Token, two: Token) -> bool:
         return True
     if "exact" in (one.kind, two.kind):
         return False
+    if one.is_whole and two.is_whole:
+        return int(one.text) == int(two.text) and (int(one.text) != 0 or one.text[0] == two.text[0] != "-")
     u, v = float(one.text), float(two.text)
     return u == v and (u != 0 or one.text.startswith("-") == two.text.startswith("-"))
 
@@ -162,13 +175,13 @@ def allowed(one: Token, two: Token, spread: float | None = None, relative: float
     if "exact" in (one.kind, two.kind):
         return Allowed(0.0, "exact")
     u, v = float(one.text), float(two.text)
-    if u == v:
+    if u == v == 0:
         # Zeros with another sign: what a rounded number leaves, or what the original has as well.
         rounded = min(_decimals(one.text), _decimals(two.text)) > 3
         return Allowed(0.0, "rounded to zero") if rounded or spread is not None else Allowed(-1.0, "exact")
     if not (math.isfinite(u) and math.isfinite(v)):
         return Allowed(-1.0, "exact")
-    if _is_count(one.text, u) and _is_count(two.text, v):
+    if _is_count(one, u) and _is_count(two, v):
         return orders if orders.absolute else Allowed(0.0, "exact")
     found = [
         Allowed(relative * max(abs(u), abs(v)), f"{relative:g} of the number, as stated"),
@@ -180,11 +193,9 @@ def allowed(one: Token, two: Token, spread: float | None = None, relative: float
     return max(found, key=lambda each: each.absolute)
 
 
-def _is_count(text: str, number: float) -> bool:
+def _is_count(token: Token, number: float) -> bool:
     """Whether a number is a whole one that was not rounded, though it may be printed as a decimal one."""
-    if "e" in text.lower():
-        return False
-    return text.lstrip("+-").isdigit() or (number.is_integer() and abs(number) < WHOLE)
+    return token.is_whole or ("e" not in token.text.lower() and number.is_integer() and abs(number) < WHOLE)
 
 
 def _decimals(text: str) -> int:

@@ -38,12 +38,14 @@ RELATIVE_OF_ORIGINAL = 1e-3
 class Varying:
     """Output that depends on the run or the device. `places` are (line, number in it), or (line, -1) for all of it.
 
+    Of such a line `ends` has how many words at its beginning and at its end do not depend on that, and are compared.
     `more` are the shapes of lines that another device has printed besides. `moved` are lines that the original prints
     in another place in other orders of its threads: they may be in any order among those beside them. `spreads` are the
     places of numbers by which the original differs from itself in such orders, and by how much at the most.
     """
 
     places: frozenset[tuple[int, int]] = frozenset()
+    ends: Mapping[int, tuple[int, int]] = field(default_factory=dict)
     more: frozenset[str] = frozenset()
     moved: frozenset[int] = frozenset()
     spreads: Mapping[tuple[int, int], float] = field(default_factory=dict)
@@ -193,9 +195,8 @@ class _Compared:
         if "exact" in (mine.kind, theirs.kind):
             self.wrong[line] = None
             return False
-        u, v = float(mine.text), float(theirs.text)
-        error = abs(u - v)
-        of_it = error / max(abs(u), abs(v), 1e-300)
+        error = mine.off(theirs)
+        of_it = error / max(abs(float(mine.text)), abs(float(theirs.text)), 1e-300)
         self.absolute = max(self.absolute, error)
         self.relative = max(self.relative, of_it)
         used = Tolerance(limit.why, 0.0, max(limit.absolute, 0.0), 1, error, of_it, (line + 1,))
@@ -219,9 +220,16 @@ def _compared(mine: Sequence[str], theirs: Sequence[str], varying: Varying, rela
         if index >= len(mine) or index >= len(theirs):
             found.wrong[index] = None
             continue
-        if mine[index] == theirs[index] or (index, -1) in ignored:
+        if mine[index] == theirs[index]:
             continue
-        a, b = read(mine[index]), read(theirs[index])
+        one, two = mine[index], theirs[index]
+        if (index, -1) in ignored:
+            ends = varying.ends.get(index, (0, 0))
+            if len(one.split()) < sum(ends):
+                found.wrong[index] = None
+                continue
+            one, two = (_ends(each, *ends) for each in (one, two))
+        a, b = read(one), read(two)
         if a.shape != b.shape:
             found.wrong[index] = None
             continue
@@ -233,13 +241,28 @@ def _compared(mine: Sequence[str], theirs: Sequence[str], varying: Varying, rela
     return found
 
 
+def _ends(line: str, first: int, last: int) -> str:
+    """Return some words of the beginning of a line, and of its end."""
+    words = line.split()
+    return " ".join((*words[:first], *words[len(words) - last :]))
+
+
+def _alike(one: str, other: str) -> tuple[int, int]:
+    """Return how many words two lines have alike at their beginnings, and at their ends."""
+    a, b = one.split(), other.split()
+    most = min(len(a), len(b))
+    first = next((n for n in range(most) if a[n] != b[n]), most)
+    last = next((n for n in range(most - first) if a[-1 - n] != b[-1 - n]), most - first)
+    return first, last
+
+
 def _key(line: str) -> tuple[object, ...]:
     """Return what lines in any order are told from each other by: what is exact in them first."""
     parts = read(line)
     shown = [t for t in parts.tokens if t.kind != "time"]
-    whole = [t.text for t in shown if t.kind == "exact" or t.text.lstrip("+-").isdigit()]
+    whole = [t.text for t in shown if t.kind == "exact" or t.is_whole]
     # Numbers that are nearly the same sort nearly the same.
-    rest = [float(t.text) for t in shown if t.kind != "exact" and not t.text.lstrip("+-").isdigit()]
+    rest = [float(t.text) for t in shown if t.kind != "exact" and not t.is_whole]
     return parts.shape, whole, [each if math.isfinite(each) else math.copysign(1e308, each) for each in rest]
 
 
@@ -314,6 +337,7 @@ def _shapes(lines: Sequence[str]) -> list[str]:
 def varying_in(first: Sequence[str], again: Sequence[str]) -> Varying:
     """Return what is about the run and not its result."""
     found = set()
+    ends = {}
     more = set()
     lines: list[str | None] = [None] * len(first)
     for kind, start, end, other_start, other_end in _aligned(first, again):
@@ -331,7 +355,8 @@ def varying_in(first: Sequence[str], again: Sequence[str]) -> Varying:
                 found |= {(index, number) for number, (p, q) in pairs if p.text != q.text and q.kind != "time"}
             else:
                 found.add((index, -1))
-    return Varying(frozenset(found), frozenset(more))
+                ends[index] = _alike(line, other)
+    return Varying(frozenset(found), ends, frozenset(more))
 
 
 def spreads_of(
@@ -355,7 +380,7 @@ def spreads_of(
             for number, (p, q) in enumerate(zip(read(line).tokens, read(again).tokens, strict=True)):
                 if p.text == q.text or p.kind != "number" or (index, number) in varying.places:
                     continue
-                error = abs(float(p.text) - float(q.text))
+                error = p.off(q)
                 if math.isfinite(error):
                     found[index, number] = max(found.get((index, number), 0.0), error)
     return found
@@ -412,7 +437,7 @@ def _left_out(name: str, lines: Sequence[str], varying: Varying) -> Iterator[str
             f"threads{of}: line {', '.join(wider[:8])}" + (" …" if len(wider) > 8 else "")
         )
     tokens = [t for line in lines for t in read(line).tokens if t.kind == "number"]
-    if any(not t.text.lstrip("+-").isdigit() for t in tokens):
+    if any(not t.is_whole for t in tokens):
         yield (
             f"decimal numbers{of} more precisely than by {RELATIVE:g} of them (on a GPU {RELATIVE_ON_GPU:g}), or by "
             f"their last digit; {LEFT_OVER:g} in lines that tell an error"

@@ -292,8 +292,8 @@ def mutation_score(
                 return Mutant(what, where, line, noticed=(sides.name,))
             if place.side == "ported" and not changes and (text := measure.changed(ran, unbroken(place))):
                 changes = f"{text} at {place}"
-        if not changes and places[-1].side == "ported":
-            changes = _memory_changed(sides, right, path, places[-1])
+        if not changes and places[0].side == "ported":
+            changes = _memory_changed(sides, right, path, places)
         return Mutant(what, where, line, passed=(sides.name,), changes=changes)
 
     wide = [Configuration("original", 64)]
@@ -309,14 +309,25 @@ def mutation_score(
     return MutationScore(tuple(mutants))
 
 
-def _memory_changed(sides: _Sides, right: Path, broken: Path, configuration: Configuration) -> str:
-    """Say where a port leaves another memory behind than the one that is not broken; empty where it does not."""
+def _memory_changed(sides: _Sides, right: Path, broken: Path, places: Sequence[Configuration]) -> str:
+    """Say where a port leaves another memory behind than the one that is not broken; empty where it does not.
+
+    Nothing is said of memory that depends on the order of threads: what is broken may change only that.
+    """
+    place, *others = places
     with tempfile.TemporaryDirectory(prefix="hipport-") as scratch:
-        traces = [Path(scratch, name) for name in ("right", "broken")]
-        for path, trace in zip((right, broken), traces, strict=True):
-            sides.runner.run(path, configuration, trace)
-        changed = first_changed(*traces)
-    if changed is None:
-        return ""
-    number, launch, what = changed
-    return f"after launch {number} ({launch['kernel']}) {what} at {configuration}"
+
+        def trace(path: Path, place: Configuration) -> Path:
+            left = Path(scratch, f"{path.name}-{path == right}-{place}")
+            sides.runner.run(path, place, left)
+            return left
+
+        here = trace(right, place)
+        changed = first_changed(here, trace(broken, place))
+        if changed is None:
+            return ""
+        number, launch, what = changed
+        by_order = (first_changed(here, trace(right, each)) for each in others if each.lanes == place.lanes)
+        if any(each is not None and each[0] <= number for each in by_order):
+            return ""
+    return f"after launch {number} ({launch['kernel']}) {what} at {place}"
