@@ -82,8 +82,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         noticed, missed, same = (sum(column) for column in zip(*scores, strict=True))
         percent = 100 * noticed / max(1, noticed + missed)
         terminalreporter.write_line(
-            f"MUTATION SCORE: {noticed} of {noticed + missed} wrong ports were noticed ({percent:.1f} %) in {len(scores)} "
-            f"programs; {same} more give the same as the port",
+            f"MUTATION SCORE: {noticed} of {noticed + missed} wrong ports were noticed ({percent:.1f} %) in "
+            f"{len(scores)} programs; {same} more give the same as the port",
             bold=True,
         )
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ports with one thing wrong, of programs and examples that show all they compute: each that gives something else is noticed.
+"""Ports with one thing wrong, of programs and examples that show what they compute: what is another is noticed.
 
 The score is printed at the end of the run. What gives the same as the port, bit for bit, is no port that is wrong.
 """

@@ -18,5 +18,5 @@ int main() {
   const int n = 333;
   unsigned* out = room<unsigned>(64);
   odd<<<(n + 127) / 128, 128>>>(up(some(n, 7)), out, n);
-  show("votes", down(out, 48));
+  show("votes", down(out, 64));
 }

@@ -19,5 +19,5 @@ int main() {
   const int n = 500;
   float* out = room<float>(n + 96);
   smooth<<<(n + 95) / 96, 96>>>(up(fractions(n)), out, n);
-  show("smooth", down(out, n));
+  show("smooth", down(out, n + 96));
 }

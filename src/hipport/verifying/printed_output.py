@@ -11,7 +11,6 @@ import difflib
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 
 from hipport.verifying.amd_gpus import Hardware
 from hipport.verifying.printed_numbers import (
@@ -39,15 +38,16 @@ class Varying:
     """Output that depends on the run or the device. `places` are (line, number in it), or (line, -1) for all of it.
 
     Of such a line `ends` has how many words at its beginning and at its end do not depend on that, and are compared.
-    `more` are the shapes of lines that another device has printed besides. `moved` are lines that the original prints
-    in another place in other orders of its threads: they may be in any order among those beside them. `spreads` are the
+    `more` are the shapes of lines that another device has printed besides. `moved` are groups of lines
+    that the original prints in other orders where its threads run in others: these may be in any order, each group in
+    its place. `spreads` are the
     places of numbers by which the original differs from itself in such orders, and by how much at the most.
     """
 
     places: frozenset[tuple[int, int]] = frozenset()
     ends: Mapping[int, tuple[int, int]] = field(default_factory=dict)
     more: frozenset[str] = frozenset()
-    moved: frozenset[int] = frozenset()
+    moved: tuple[tuple[int, ...], ...] = ()
     spreads: Mapping[tuple[int, int], float] = field(default_factory=dict)
 
 
@@ -266,63 +266,47 @@ def _key(line: str) -> tuple[object, ...]:
     return parts.shape, whole, [each if math.isfinite(each) else math.copysign(1e308, each) for each in rest]
 
 
-def _in_order_of(mine: Sequence[str], theirs: Sequence[str], moved: frozenset[int]) -> Sequence[str]:
+def _in_order_of(mine: Sequence[str], theirs: Sequence[str], moved: Iterable[Sequence[int]]) -> Sequence[str]:
     """Return `mine` with the lines of each group of lines that threads print in any order as they are in `theirs`."""
     own = list(mine)
-    for group in _groups(moved):
+    for group in moved:
         order = sorted(group, key=lambda index: _key(theirs[index]))
-        for index, line in zip(order, sorted(mine[group.start : group.stop], key=_key), strict=True):
+        for index, line in zip(order, sorted((mine[index] for index in group), key=_key), strict=True):
             own[index] = line
     return own
 
 
-def _groups(lines: frozenset[int]) -> Iterator[range]:
-    """Yield the lines in groups that stand beside each other."""
-    start = end = -1
-    for line in sorted(lines):
-        if line != end:
-            if start >= 0:
-                yield range(start, end)
-            start = line
-        end = line + 1
-    if start >= 0:
-        yield range(start, end)
+def moved_in(first: Sequence[str], others: Iterable[Sequence[str]], varying: Varying) -> tuple[tuple[int, ...], ...]:
+    """Return groups of lines that the original prints in other orders where its threads run in others.
 
-
-def moved_in(first: Sequence[str], others: Iterable[Sequence[str]], varying: Varying) -> frozenset[int]:
-    """Return the lines that the original prints in another place in other orders of its threads.
-
-    Those between them that look the same are of the same threads, though they stayed where they were.
+    A group is the least that keeps its place as a whole: lines of the host, and those of another launch, are no part.
     """
-    found: set[int] = set()
     shapes = _shapes(first)
     own = {line for line, _ in varying.places}
     still = [index for index in range(len(first)) if index not in own]
+    together: set[int] = set()  # places in `still` whose line is of one group with the next
     for other in others:
         if len(other) != len(first) or sorted(_shapes(other)) != sorted(shapes):
             continue
         # The lines of each as they are sorted are the same ones.
-        pairs = zip(
-            sorted(still, key=lambda index: _key(first[index])),
-            sorted(still, key=lambda index: _key(other[index])),
-            strict=True,
+        mine, theirs = (
+            sorted(range(len(still)), key=lambda place: _key(lines[still[place]]))
+            for lines in (first, other)
         )
-        if all(_agree(other[theirs], first[mine]) for mine, theirs in pairs):
-            found |= {index for index in still if not _agree(other[index], first[index])}
-    among = {shapes[index] for index in found}
-    lines = sorted(found)
-    for one, two in pairwise(lines):
-        between = range(one + 1, two)
-        if all(shapes[index] in among for index in between):
-            found.update(between)
-    for line in lines:
-        # What stands in front of the first and behind the last of them, too.
-        for step in (-1, 1):
-            at = line + step
-            while 0 <= at < len(shapes) and at not in found and shapes[at] in among:
-                found.add(at)
-                at += step
-    return frozenset(found)
+        if all(_agree(other[still[b]], first[still[a]]) for a, b in zip(mine, theirs, strict=True)):
+            went = dict(zip(mine, theirs, strict=True))
+            reach = -1
+            for place in range(len(still)):
+                reach = max(reach, went[place])
+                if reach > place:
+                    together.add(place)
+    groups: list[list[int]] = []
+    for place, line in enumerate(still):
+        if place - 1 in together:
+            groups[-1].append(line)
+        else:
+            groups.append([line])
+    return tuple(tuple(group) for group in groups if len(group) > 1)
 
 
 def _agree(one: str, other: str) -> bool:
@@ -444,8 +428,8 @@ def _left_out(name: str, lines: Sequence[str], varying: Varying) -> Iterator[str
         )
     if varying.moved:
         yield (
-            f"the order of {len(varying.moved)} lines{of} among those beside them: the original prints them in "
-            "others, too"
+            f"the order of {sum(map(len, varying.moved))} lines{of} among those beside them: the original prints them "
+            "in others, too"
         )
 
 
