@@ -31,8 +31,9 @@ SPREADS = 4.0
 # Units of a value for the functions that made it, and of a sum for each root of its terms. Both sides of an executor
 # compute the same but for the order of sums, so that few units of the largest value are enough.
 _FUNCTIONS, _TERMS, _SAME_CODE = 8, 4, 16
-# An absolute tolerance is worth a warning above so many times what its type comes to.
-_MUCH = 4
+# A tolerance is worth a warning above so many times what its type comes to: fast functions are less precise. Not above
+# such a part of a value, though, if its type is not that coarse.
+_MUCH, _COARSE = 16, 1 / 32
 
 
 class Tolerance(NamedTuple):
@@ -73,11 +74,17 @@ def of_type(unit: float, terms: int, scale: float, *, same_code: bool) -> tuple[
     """Return what values of a type may differ by, (relative, absolute): each is a sum of at most `terms` numbers.
 
     The error of such a sum grows with the root of their number, and with its largest values (`scale`). Of types of 16
-    and fewer bits they are added in 32. Where the `same_code` computed both, the order of sums is all that differs.
+    and fewer bits they are added in 32, and rounded on the way. Where the `same_code` computed both, the order of sums
+    is all that differs.
     """
     added = min(unit, UNITS["float32"])
-    sums = _SAME_CODE * added if same_code else _TERMS * added * max(1, terms) ** 0.5
-    return _FUNCTIONS * unit, max(sums, 2 * unit if unit > added else 0.0) * scale
+    if same_code:
+        return _FUNCTIONS * unit, _SAME_CODE * added * scale
+    return _FUNCTIONS * unit, max(_TERMS * added * max(1, terms) ** 0.5, 2 * unit if unit > added else 0.0) * scale
+
+
+def _much(own: float, of: float) -> float:
+    return min(_MUCH * own, max(2 * own, _COARSE * of))
 
 
 def tolerance_for(
@@ -103,14 +110,16 @@ def tolerance_for(
         relative, absolute = of_type(unit, terms, scale, same_code=same_code)
         sums = "sums in another order" if same_code else f"sums of at most {terms} numbers"
         return Tolerance(relative, absolute, f"{kind} and {sums}", (relative, absolute))
-    own = of_type(unit, terms, max(scale, float(about["scale"])), same_code=False)
+    scale = max(scale, float(about["scale"]))
+    own = of_type(unit, terms, scale, same_code=same_code)
     relative, absolute = given
-    most = own[0] + _TERMS * min(unit, UNITS["float32"]) * max(1, terms) ** 0.5
+    added = of_type(unit, terms, scale, same_code=False)[1]
+    most = own[0] + added / (scale or 1.0), added
     warning = ""
-    if relative > most or absolute > _MUCH * own[1]:
+    if relative > _much(most[0], 1.0) or absolute > _much(most[1], scale):
         warning = (
             f"the case allows {relative:.2g} of a value and {absolute:.2g}; {kind} and sums of at most {terms} numbers "
-            f"come to {most:.2g} of it and {own[1]:.2g}"
+            f"come to {most[0]:.2g} of it and {most[1]:.2g}"
         )
     return Tolerance(relative, absolute, "the case's", own, warning)
 
@@ -171,6 +180,8 @@ def _floats(output: Any, expected: Any, tolerance: Tolerance) -> tuple[Any, Any,
         size = numpy.abs(b)
         ratio = numpy.where(same, 0.0, error / size)
         ratio = numpy.where(numpy.isnan(ratio), numpy.inf, ratio)
+        # What the type cannot tell from zero has no relative error.
+        ratio = numpy.where((size <= tolerance.own[1]) & (error <= tolerance.own[1]), 0.0, ratio)
         spread = 0.0 if tolerance.spread is None else SPREADS * tolerance.spread
         allowed = numpy.maximum(tolerance.absolute + tolerance.relative * size, spread)
         # A small number is not right because the tolerance is larger than it.

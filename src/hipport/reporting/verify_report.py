@@ -113,10 +113,12 @@ def _tolerances(verified: Verified, paint: Callable[[str, str], str]) -> Iterato
     for (case, name, *_), (each, _) in widest.items():
         if each.warning:
             warnings.setdefault(each.warning, []).append(f"{name} of {case}")
-    for warning, of in warnings.items():
+    for warning, of in list(warnings.items())[:_SHOWN]:
         names = list(dict.fromkeys(of))
         more = f" and {len(names) - 4} more" if len(names) > 4 else ""
         yield f"{paint('bad', 'warning')}: {warning} ({', '.join(names[:4])}{more})"
+    if len(warnings) > _SHOWN:
+        yield f"  and {len(warnings) - _SHOWN} more of tolerances that are wider than the type can tell"
 
 
 def tolerance_as_text(tolerance: Tolerance) -> str:

@@ -290,8 +290,7 @@ def moved_in(first: Sequence[str], others: Iterable[Sequence[str]], varying: Var
             continue
         # The lines of each as they are sorted are the same ones.
         mine, theirs = (
-            sorted(range(len(still)), key=lambda place: _key(lines[still[place]]))
-            for lines in (first, other)
+            sorted(range(len(still)), key=lambda place: _key(lines[still[place]])) for lines in (first, other)
         )
         if all(_agree(other[still[b]], first[still[a]]) for a, b in zip(mine, theirs, strict=True)):
             went = dict(zip(mine, theirs, strict=True))
