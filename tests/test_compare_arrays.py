@@ -185,6 +185,11 @@ def test_a_port_is_held_against_all_orders_of_the_original(run_cases: Any) -> No
     assert alone.compared(port, types, "ported")["y"]["original"]["why"]
     found = both.compared(port, types, "ported")["y"]["original"]
     assert not found["why"] and "4 times the original's own" in found["tolerance"]["origin"]
+    # It adds in the order of its threads: as many terms as there are may be rounded.
+    assert "float32 and sums of at most 8 numbers" in found["tolerance"]["origin"]
+    assert both.tolerance("y", "float32", first["y"], "original", "original").origin.endswith("at most 8 numbers")
+    assert alone.tolerance("y", "float32", first["y"], "original", "ported").origin.endswith("in another order")
+    assert alone.tolerance("y", "float32", first["y"], "original", "gpu").origin.endswith("at most 8 numbers")
     # An original that differs from itself by more than it may is no measure of others.
     racing = case(run_cases)
     racing.keep_original(first, types)

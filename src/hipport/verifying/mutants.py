@@ -31,8 +31,10 @@ _MUTATIONS: tuple[tuple[str, re.Pattern[bytes], bytes], ...] = (
      re.compile(rb"\bhipport::(?=(?:shfl|shfl_up|shfl_down|shfl_xor|ballot|any|all)\s*\()"), b"__"),
     ("a ballot of 64 lanes is kept in 32 bits",
      re.compile(rb"\bhipport::ballot_sync\s*\(" + _ARGUMENT + rb","), rb"(unsigned)__ballot("),
+    # The helpers of shuffles do without.
     ("a mask names half of the lanes",
-     re.compile(rb"(?<=_sync\()(?:0x[fF]{8}u?|~0u|-1)(?=,)"), b"0x0000ffffu"),
+     re.compile(rb"\b(hipport::(?:ballot|any|all|match_any|reduce_\w+)_sync\s*\(\s*)(?:0x[fF]{8}u?|~0u|-1)(?=,)"),
+     rb"\g<1>0x0000ffffu"),
     ("a shuffle reads from one lane further on",
      re.compile(rb"\b(hipport::shfl(?:_up|_down)?_sync\s*\(" + _ARGUMENT + rb"," + _ARGUMENT + rb",)("
                 + _ARGUMENT + rb")(?=[,)])"), rb"\1 1 + (\2)"),
