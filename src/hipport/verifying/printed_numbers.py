@@ -171,7 +171,6 @@ def allowed(one: Token, two: Token, spread: float | None = None, relative: float
 
     `spread` is what the original differs by in other orders of its threads, if it does.
     """
-    orders = Allowed(SPREADS * (spread or 0.0), f"{SPREADS:g} times the original's own in other orders of its threads")
     if "exact" in (one.kind, two.kind):
         return Allowed(0.0, "exact")
     u, v = float(one.text), float(two.text)
@@ -182,11 +181,11 @@ def allowed(one: Token, two: Token, spread: float | None = None, relative: float
     if not (math.isfinite(u) and math.isfinite(v)):
         return Allowed(-1.0, "exact")
     if _is_count(one, u) and _is_count(two, v):
-        return orders if orders.absolute else Allowed(0.0, "exact")
+        return Allowed(0.0, "exact")
     found = [
         Allowed(relative * max(abs(u), abs(v)), f"{relative:g} of the number, as stated"),
         Allowed(_last_digit(one.text, two.text, relative), "the last digit printed"),
-        orders,
+        Allowed(SPREADS * (spread or 0.0), f"{SPREADS:g} times the original's own in other orders of its threads"),
     ]
     if _ERROR.search(two.label):
         found.append(Allowed(LEFT_OVER, f"{LEFT_OVER:g}, as the line tells an error"))
