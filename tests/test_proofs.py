@@ -15,8 +15,8 @@ import hipport
 from hipport.cli import main
 from hipport.core.proof import Ground, Scope, missing, without_reason
 from hipport.engine.outcomes import Reported
+from hipport.reporting.explained_places import Explained
 from hipport.reporting.grouped_findings import facts
-from hipport.reporting.places import Explained
 from hipport.testing import fixture, proved
 from hipport_passes import PASSES
 

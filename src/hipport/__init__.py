@@ -43,8 +43,8 @@ if TYPE_CHECKING:
     from hipport.program.project import Project, Target
     from hipport.reporting import report
     from hipport.reporting.evidence import Evidence
+    from hipport.reporting.explained_places import Explained
     from hipport.reporting.explainer import Explanation
-    from hipport.reporting.places import Explained
     from hipport.toolchain.diagnosis import Diagnosis
     from hipport.toolchain.install_plan import Checked, Plan
     from hipport.verifying.results import Verified
@@ -56,7 +56,7 @@ _WHERE = {
     "Diagnosis": "toolchain.diagnosis",
     "Edit": "core.source",
     "Evidence": "reporting.evidence",
-    "Explained": "reporting.places",
+    "Explained": "reporting.explained_places",
     "Explanation": "reporting.explainer",
     "Finding": "core.finding",
     "Ground": "core.proof",

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from hipport.engine.knowledge import Knowledge
     from hipport.reporting.assumptions import Reviewed
     from hipport.reporting.evidence import Evidence, Verification
+    from hipport.reporting.explained_places import Explained
     from hipport.reporting.explainer import Explanation
-    from hipport.reporting.places import Explained
     from hipport.toolchain.diagnosis import Diagnosis
     from hipport.toolchain.install_plan import Plan
     from hipport.verifying.execution import Execution, Matrix
@@ -412,7 +412,7 @@ def explain_place(
     discovery.NotFound for a file that does not exist, and ValueError for a line that it does not have.
     """
     import hipport_passes
-    from hipport.reporting import places
+    from hipport.reporting import explained_places
 
     given = Path(path).resolve()
     ported = rewrite(
@@ -421,7 +421,7 @@ def explain_place(
     root = ported.before.root
     assert root is not None
     inside = PurePath(given.relative_to(root.resolve()))
-    return places.explain_place(ported, hipport_passes.PASSES, inside, line)
+    return explained_places.explain_place(ported, hipport_passes.PASSES, inside, line)
 
 
 def has_cases(paths: Sequence[Path], cases: Path | None = None) -> bool:

@@ -17,8 +17,8 @@ from hipport.reporting.grouped_findings import Fact, facts
 if TYPE_CHECKING:
     from hipport.building.builder import Built
     from hipport.reporting.assumptions import Reviewed
+    from hipport.reporting.explained_places import Explained
     from hipport.reporting.explainer import Explanation
-    from hipport.reporting.places import Explained
     from hipport.toolchain.diagnosis import Diagnosis
 from hipport.reporting.text_report import summary
 

@@ -19,8 +19,8 @@ from hipport.syntax.cpp import UNITS
 if TYPE_CHECKING:
     from hipport.building.builder import Built, Compiled
     from hipport.reporting.assumptions import Reviewed
+    from hipport.reporting.explained_places import Explained
     from hipport.reporting.explainer import Explanation
-    from hipport.reporting.places import Explained
     from hipport.toolchain.diagnosis import Diagnosis
 
 # So many files are named in one line.
