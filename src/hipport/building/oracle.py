@@ -1,0 +1,353 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What hipport says of collectives and barriers, held against what LLVM proves of them where it compiled them.
+
+* What hipport left for review since it did not prove that lanes reach it together is "discharged" where LLVM proves it,
+  in every kernel and for every target that was compiled.
+* What hipport took for the same for all threads, and LLVM derives from the number of a thread, is a "contradiction":
+  if a SAFE change or a barrier of which nothing was said depends on it, hipport is wrong there.
+
+The certainties of a rewrite do not change by it: they are the same on a machine without a compiler.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING
+
+from hipport.analysis.functions import Function, bare, function_at
+from hipport.analysis.kernels import Kernels
+from hipport.analysis.macros import Mentioning
+from hipport.analysis.uniform_values import BLOCK, WARP
+from hipport.building.proving import Branch, Reached, UnitProof
+from hipport.core.finding import Certainty
+from hipport.engine.outcomes import Outcome, Ported, Reported
+from hipport.syntax.cpp import Cpp
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+#: The rules whose findings are about who reaches a call, and what they say then.
+_COLLECTIVES = ("warp_intrinsics/", "cooperative_groups/")
+_BARRIERS = "barriers/"
+_TOGETHER = re.compile(r"\breach(?:es)? (?:this call|it|this|them) together\b")
+_PARTED = ("barriers/parted",)
+_DEFINE = re.compile(rb"#[ \t]*define[ \t]+(\w+)")
+_WORD = re.compile(rb"[A-Za-z_]\w*")
+_STATEMENTS = frozenset(
+    "if_statement while_statement do_statement for_statement for_range_loop switch_statement "
+    "conditional_expression".split()
+)
+
+
+@dataclass(frozen=True)
+class Contradiction:
+    """A condition that hipport takes for the same for all threads, and LLVM does not.
+
+    `scope` says of which threads: of a `block` or of a `warp`. `calls` are the collectives and barriers, by path, line
+    and name, that hipport ported as if it were so.
+    """
+
+    path: PurePath
+    line: int
+    column: int
+    condition: str
+    scope: str
+    calls: tuple[tuple[PurePath, int, str], ...]
+    targets: tuple[str, ...]
+
+    @property
+    def message(self) -> str:
+        """What to tell a person."""
+        where = ", ".join(f"{name} ({path.as_posix()}:{line})" for path, line, name in self.calls)
+        return (
+            f"hipport said SAFE of {where}, taking `{self.condition}` to be the same for all threads of a "
+            f"{self.scope}; LLVM's uniformity analysis says that it depends on the number of the thread. This is an "
+            "error of hipport's, not of the program: please report it with this function, and check by hand whether "
+            "all threads take the same way here"
+        )
+
+
+@dataclass(frozen=True)
+class Discharged:
+    """A finding that a person had to check, and LLVM has proven for `targets`."""
+
+    finding: Reported
+    targets: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Undecided:
+    """A finding of the same kind that LLVM has not proven, and why not."""
+
+    finding: Reported
+    why: str
+
+
+@dataclass(frozen=True)
+class Oracle:
+    """LLVM's word on a port. `why_not` says why there is none; `targets` are those that were asked about."""
+
+    proofs: tuple[UnitProof, ...] = ()
+    contradictions: tuple[Contradiction, ...] = ()
+    discharged: tuple[Discharged, ...] = ()
+    undecided: tuple[Undecided, ...] = ()
+    targets: tuple[str, ...] = ()
+    why_not: str = ""
+
+    @property
+    def not_judged(self) -> tuple[UnitProof, ...]:
+        """The units that LLVM said nothing of."""
+        return tuple(each for each in self.proofs if each.why_not)
+
+    @property
+    def calls(self) -> int:
+        """How many places with collectives and barriers were judged."""
+        return len({(each.path, each.line, each.column) for proof in self.proofs for each in proof.reached})
+
+    @property
+    def seconds(self) -> float:
+        """How long it took, one unit after the other."""
+        return sum(each.seconds for each in self.proofs)
+
+
+def compared(proofs: Sequence[UnitProof], built_at: Path, root: Path, ported: Ported) -> Oracle:
+    """Hold what a rewrite said against LLVM's word on the units that it made.
+
+    Paths of the proofs are relative to `built_at`; `root` is the tree that was rewritten, where it is now.
+    """
+    proofs = tuple(_moved(proof, built_at, root) for proof in proofs)
+    targets = tuple(dict.fromkeys(proof.target for proof in proofs))
+    comparison = _Comparison(ported, proofs)
+    contradictions = tuple(comparison.contradictions())
+    discharged, undecided = comparison.reviewed()
+    return Oracle(proofs, contradictions, tuple(discharged), tuple(undecided), targets)
+
+
+def merged(proofs: Sequence[UnitProof], parts: Sequence[Oracle]) -> Oracle:
+    """Put together what was compared for several trees that were rewritten."""
+    targets = tuple(dict.fromkeys(proof.target for proof in proofs))
+    if not parts:
+        why = "hipport has no record of a rewrite here, so there is nothing to hold LLVM's word against"
+        return Oracle(tuple(proofs), targets=targets, why_not=why)
+    if len(parts) == 1:
+        return parts[0]
+    return Oracle(
+        tuple(proofs),
+        tuple(dict.fromkeys(each for part in parts for each in part.contradictions)),
+        tuple(dict.fromkeys(each for part in parts for each in part.discharged)),
+        tuple(dict.fromkeys(each for part in parts for each in part.undecided)),
+        targets,
+    )
+
+
+def _moved(proof: UnitProof, built_at: Path, root: Path) -> UnitProof:
+    if built_at == root:
+        return proof
+
+    def path(each: PurePath) -> PurePath:
+        whole = built_at / each
+        return PurePath(whole.relative_to(root)) if whole.is_relative_to(root) else PurePath(whole)
+
+    return replace(
+        proof,
+        path=path(proof.path),
+        reached=tuple(
+            replace(
+                each,
+                path=path(each.path),
+                branches=tuple(replace(branch, path=path(branch.path)) for branch in each.branches),
+            )
+            for each in proof.reached
+        ),
+    )
+
+
+class _Comparison:
+    def __init__(self, ported: Ported, proofs: Sequence[UnitProof]) -> None:
+        self.before = ported.before
+        self.kernels = Kernels.of(ported.before)
+        self.proofs = proofs
+        self.by_path: dict[PurePath, list[Reported]] = {}
+        for each in ported.reported:
+            if each.rule.startswith((*_COLLECTIVES, _BARRIERS)) and each.outcome is not Outcome.IGNORED:
+                self.by_path.setdefault(each.path, []).append(each)
+        #: Where each judged call stands in the files as they were read, with its target.
+        self.calls: dict[PurePath, list[tuple[int, Reached, str]]] = {}
+        for proof in proofs:
+            for reached in proof.reached:
+                source = self._source(reached.path)
+                if source is not None:
+                    offset = source.offset(reached.line, max(reached.column, 1))
+                    self.calls.setdefault(reached.path, []).append((offset, reached, proof.target))
+
+    def _source(self, path: PurePath) -> Cpp | None:
+        source = self.before.by_path.get(path)
+        return source if isinstance(source, Cpp) else None
+
+    # What hipport took for uniform.
+
+    def contradictions(self) -> Iterator[Contradiction]:
+        """Yield the conditions on which LLVM contradicts what was ported as SAFE."""
+        found: dict[tuple[PurePath, int, int, str, str], tuple[dict[tuple[PurePath, int, str], None], set[str]]] = {}
+        for path, calls in self.calls.items():
+            for offset, reached, target in calls:
+                if not self._is_safe(path, offset, reached):
+                    continue
+                for branch in reached.branches:
+                    claimed = self._claimed(branch, reached.barrier)
+                    if claimed is not None:
+                        line, column, text, scope = claimed
+                        key = (branch.path, line, column, text, scope)
+                        places, targets = found.setdefault(key, ({}, set()))
+                        places[path, reached.line, self._name(path, offset)] = None
+                        targets.add(target)
+        for (path, line, column, text, scope), (places, targets) in sorted(found.items()):
+            yield Contradiction(path, line, column, text, scope, tuple(places), tuple(sorted(targets)))
+
+    def _is_safe(self, path: PurePath, offset: int, reached: Reached) -> bool:
+        """Whether hipport left nothing to a person at the call."""
+        findings = self.by_path.get(path, [])
+        if reached.barrier:
+            source = self._source(path)
+            function = function_at(source, offset) if source is not None else None
+            return function is not None and not any(
+                each.needs_person and function.node.start_byte <= each.span.start < function.node.end_byte
+                for each in findings
+                if each.rule.startswith(_BARRIERS)
+            )
+        own = [each for each in findings if each.rule.startswith(_COLLECTIVES) and each.line == reached.line]
+        return bool(own) and not any(each.needs_person for each in own)
+
+    def _name(self, path: PurePath, offset: int) -> str:
+        source = self._source(path)
+        word = _WORD.match(source.code, offset) if source is not None else None
+        return word.group().decode("latin1") if word is not None else "a call"
+
+    def _claimed(self, branch: Branch, barrier: bool) -> tuple[int, int, str, str] | None:
+        """The place, text and scope of what hipport takes for uniform and LLVM does not; None if they agree."""
+        source = self._source(branch.path) if branch.inside and not branch.proven else None
+        if source is None or not (branch.varies_in_block or branch.varies_in_warp):
+            return None
+        offset = source.offset(branch.line, max(branch.column, 1))
+        function = function_at(source, offset)
+        condition = condition_at(function, offset) if function is not None else None
+        if function is None or condition is None or all(function is not f for f in self.kernels.functions(source)):
+            return None
+        level = self.kernels.agreement(function, condition)
+        for scope, size, varies in (("block", BLOCK, branch.varies_in_block), ("warp", WARP, branch.varies_in_warp)):
+            claims = level >= size and (barrier or not self.kernels.may_differ(function, condition, size))
+            if claims and varies:
+                line, column = source.position(condition.start_byte)
+                text = " ".join(function.text(condition).decode("utf-8", "replace").split())
+                return line, column, text, scope
+        return None
+
+    # What was left to a person.
+
+    def reviewed(self) -> tuple[list[Discharged], list[Undecided]]:
+        """Return the findings about who reaches a call: those that LLVM proves, and the others."""
+        discharged: list[Discharged] = []
+        undecided: list[Undecided] = []
+        for path, findings in self.by_path.items():
+            for each in findings:
+                if not _is_open(each):
+                    continue
+                calls = list(self._calls_of(path, each))
+                why = self._unproven(path, each, calls)
+                if why:
+                    undecided.append(Undecided(each, why))
+                else:
+                    discharged.append(Discharged(each, tuple(sorted({target for _, _, target in calls}))))
+        return discharged, undecided
+
+    def _unproven(self, path: PurePath, finding: Reported, calls: Sequence[tuple[int, Reached, str]]) -> str:
+        """Say why LLVM has not proven a finding; nothing if it has."""
+        if not calls:
+            return "no kernel that was compiled has it"
+        failed = [proof for proof in self.proofs if proof.why_not]
+        judged = {proof.path for proof in self.proofs if not proof.why_not}
+        if failed and (path not in judged or any(proof.path == path for proof in failed)):
+            return f"LLVM was not asked about all units: {failed[0].why_not}"
+        source = self._source(path)
+        function = function_at(source, finding.span.start) if source is not None else None
+        if function is not None:
+            mangled = f"{len(function.name)}{function.name.decode('latin1')}"
+            if any(mangled in name for proof in self.proofs for name in proof.apart):
+                return "its function is called through a pointer, or calls itself"
+        left = [branch for _, reached, _ in calls for branch in reached.branches if not branch.proven]
+        if not left:
+            return ""
+        places = sorted({f"{b.path.as_posix()}:{b.line}" for b in left if b.inside})
+        where = f" at {', '.join(places[:3])}" if places else " in a header of others"
+        return f"lanes may diverge{where}, as far as LLVM sees"
+
+    def _calls_of(self, path: PurePath, finding: Reported) -> Iterator[tuple[int, Reached, str]]:
+        """Yield the judged calls that a finding is about."""
+        source = self._source(path)
+        if source is None:
+            return
+        if source.directive(finding.span.start) is not None:
+            yield from self._calls_by_macro(source, finding)
+            return
+        if finding.rule.startswith(_BARRIERS):
+            function = function_at(source, finding.span.start)
+            for each in self.calls.get(path, ()):
+                if each[1].barrier and function is function_at(source, each[0]):
+                    yield each
+            return
+        on_line = [each for each in self.calls.get(path, ()) if not each[1].barrier and each[1].line == finding.line]
+        exact = [each for each in on_line if finding.span.start <= each[0] < max(finding.span.end, each[0] + 1)
+                 and each[0] == finding.span.start]  # fmt: skip
+        yield from exact or on_line
+
+    def _calls_by_macro(self, source: Cpp, finding: Reported) -> Iterator[tuple[int, Reached, str]]:
+        """Yield the calls that stand where a macro is used in which a finding is."""
+        directive = source.directive(finding.span.start)
+        named = _DEFINE.match(source.code, directive.start) if directive is not None else None
+        if named is None:
+            return
+        names = {named[1], *self.before.component(source).fact(Mentioning).of(named[1])}
+        for path, calls in self.calls.items():
+            other = self._source(path)
+            for each in calls:
+                word = _WORD.match(other.code, each[0]) if other is not None else None
+                if word is not None and word.group() in names:
+                    yield each
+
+
+def _is_open(finding: Reported) -> bool:
+    """Whether a person was asked to check that all lanes reach a call together."""
+    if finding.rule in _PARTED:
+        return finding.certainty is Certainty.MANUAL
+    return (
+        finding.rule.startswith(_COLLECTIVES)
+        and finding.certainty is Certainty.REVIEW
+        and _TOGETHER.search(finding.message) is not None
+    )
+
+
+def condition_at(function: Function, offset: int) -> Node | None:
+    """Return the condition that a branch is about which a compiler places at `offset`."""
+    node = function.body.descendant_for_byte_range(offset, offset + 1)
+    if node is None:
+        return None
+    part: Node | None = None
+    for outer in (node, *function.around(node)):
+        if outer.type == "compound_statement":
+            break
+        if outer.type in _STATEMENTS:
+            field = "right" if outer.type == "for_range_loop" else "condition"
+            condition = outer.child_by_field_name(field)
+            if condition is None:
+                continue
+            if outer.start_byte == offset or condition.start_byte <= offset < condition.end_byte:
+                return bare(condition)
+        elif outer.type == "binary_expression":
+            operator, left = outer.child_by_field_name("operator"), outer.child_by_field_name("left")
+            decides = operator is not None and operator.type in ("&&", "||", "and", "or")
+            if decides and left is not None and left.start_byte <= offset < left.end_byte:
+                part = left
+    return part
