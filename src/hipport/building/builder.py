@@ -67,7 +67,7 @@ _SAY = (
 )
 
 #: What is written where lanes wait for each other; hipport's helpers among it.
-_WAITS = re.compile(rb"\b(?:hipport|__syncthreads\w*|cooperative_groups|__sync\w+)\b")
+_WAITS = (b"hipport", b"__sync", b"cooperative_groups")
 
 _Done = TypeVar("_Done", "Compiled", UnitProof)
 _FORMAT = 2
@@ -449,11 +449,8 @@ class _Compiler:
     def may_wait(self, unit: Unit, target: str) -> bool:
         """Whether something of the tree that a unit was compiled of may have lanes wait for each other."""
         read = self._read.get((unit, target), ())
-        return any(
-            _WAITS.search(read_or_nothing(Path(path)))
-            for path in read
-            if self.places.locate(PurePath(path), 0, 0, unit.folder)[3]
-        )
+        own = (path for path in read if self.places.locate(PurePath(path), 0, 0, unit.folder)[3])
+        return any(word in text for text in map(read_or_nothing, map(Path, own)) for word in _WAITS)
 
     def compile(self, unit: Unit, target: str) -> Compiled:
         """Compile `unit` for `target`."""

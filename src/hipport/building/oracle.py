@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 #: The rules whose findings are about who reaches a call, and what they say then.
 _COLLECTIVES = ("warp_intrinsics/", "cooperative_groups/")
 _BARRIERS = "barriers/"
-_TOGETHER = re.compile(r"\breach(?:es)? (?:this call|it|this|them) together\b")
+_TOGETHER = " reach this call together"
 _PARTED = ("barriers/parted",)
 _DEFINE = re.compile(rb"#[ \t]*define[ \t]+(\w+)")
 _WORD = re.compile(rb"[A-Za-z_]\w*")
@@ -323,9 +323,7 @@ def _is_open(finding: Reported) -> bool:
     if finding.rule in _PARTED:
         return finding.certainty is Certainty.MANUAL
     return (
-        finding.rule.startswith(_COLLECTIVES)
-        and finding.certainty is Certainty.REVIEW
-        and _TOGETHER.search(finding.message) is not None
+        finding.rule.startswith(_COLLECTIVES) and finding.certainty is Certainty.REVIEW and _TOGETHER in finding.message
     )
 
 

@@ -20,6 +20,7 @@ from hipport.building.digests import Digests, digest_of, load_states, save_state
 from hipport.building.units import Unit
 from hipport.core.reading import is_file, read_or_nothing
 from hipport.program import own_headers
+from hipport.program.project import Target
 from hipport.toolchain.control_dependence import all_deciding, deciding, leading
 from hipport.toolchain.device_code import CodeBlock, CodeCall
 from hipport.toolchain.processes import Box, run_contained
@@ -31,16 +32,14 @@ from hipport.toolchain.uniformity_analysis import (
     Opt,
     Said,
     is_collective,
+    name_of,
     proven,
     varying_in_block,
     varying_in_warp,
 )
 
-_FORMAT = 1
+_FORMAT = 2
 _STATES = 4
-_WIDE = re.compile(r"gfx[1-9]\w{2}(?!\w)")
-#: The name of one of hipport's functions, behind its namespaces, in an object file.
-_NAMED = re.compile(r"_ZZ?NK?7hipport(?:\d+cooperative_groups)?L?(\d+)(\w+)")
 
 
 @dataclass(frozen=True)
@@ -100,9 +99,9 @@ class UnitProof:
 
 def judged_targets(archs: Sequence[str]) -> tuple[str, ...]:
     """Return the first architecture for each size of wavefronts: others have the same code and the same answers."""
-    found: dict[bool, str] = {}
+    found: dict[frozenset[int], str] = {}
     for arch in archs:
-        found.setdefault(_WIDE.fullmatch(arch.partition(":")[0]) is not None, arch)
+        found.setdefault(Target(archs=(arch,)).wavefronts, arch)
     return tuple(found.values())
 
 
@@ -274,11 +273,6 @@ class _Deciding:
                 deciders = sorted(all_deciding(direct, i) & parting)
                 on = [self.branches.setdefault(each, len(self.branches)) for each in deciders]
                 self.calls += (
-                    {"name": _name(call.callee), "barrier": barrier, "places": call.places, "on": on} for call in found
+                    {"name": name_of(call.callee), "barrier": barrier, "places": call.places, "on": on}
+                    for call in found
                 )
-
-
-def _name(callee: str) -> str:
-    """The name that one of hipport's functions has in programs; any other as it is."""
-    named = _NAMED.match(callee)
-    return named[2][: int(named[1])] if named is not None else callee

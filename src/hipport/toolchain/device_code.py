@@ -10,23 +10,22 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import NamedTuple
+
+from hipport.core.tables import load
 
 #: The name of a function or of another global value.
 NAME = re.compile(r'@("[^"]*"|[-\w.$]+)')
-_DEFINED = re.compile(r'define [^@]*@("[^"]*"|[-\w.$]+)\(')
-_LABEL = re.compile(r'("[^"]*"|[-\w.$]+):(?:\s|$)')
-_TO = re.compile(r'label %("[^"]*"|[-\w.$]+)')
-_ALWAYS = re.compile(r"br i1 (true|false), ")
-_CALL = re.compile(r'\bcall\b[^@"(]*(?:\([^()]*\)[^@"(]*)?@("[^"]*"|[-\w.$]+)\(')
-_AT = re.compile(r"!dbg !(\d+)")
-_METADATA = re.compile(r"^!(\d+) = (?:distinct )?!(DI\w+)\((.*)\)$", re.M)
-_LINE = re.compile(r"\bline: (\d+)")
-_COLUMN = re.compile(r"\bcolumn: (\d+)")
-_SCOPE = re.compile(r"\bscope: !(\d+)")
-_INLINED = re.compile(r"\binlinedAt: !(\d+)")
-_FILE = re.compile(r"\bfile: !(\d+)")
-_FILENAME = re.compile(r'\bfilename: "([^"]*)"')
+_TEXT = load(Path(__file__).with_suffix(".toml"))
+_DEFINED, _LABEL, _TO, _ALWAYS, _CALL, _AT = (
+    re.compile(_TEXT[each]) for each in ("defined", "block", "to", "always", "call", "at")
+)
+_DESCRIBED = _TEXT["metadata"]
+_METADATA = re.compile(_DESCRIBED, re.M)
+_LINE, _COLUMN, _SCOPE, _INLINED, _FILE, _FILENAME = (
+    re.compile(_TEXT[each]) for each in ("line", "column", "scope", "inlined", "file", "filename")
+)
 #: A place in so many functions that were inlined is followed.
 _MOST_FRAMES = 200
 

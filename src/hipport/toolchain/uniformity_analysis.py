@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from hipport.core.tables import load, one_of
 from hipport.toolchain.device_code import NAME, CodeFunction, DeviceCode
 from hipport.toolchain.processes import limited
 
@@ -32,36 +33,31 @@ _CUT = "\n[…]\n"
 #: Loads whose address became uniform are seen in the next round.
 _MOST_ROUNDS = 6
 
-_ATTRIBUTES = re.compile(r"^(attributes #\d+ = \{)(.*)$", re.M)
-_INLINING = re.compile(r" (?:noinline|optnone|alwaysinline)\b")
-_GROUP = re.compile(r" #\d+(?=[^#]*$)")
-#: hipport's own helpers, by the beginnings of their names in object files.
-_OWN = re.compile(r"_ZZ?NK?7hipport")
-#: Function objects of somebody else's, lambdas and classes: code of the program.
-_OTHERS = re.compile(r"_ZZ(?!NK?7hipport)|_ZN(?!K?7hipport)\w*clE")
-#: What brings lanes together, as AMD's compilers name it.
-_ACROSS = re.compile(
-    r"llvm\.amdgcn\.(?:ds\.bpermute|ds\.permute|ds\.swizzle|ballot|readlane|readfirstlane|permlane\w*|mov\.dpp\w*"
-    r"|update\.dpp|wave\.barrier|icmp|fcmp|set\.inactive)\b"
+_TABLE = load(Path(__file__).with_suffix(".toml"))
+_TEXT: Mapping[str, str] = _TABLE["text"]
+_INTRINSIC, _POINTER = _TEXT["intrinsic"], _TEXT["pointer"]
+_SCALAR = one_of(_TABLE["types"]) + r"|i\d+"
+_VALUE = rf"{_SCALAR}|{_POINTER}|<\d+ x (?:{_SCALAR})>"
+_INLINED, _ALONE = one_of(_TABLE["inlining"]), one_of(_TABLE["in_front_of_types"])
+_WITH_ARGUMENTS = one_of(_TABLE["in_front_with_arguments"])
+
+_GROUPS = _TEXT["attributes"]
+_ATTRIBUTES = re.compile(_GROUPS, re.M)
+_INLINING = re.compile(rf" {_INLINED}\b")
+_GROUP, _OWN, _OWN_NAME, _OTHERS, _ID, _LOAD, _RESULT, _VARYING = (
+    re.compile(_TEXT[each])
+    for each in ("number_of_attributes", "own", "own_name", "others", "thread", "load", "result", "varying")
 )
+_BRINGS, _HOLDS, _NOT_WANTED = (
+    one_of(_TABLE["across"], r"[\w.]*"), one_of(_TABLE["barriers"]), one_of(_TABLE["left_out"])
+)  # fmt: skip
+_ACROSS = re.compile(_INTRINSIC + _BRINGS)
 #: A barrier of the block.
-BARRIER = re.compile(r"llvm\.amdgcn\.s\.barrier(?:\.signal)?")
-#: What prints and asserts talks to the host in many loops that nobody asks about.
-_LEFT_OUT = re.compile(
-    r"__ockl_(?:hostcall|fprintf|printf|hsa|call|dm|sanitizer|devmem)\w*|__assert\w*|__cxa_\w+|\w*printf\w*"
-)
-_ID = re.compile(r"^  (%\S+) = (?:tail |notail )?call [^@]*@llvm\.amdgcn\.workitem\.id\.([xyz])\(\)(.*)$")
-_LOAD = re.compile(r"^  (%\S+) = load (?:volatile )?([^,]+), (ptr(?: addrspace\((\d+)\))?) (%\S+?)(?:,|$)")
-_RESULT = re.compile(r'^  (%\S+) = (?:tail |notail )?call (?!.*\basm\b)[^@]*@("[^"]*"|[-\w.$]+)\(')
-_SIMPLE = re.compile(
-    r"i\d+|float|double|half|bfloat|ptr(?: addrspace\(\d+\))?|<\d+ x (?:i\d+|float|double|half|bfloat)>"
-)
-_CALLED_TYPE = re.compile(
-    r"\bcall (?:(?:fast|nnan|ninf|nsz|arcp|contract|afn|reassoc|noundef|zeroext|signext|nonnull|noalias|inreg"
-    r"|fastcc|coldcc|range\([^)]*\)|align \d+|dereferenceable(?:_or_null)?\(\d+\)) )*"
-    r"(i\d+|float|double|half|bfloat|ptr(?: addrspace\(\d+\))?|<\d+ x \w+>) @"
-)
-_VARYING = re.compile(r"\s+DIVERGENT:\s+(?:(%\S+) = |\S.* (%\S+)$)")
+BARRIER = re.compile(_INTRINSIC + _HOLDS)
+_LEFT_OUT = re.compile(_NOT_WANTED)
+_SIMPLE = re.compile(_VALUE)
+_CALL = _TEXT["call"]
+_CALLED_TYPE = re.compile(rf"{_CALL}(?:(?:{_ALONE}|{_WITH_ARGUMENTS}(?:\([^)]*\)| \d+)) )*({_VALUE}) @")
 
 
 class NotAnalysed(Exception):
@@ -124,6 +120,12 @@ def proven(text: str, opt: Opt, scratch: Path) -> tuple[DeviceCode, Said]:
 def is_collective(callee: str) -> bool:
     """Whether a function that is called in what `proven` made is one of hipport's that brings lanes together."""
     return _OWN.match(callee) is not None
+
+
+def name_of(callee: str) -> str:
+    """Return the name that one of hipport's functions has in programs; any other as it is."""
+    named = _OWN_NAME.match(callee)
+    return named[2][: int(named[1])] if named is not None else callee
 
 
 def _collectives(code: DeviceCode) -> frozenset[str]:
@@ -251,9 +253,10 @@ def _suffix(kind: str) -> str:
     """The end of the name of an intrinsic for a type, as LLVM writes it."""
     if vector := re.fullmatch(r"<(\d+) x (.*)>", kind):
         return f"v{vector[1]}{_suffix(vector[2])}"
-    if pointer := re.fullmatch(r"ptr(?: addrspace\((\d+)\))?", kind):
-        return f"p{pointer[1] or 0}"
-    return {"float": "f32", "double": "f64", "half": "f16", "bfloat": "bf16"}.get(kind, kind)
+    if kind.startswith("ptr"):
+        return f"p{''.join(filter(str.isdigit, kind)) or 0}"
+    suffix: str = _TABLE["types"].get(kind, kind)
+    return suffix
 
 
 def _for_warps(code: DeviceCode, kernels: Iterable[CodeFunction]) -> str:
