@@ -193,6 +193,29 @@ def test_only_what_comes_of_a_threads_number_contradicts(asked: UnitProof, contr
     assert len(oracle.not_judged) == bool(asked.why_not)
 
 
+@pytest.mark.parametrize(
+    ("masks", "warp", "contradicted"),
+    [((-1, -1), True, 1), ((0xFF, 0xFF00), True, 0), ((-1, None), True, 0), ((-1, -1), False, 0)],
+)
+def test_calls_on_both_ways_of_a_branch_that_hipport_says_nothing_of(
+    masks: tuple[int, int | None], warp: bool, contradicted: int
+) -> None:
+    """As if the analysis had overlooked the branch: the macro hides it from `condition_at`, too."""
+    text = "#define IF(x) if (x)\n__global__ void k(int *out, int n) {\n  IF (n) out[0] = __shfl_sync(~0u, n, 0);\n"
+    text += "  else out[0] = __shfl_sync(~0u, n, 1);\n}\n"
+    path = PurePath("a.cu")
+    branch = Branch(path, 3, 3, True, False, True, warp, 7)
+    calls = [
+        Reached("shfl_sync", False, path, 3 + way, 19 - 2 * way, "k", (branch,), ((7, way),), mask)
+        for way, mask in enumerate(masks)
+    ]
+    oracle = held(UnitProof(path, "gfx942", 1.0, False, tuple(calls)), text=text)
+    assert [each.scope for each in oracle.contradictions] == ["ways"] * contradicted
+    for each in oracle.contradictions:
+        assert [(line_, name) for _, line_, name in each.calls] == [(3, "__shfl_sync"), (4, "__shfl_sync")]
+        assert "which lanes of one warp reach on different ways" in each.message
+
+
 def test_what_was_left_to_a_person_is_no_contradiction() -> None:
     body = "if (threadIdx.x & 1) out[0] = __shfl_sync(~0u, n, 0); else out[1] = __shfl_sync(~0u, n, 1);"
     oracle = held(proof(), text=f"__global__ void k(int *out, int n) {{\n  {body}\n}}\n")
@@ -229,11 +252,11 @@ def test_control_dependence() -> None:
     # 0 → 1 or 2, which join in 3; 3 is a loop of 3 and 4, left for 5; nothing leaves 6.
     graph = [(1, 2), (3,), (3,), (4, 5), (3,), (), (6,)]
     direct = deciding(graph)
-    assert [set(each) for each in direct] == [set(), {0}, {0}, {3}, {3}, set(), set()]
-    assert all_deciding(direct, 4) == {3}
+    assert [set(each) for each in direct] == [set(), {(0, 0)}, {(0, 1)}, {(3, 0)}, {(3, 0)}, set(), set()]
+    assert all_deciding(direct, 4) == {(3, 0)}
     assert leading(graph, [4]) == {0, 1, 2, 3, 4}
-    nested = deciding([(1, 4), (2, 3), (3,), (4,), ()])
-    assert all_deciding(nested, 2) == {0, 1}
+    nested = deciding([(1, 4), (3, 2), (3,), (4,), ()])
+    assert all_deciding(nested, 2) == {(0, 0), (1, 1)}
 
 
 def test_llvms_text_is_read() -> None:

@@ -4,7 +4,8 @@
 * What hipport left for review since it did not prove that lanes reach it together is "discharged" where LLVM proves it,
   in every kernel and for every target that was compiled.
 * What hipport took for the same for all threads, and LLVM derives from the number of a thread, is a "contradiction":
-  if a SAFE change or a barrier of which nothing was said depends on it, hipport is wrong there.
+  if a SAFE change or a barrier of which nothing was said depends on it, hipport is wrong there. So are two SAFE calls
+  of one collective, with lanes in common in their masks, on different ways of a branch at which lanes of a warp part.
 
 The certainties of a rewrite do not change by it: they are the same on a machine without a compiler.
 """
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 _COLLECTIVES = ("warp_intrinsics/", "cooperative_groups/")
 _BARRIERS = "barriers/"
 _TOGETHER = " reach this call together"
+_ALL_LANES = 0xFFFFFFFF
 _PARTED = ("barriers/parted",)
 _DEFINE = re.compile(rb"#[ \t]*define[ \t]+(\w+)")
 _WORD = re.compile(rb"[A-Za-z_]\w*")
@@ -46,8 +48,9 @@ _STATEMENTS = frozenset(
 class Contradiction:
     """A condition that hipport takes for the same for all threads, and LLVM does not.
 
-    `scope` says of which threads: of a `block` or of a `warp`. `calls` are the collectives and barriers, by path, line
-    and name, that hipport ported as if it were so.
+    `scope` says of which threads: of a `block` or of a `warp`; or it is `ways`, where hipport claims nothing of the
+    condition, and ported calls on both ways as if no lanes were on the other. `calls` are the collectives and barriers
+    that depend on it, by path, line and name.
     """
 
     path: PurePath
@@ -62,11 +65,17 @@ class Contradiction:
     def message(self) -> str:
         """What to tell a person."""
         where = ", ".join(f"{name} ({path.as_posix()}:{line})" for path, line, name in self.calls)
+        condition = f"`{self.condition}`" if self.condition else "the branch here"
+        said = (
+            f"hipport said SAFE of {where}, which lanes of one warp reach on different ways: LLVM's uniformity "
+            f"analysis says that {condition} depends on the number of the lane"
+            if self.scope == "ways"
+            else f"hipport said SAFE of {where}, taking {condition} to be the same for all threads of a {self.scope}; "
+            "LLVM's uniformity analysis says that it depends on the number of the thread"
+        )
         return (
-            f"hipport said SAFE of {where}, taking `{self.condition}` to be the same for all threads of a "
-            f"{self.scope}; LLVM's uniformity analysis says that it depends on the number of the thread. This is an "
-            "error of hipport's, not of the program: please report it with this function, and check by hand whether "
-            "all threads take the same way here"
+            f"{said}. This is an error of hipport's, not of the program: please report it with this function, and "
+            "check by hand whether all threads take the same way here"
         )
 
 
@@ -204,8 +213,61 @@ class _Comparison:
                         places, targets = found.setdefault(key, ({}, set()))
                         places[path, reached.line, self._name(path, offset)] = None
                         targets.add(target)
+        for proof in self.proofs:
+            for branch, apart in self._apart(proof):
+                key = (branch.path, branch.line, branch.column, self._condition(branch), "ways")
+                if any(each[:2] == key[:2] and each[4] != "ways" for each in found):
+                    continue
+                places, targets = found.setdefault(key, ({}, set()))
+                places |= dict.fromkeys(apart)
+                targets.add(proof.target)
         for (path, line, column, text, scope), (places, targets) in sorted(found.items()):
             yield Contradiction(path, line, column, text, scope, tuple(places), tuple(sorted(targets)))
+
+    def _apart(self, proof: UnitProof) -> Iterator[tuple[Branch, list[tuple[PurePath, int, str]]]]:
+        """Yield branches at which lanes of a warp part, with SAFE calls on both ways that name lanes of the other."""
+        ways: dict[tuple[str, str, Branch], dict[int, list[Reached]]] = {}
+        for reached in proof.reached:
+            source = self._source(reached.path)
+            if reached.mask is None or source is None:
+                continue
+            taken: dict[int, set[int]] = {}
+            for number, way in reached.sides:
+                taken.setdefault(number, set()).add(way)
+            for branch in reached.branches:
+                # A loop's own branch leads to it again and again; both ways of one are no side.
+                if branch.varies_in_warp and branch.inside and len(taken[branch.number]) == 1:
+                    own = ways.setdefault((reached.kernel, reached.name, branch), {})
+                    (way,) = taken[branch.number]
+                    own.setdefault(way, []).append(reached)
+        for (_, _, branch), sides in ways.items():
+            first, *others = sides.values()
+            for one in first:
+                for other in (each for some in others for each in some):
+                    offsets = [
+                        self.before.by_path[each.path].offset(each.line, max(each.column, 1)) for each in (one, other)
+                    ]
+                    safe = all(
+                        self._is_safe(each.path, at, each) for each, at in zip((one, other), offsets, strict=True)
+                    )
+                    if safe and (one.mask or 0) & (other.mask or 0) & _ALL_LANES:
+                        yield (
+                            branch,
+                            [
+                                (each.path, each.line, self._name(each.path, at))
+                                for each, at in zip((one, other), offsets, strict=True)
+                            ],
+                        )
+
+    def _condition(self, branch: Branch) -> str:
+        """The condition of a branch as it is written; nothing where it is not found, in a macro, say."""
+        source = self._source(branch.path)
+        if source is None:
+            return ""
+        offset = source.offset(branch.line, max(branch.column, 1))
+        function = function_at(source, offset)
+        node = condition_at(function, offset) if function is not None else None
+        return _on_one_line(function.text(node)) if function is not None and node is not None else ""
 
     def _is_safe(self, path: PurePath, offset: int, reached: Reached) -> bool:
         """Whether hipport left nothing to a person at the call."""
@@ -241,8 +303,7 @@ class _Comparison:
             claims = level >= size and (barrier or not self.kernels.may_differ(function, condition, size))
             if claims and varies:
                 line, column = source.position(condition.start_byte)
-                text = " ".join(function.text(condition).decode("utf-8", "replace").split())
-                return line, column, text, scope
+                return line, column, _on_one_line(function.text(condition)), scope
         return None
 
     # What was left to a person.
@@ -316,6 +377,10 @@ class _Comparison:
                 word = _WORD.match(other.code, each[0]) if other is not None else None
                 if word is not None and word.group() in names:
                     yield each
+
+
+def _on_one_line(text: bytes) -> str:
+    return " ".join(text.decode("utf-8", "replace").split())
 
 
 def _is_open(finding: Reported) -> bool:

@@ -38,7 +38,7 @@ from hipport.toolchain.uniformity_analysis import (
     varying_in_warp,
 )
 
-_FORMAT = 2
+_FORMAT = 3
 _STATES = 4
 
 
@@ -48,7 +48,8 @@ class Branch:
 
     `inside`: whether it stands in the tree, and not in a header of others. `proven`: LLVM proves that all lanes of a
     wavefront take it the same way. `varies_in_block`, `varies_in_warp`: it depends on the number of a thread, such that
-    the threads of a block, or of a warp, may take it differently, whatever LLVM does not know.
+    the threads of a block, or of a warp, may take it differently, whatever LLVM does not know. `number` tells branches
+    of a kernel apart.
     """
 
     path: PurePath
@@ -58,13 +59,15 @@ class Branch:
     proven: bool
     varies_in_block: bool
     varies_in_warp: bool
+    number: int = 0
 
 
 @dataclass(frozen=True)
 class Reached:
     """A collective or a barrier in a kernel, where the user wrote it, and the branches that decide who reaches it.
 
-    A branch of which at most one way leads to such calls decides only who is done with them, and is left out.
+    A branch of which at most one way leads to such calls decides only who is done with them, and is left out. `sides`
+    are the numbers of branches, each with a way that leads here; `mask` is the lanes that it names, where a number.
     """
 
     name: str
@@ -74,6 +77,8 @@ class Reached:
     column: int
     kernel: str
     branches: tuple[Branch, ...]
+    sides: tuple[tuple[int, int], ...] = ()
+    mask: int | None = None
 
     @property
     def proven(self) -> bool:
@@ -185,19 +190,22 @@ class Prover:
         )  # fmt: skip
 
     def _of_kernel(self, kernel: Mapping[str, Any], folder: Path) -> Iterator[Reached]:
-        branches = [self._branch(branch, folder) for branch in kernel["branches"]]
+        branches = [self._branch(i, branch, folder) for i, branch in enumerate(kernel["branches"])]
         for call in kernel["calls"]:
             for place in call["places"]:
                 path, line, column, inside = self._place(place, folder)
                 if inside:
-                    on = tuple(dict.fromkeys(branches[i] for i in call["on"]))
-                    yield Reached(call["name"], call["barrier"], path, line, column, kernel["name"], on)
+                    on = tuple(dict.fromkeys(branches[i] for i, _ in call["on"]))
+                    sides = tuple((i, way) for i, way in call["on"])
+                    yield Reached(
+                        call["name"], call["barrier"], path, line, column, kernel["name"], on, sides, call["mask"]
+                    )
                     break
 
-    def _branch(self, branch: Mapping[str, Any], folder: Path) -> Branch:
+    def _branch(self, number: int, branch: Mapping[str, Any], folder: Path) -> Branch:
         place = branch["places"][0] if branch["places"] else ("", 0, 0)
         path, line, column, inside = self._place(place, folder)
-        return Branch(path, line, column, inside, branch["proven"], branch["block"], branch["warp"])
+        return Branch(path, line, column, inside, branch["proven"], branch["block"], branch["warp"], number)
 
     def _place(self, place: Sequence[Any], folder: Path) -> tuple[PurePath, int, int, bool]:
         """Return where the user wrote a place, and whether it is the user's."""
@@ -270,9 +278,10 @@ class _Deciding:
             towards = leading(following, wanted)
             parting = {i for i in alive if sum(target in towards for target in following[i]) > 1}
             for i, found in wanted.items():
-                deciders = sorted(all_deciding(direct, i) & parting)
-                on = [self.branches.setdefault(each, len(self.branches)) for each in deciders]
-                self.calls += (
-                    {"name": name_of(call.callee), "barrier": barrier, "places": call.places, "on": on}
-                    for call in found
-                )
+                sides = sorted(side for side in all_deciding(direct, i) if side.block in parting)
+                on = [(self.branches.setdefault(side.block, len(self.branches)), side.way) for side in sides]
+                for call in found:
+                    name = name_of(call.callee)
+                    self.calls.append(
+                        {"name": name, "barrier": barrier, "places": call.places, "on": on, "mask": call.first}
+                    )

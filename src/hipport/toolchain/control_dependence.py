@@ -7,35 +7,43 @@ J. Ferrante, K. Ottenstein, J. Warren: The Program Dependence Graph and Its Use 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 
-def deciding(following: Sequence[Sequence[int]]) -> list[frozenset[int]]:
-    """Return for each block those whose branches decide directly whether it is executed, or once more.
+class Side(NamedTuple):
+    """One of the ways that the branch at the end of a block takes, by its number."""
+
+    block: int
+    way: int
+
+
+def deciding(following: Sequence[Sequence[int]]) -> list[frozenset[Side]]:
+    """Return for each block the ways that lead to it where a branch decides whether it is executed, or once more.
 
     `following` has the blocks that may come behind each. A loop that nothing leaves counts as one that may end.
     """
     behind = _post_dominators(following)
-    found: list[set[int]] = [set() for _ in following]
+    found: list[set[Side]] = [set() for _ in following]
     for block, targets in enumerate(following):
         if len(targets) < 2:
             continue
-        for target in targets:
+        for way, target in enumerate(targets):
             at = target
             while at not in (behind[block], len(following)):
-                found[at].add(block)
+                found[at].add(Side(block, way))
                 at = behind[at]
     return [frozenset(each) for each in found]
 
 
-def all_deciding(direct: Sequence[frozenset[int]], block: int) -> frozenset[int]:
-    """Return all blocks whose branches decide whether `block` is executed, also by way of others."""
-    found: set[int] = set()
+def all_deciding(direct: Sequence[frozenset[Side]], block: int) -> frozenset[Side]:
+    """Return all ways of branches that lead to `block`, also by way of others."""
+    found: set[Side] = set()
     waiting = list(direct[block])
     while waiting:
         each = waiting.pop()
         if each not in found:
             found.add(each)
-            waiting += direct[each]
+            waiting += direct[each.block]
     return frozenset(found)
 
 

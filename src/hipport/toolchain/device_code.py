@@ -21,6 +21,7 @@ _TEXT = load(Path(__file__).with_suffix(".toml"))
 _DEFINED, _LABEL, _TO, _ALWAYS, _CALL, _AT = (
     re.compile(_TEXT[each]) for each in ("defined", "block", "to", "always", "call", "at")
 )
+_NUMBER = re.compile(_TEXT["number"])
 _DESCRIBED = _TEXT["metadata"]
 _METADATA = re.compile(_DESCRIBED, re.M)
 _LINE, _COLUMN, _SCOPE, _INLINED, _FILE, _FILENAME = (
@@ -40,10 +41,14 @@ class CompiledPlace(NamedTuple):
 
 @dataclass(frozen=True)
 class CodeCall:
-    """A call of the function `callee`, and where it stands: with what it was inlined into, innermost first."""
+    """A call of the function `callee`, and where it stands: with what it was inlined into, innermost first.
+
+    `first` is the first of the arguments if that is a number.
+    """
 
     callee: str
     places: tuple[CompiledPlace, ...]
+    first: int | None = None
 
 
 @dataclass
@@ -126,7 +131,9 @@ class DeviceCode:
         block = CodeBlock()
         for line in statements:
             if (call := _CALL.search(line)) is not None:
-                block.calls.append(CodeCall(call[1].strip('"'), self._places(line)))
+                number = _NUMBER.match(line, call.end())
+                first = int(number[1]) if number is not None else None
+                block.calls.append(CodeCall(call[1].strip('"'), self._places(line), first))
         last = statements[-1].strip() if statements else ""
         if last.startswith(("br ", "switch ", "indirectbr ")):
             targets = [labels[label.strip('"')] for label in _TO.findall(last)]
