@@ -44,6 +44,12 @@ __global__ void open(int *out, int n) {
 }
 __global__ void warps(int *out, int n) {
   if (threadIdx.x / 32 == 1) out[n] = __shfl_sync(~0u, n, 0); else out[n] = __shfl_sync(~0u, -n, 0);  // warps
+}
+__global__ void behind(int *out, int n) {
+  if (threadIdx.x < 7) out[0] = __shfl_sync(~0u, n, 0);  // first
+  if (threadIdx.x >= 7) out[0] = __shfl_sync(~0u, n, 0);  // second
+}
+__global__ void leaves(int *out, int n) {
   if (threadIdx.x < n) return;
   out[0] = FIRST(n) + both(n, n);  // macro
   for (int i = 0; i < n; ++i) { __syncthreads(); out[i] += 1; }  // barrier
@@ -52,6 +58,8 @@ void launch(int *out, int n) {
   proven<<<1, 64>>>(out, n);
   open<<<1, 64>>>(out, n);
   warps<<<1, 64>>>(out, n);
+  behind<<<1, 64>>>(out, n);
+  leaves<<<1, 64>>>(out, n);
 }
 """
 TARGET = Target(archs=("gfx1100",))
@@ -93,15 +101,19 @@ def test_llvm_discharges_what_a_person_had_to_check(built: tuple[Path, Ported, B
     _, ported, done = built
     oracle = oracle_of(done)
     asked = {each.line for each in ported.reported if each.certainty is Certainty.REVIEW}
-    assert asked == {line("proven"), line("open")}
+    assert asked == {line("proven"), line("open"), line("first"), line("second")}
     assert {each.finding.line for each in oracle.discharged} == {line("proven")}
     assert {each.targets for each in oracle.discharged} == {("gfx1100",)}
-    assert {each.finding.line for each in oracle.undecided} == {line("open")}
+    # All lanes that reach the second call do so alone, and those at the first wait for them there.
+    waiting = "lanes may still wait at an earlier call that not all of them reach"
+    whys = {each.finding.line: each.why for each in oracle.undecided}
+    assert whys.keys() == {line("open"), line("first"), line("second")}
+    assert whys[line("second")] == waiting
     assert oracle.contradictions == ()
     text = built_as_text(done)
     assert f"a.cu:{line('proven')}:22: proven by LLVM for gfx1100, needs no check: __shfl_sync" in text
     assert f"a.cu:{line('open')}:24: not proven by LLVM: lanes may diverge at a.cu:{line('open')}" in text
-    assert "2 assumptions proven, 2 not proven, 0 contradictions" in text
+    assert "2 assumptions proven, 4 not proven, 0 contradictions" in text
     values = json.loads(built_as_json(done))["oracle"]
     assert [each["line"] for each in values["discharged"]] == [line("proven")] * 2
 
@@ -112,11 +124,11 @@ def test_places_are_those_that_the_user_wrote(built: tuple[Path, Ported, Built])
     (proof,) = oracle_of(built[2]).proofs
     rows = PROGRAM.splitlines()
     found = {(each.line, rows[each.line - 1][each.column - 1 :][:11]) for each in proof.reached}
-    shuffles = {(line(each), "__shfl_sync") for each in ("proven", "open", "warps", "both")}
+    shuffles = {(line(each), "__shfl_sync") for each in ("proven", "open", "warps", "first", "second", "both")}
     assert found == {*shuffles, (line("macro"), "FIRST(n) + "), (line("barrier"), "__syncthrea")}
     kernels = {(each.line, each.proven) for each in proof.reached}
     # Who returned early reaches nothing more, and takes nothing from the others' proof.
-    assert {row for row, proven in kernels if not proven} == {line("open"), line("warps")}
+    assert {row for row, proven in kernels if not proven} == {line(e) for e in ("open", "warps", "first", "second")}
 
 
 @pytest.mark.toolchain

@@ -31,7 +31,10 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 #: The rules whose findings are about who reaches a call, and what they say then.
-_COLLECTIVES = ("warp_intrinsics/", "cooperative_groups/")
+_GROUPS = "cooperative_groups/"
+_COLLECTIVES = ("warp_intrinsics/", _GROUPS)
+#: Those that are about all calls of a program with groups, and say so where the groups come from.
+_OF_ALL = ("cooperative_groups/header", "cooperative_groups/groups")
 _BARRIERS = "barriers/"
 _TOGETHER = " reach this call together"
 _ALL_LANES = 0xFFFFFFFF
@@ -48,9 +51,9 @@ _STATEMENTS = frozenset(
 class Contradiction:
     """A condition that hipport takes for the same for all threads, and LLVM does not.
 
-    `scope` says of which threads: of a `block` or of a `warp`; or it is `ways`, where hipport claims nothing of the
-    condition, and ported calls on both ways as if no lanes were on the other. `calls` are the collectives and barriers
-    that depend on it, by path, line and name.
+    `scope` is `block` for all threads of a block; or it is `ways`, where hipport claims nothing of the condition, and
+    ported calls on both ways as if no lanes were on the other. `calls` are the collectives and barriers that depend on
+    it, by path, line and name.
     """
 
     path: PurePath
@@ -70,7 +73,7 @@ class Contradiction:
             f"hipport said SAFE of {where}, which lanes of one warp reach on different ways: LLVM's uniformity "
             f"analysis says that {condition} depends on the number of the lane"
             if self.scope == "ways"
-            else f"hipport said SAFE of {where}, taking {condition} to be the same for all threads of a {self.scope}; "
+            else f"hipport said SAFE of {where}, taking {condition} to be the same for all threads of a block; "
             "LLVM's uniformity analysis says that it depends on the number of the thread"
         )
         return (
@@ -236,7 +239,8 @@ class _Comparison:
                 taken.setdefault(number, set()).add(way)
             for branch in reached.branches:
                 # A loop's own branch leads to it again and again; both ways of one are no side.
-                if branch.varies_in_warp and branch.inside and len(taken[branch.number]) == 1:
+                parts = branch.varies_in_warp and branch.inside and len(taken[branch.number]) == 1
+                if parts and self._agreement(branch) < WARP:
                     own = ways.setdefault((reached.kernel, reached.name, branch), {})
                     (way,) = taken[branch.number]
                     own.setdefault(way, []).append(reached)
@@ -261,13 +265,8 @@ class _Comparison:
 
     def _condition(self, branch: Branch) -> str:
         """The condition of a branch as it is written; nothing where it is not found, in a macro, say."""
-        source = self._source(branch.path)
-        if source is None:
-            return ""
-        offset = source.offset(branch.line, max(branch.column, 1))
-        function = function_at(source, offset)
-        node = condition_at(function, offset) if function is not None else None
-        return _on_one_line(function.text(node)) if function is not None and node is not None else ""
+        asked = self._asked(branch)
+        return _on_one_line(asked[0].text(asked[1])) if asked is not None else ""
 
     def _is_safe(self, path: PurePath, offset: int, reached: Reached) -> bool:
         """Whether hipport left nothing to a person at the call."""
@@ -290,21 +289,37 @@ class _Comparison:
 
     def _claimed(self, branch: Branch, barrier: bool) -> tuple[int, int, str, str] | None:
         """The place, text and scope of what hipport takes for uniform and LLVM does not; None if they agree."""
-        source = self._source(branch.path) if branch.inside and not branch.proven else None
-        if source is None or not (branch.varies_in_block or branch.varies_in_warp):
+        if not branch.inside or branch.proven or not branch.varies_in_block or self._agreement(branch) < BLOCK:
+            return None
+        asked = self._asked(branch)
+        if asked is None:
+            return None
+        function, condition = asked
+        if not barrier and self.kernels.may_differ(function, condition, BLOCK):
+            return None
+        line, column = function.source.position(condition.start_byte)
+        return line, column, _on_one_line(function.text(condition)), "block"
+
+    def _agreement(self, branch: Branch) -> int:
+        """How many neighbouring threads hipport takes to agree on the condition of a branch; 1 where it is not found.
+
+        Of what is the same for a warp and not for the block, it knows how threads are counted, and LLVM does not: that
+        LLVM contradicts nothing.
+        """
+        asked = self._asked(branch)
+        return self.kernels.agreement(*asked) if asked is not None else 1
+
+    def _asked(self, branch: Branch) -> tuple[Function, Node] | None:
+        """The condition of a branch, and the function of the device that it is in."""
+        source = self._source(branch.path)
+        if source is None:
             return None
         offset = source.offset(branch.line, max(branch.column, 1))
         function = function_at(source, offset)
         condition = condition_at(function, offset) if function is not None else None
         if function is None or condition is None or all(function is not f for f in self.kernels.functions(source)):
             return None
-        level = self.kernels.agreement(function, condition)
-        for scope, size, varies in (("block", BLOCK, branch.varies_in_block), ("warp", WARP, branch.varies_in_warp)):
-            claims = level >= size and (barrier or not self.kernels.may_differ(function, condition, size))
-            if claims and varies:
-                line, column = source.position(condition.start_byte)
-                return line, column, _on_one_line(function.text(condition)), scope
-        return None
+        return function, condition
 
     # What was left to a person.
 
@@ -317,11 +332,22 @@ class _Comparison:
                 if not _is_open(each):
                     continue
                 calls = list(self._calls_of(path, each))
-                why = self._unproven(path, each, calls)
+                why = (
+                    "it rests on all calls of groups, of which some are not proven"
+                    if each.rule in _OF_ALL
+                    else self._unproven(path, each, calls)
+                )
                 if why:
                     undecided.append(Undecided(each, why))
                 else:
                     discharged.append(Discharged(each, tuple(sorted({target for _, _, target in calls}))))
+        # What is said of a whole file rests on its calls.
+        of_all = [each for each in undecided if each.finding.rule in _OF_ALL]
+        groups = [each for each in discharged if each.finding.rule.startswith(_GROUPS)]
+        if groups and not any(each.finding.rule.startswith(_GROUPS) for each in undecided if each not in of_all):
+            targets = tuple(sorted({target for each in groups for target in each.targets}))
+            discharged += (Discharged(each.finding, targets) for each in of_all)
+            undecided = [each for each in undecided if each not in of_all]
         return discharged, undecided
 
     def _unproven(self, path: PurePath, finding: Reported, calls: Sequence[tuple[int, Reached, str]]) -> str:
@@ -340,7 +366,8 @@ class _Comparison:
                 return "its function is called through a pointer, or calls itself"
         left = [branch for _, reached, _ in calls for branch in reached.branches if not branch.proven]
         if not left:
-            return ""
+            behind = any(reached.behind for _, reached, _ in calls)
+            return "lanes may still wait at an earlier call that not all of them reach" if behind else ""
         places = sorted({f"{b.path.as_posix()}:{b.line}" for b in left if b.inside})
         where = f" at {', '.join(places[:3])}" if places else " in a header of others"
         return f"lanes may diverge{where}, as far as LLVM sees"

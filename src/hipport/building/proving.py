@@ -32,13 +32,14 @@ from hipport.toolchain.uniformity_analysis import (
     Opt,
     Said,
     is_collective,
+    is_unseen,
     name_of,
     proven,
     varying_in_block,
     varying_in_warp,
 )
 
-_FORMAT = 3
+_FORMAT = 4
 _STATES = 4
 
 
@@ -68,6 +69,7 @@ class Reached:
 
     A branch of which at most one way leads to such calls decides only who is done with them, and is left out. `sides`
     are the numbers of branches, each with a way that leads here; `mask` is the lanes that it names, where a number.
+    `behind`: lanes may have been left at an earlier call; on a GPU on which they wait there, they would be met here.
     """
 
     name: str
@@ -79,11 +81,12 @@ class Reached:
     branches: tuple[Branch, ...]
     sides: tuple[tuple[int, int], ...] = ()
     mask: int | None = None
+    behind: bool = False
 
     @property
     def proven(self) -> bool:
-        """Whether LLVM proves that all lanes of a wavefront reach it together."""
-        return all(branch.proven for branch in self.branches)
+        """Whether LLVM proves that all lanes of a wavefront reach it together, and all such calls before it."""
+        return not self.behind and all(branch.proven for branch in self.branches)
 
 
 @dataclass(frozen=True)
@@ -198,7 +201,16 @@ class Prover:
                     on = tuple(dict.fromkeys(branches[i] for i, _ in call["on"]))
                     sides = tuple((i, way) for i, way in call["on"])
                     yield Reached(
-                        call["name"], call["barrier"], path, line, column, kernel["name"], on, sides, call["mask"]
+                        call["name"],
+                        call["barrier"],
+                        path,
+                        line,
+                        column,
+                        kernel["name"],
+                        on,
+                        sides,
+                        call["mask"],
+                        call["behind"],
                     )
                     break
 
@@ -238,10 +250,21 @@ def _judged(text: str, opt: Opt, scratch: Path) -> dict[str, Any]:
                 "warp": i in warp.branches.get(name, ()),
             }
 
+    def unseen(name: str) -> list[int]:
+        if apart:
+            return [0]
+        called = enumerate(blocks[name])
+        return [i for i, each in called if any(is_unseen(call.callee, code) for call in each.calls) or each.indirect]
+
     return {
         "apart": apart,
         "kernels": [
-            {"name": name, "calls": each.calls, "branches": list(branches(name))} for name, each in found.items()
+            {
+                "name": name,
+                "calls": each.judged(said.branches[name], unseen(name)),
+                "branches": list(branches(name)),
+            }
+            for name, each in found.items()
         ],
     }
 
@@ -263,15 +286,16 @@ class _Deciding:
     """
 
     def __init__(self, blocks: Sequence[CodeBlock]) -> None:
-        self.calls: list[dict[str, Any]] = []
+        #: Each with the block that it is in.
+        self._calls: list[tuple[int, dict[str, Any]]] = []
         #: The blocks that end in such branches, each with its number among them.
         self.branches: dict[int, int] = {}
         following = [block.following for block in blocks]
-        before: list[list[int]] = [[] for _ in blocks]
+        self._before: list[list[int]] = [[] for _ in blocks]
         for i, targets in enumerate(following):
             for target in targets:
-                before[target].append(i)
-        alive = leading(before, [0])
+                self._before[target].append(i)
+        alive = leading(self._before, [0])
         direct = deciding(following)
         for barrier in (False, True):
             wanted = {i: found for i in sorted(alive) if (found := _calls(blocks[i], barrier=barrier))}
@@ -280,8 +304,32 @@ class _Deciding:
             for i, found in wanted.items():
                 sides = sorted(side for side in all_deciding(direct, i) if side.block in parting)
                 on = [(self.branches.setdefault(side.block, len(self.branches)), side.way) for side in sides]
-                for call in found:
-                    name = name_of(call.callee)
-                    self.calls.append(
-                        {"name": name, "barrier": barrier, "places": call.places, "on": on, "mask": call.first}
+                self._calls += (
+                    (
+                        i,
+                        {
+                            "name": name_of(call.callee),
+                            "barrier": barrier,
+                            "places": call.places,
+                            "on": on,
+                            "mask": call.first,
+                        },
                     )
+                    for call in found
+                )
+
+    def judged(self, varying: frozenset[int], unseen: Sequence[int]) -> list[dict[str, Any]]:
+        """Return the calls, and whether lanes may be left at an earlier one, or in code that is not seen.
+
+        On a GPU that waits, these wait for the others, and meet them at a later call.
+        """
+        numbers = {number for block, number in self.branches.items() if block in varying}
+        behind: dict[bool, frozenset[int]] = {}
+        for barrier in (False, True):
+            open_ = {
+                i
+                for i, call in self._calls
+                if call["barrier"] is barrier and any(each in numbers for each, _ in call["on"])
+            }
+            behind[barrier] = leading(self._before, {*open_, *unseen})
+        return [{**call, "behind": i in behind[call["barrier"]]} for i, call in self._calls]

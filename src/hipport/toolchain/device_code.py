@@ -18,8 +18,8 @@ from hipport.core.tables import load
 #: The name of a function or of another global value.
 NAME = re.compile(r'@("[^"]*"|[-\w.$]+)')
 _TEXT = load(Path(__file__).with_suffix(".toml"))
-_DEFINED, _LABEL, _TO, _ALWAYS, _CALL, _AT = (
-    re.compile(_TEXT[each]) for each in ("defined", "block", "to", "always", "call", "at")
+_DEFINED, _LABEL, _TO, _ALWAYS, _CALL, _INDIRECT, _AT = (
+    re.compile(_TEXT[each]) for each in ("defined", "block", "to", "always", "call", "indirect", "at")
 )
 _NUMBER = re.compile(_TEXT["number"])
 _DESCRIBED = _TEXT["metadata"]
@@ -53,11 +53,15 @@ class CodeCall:
 
 @dataclass
 class CodeBlock:
-    """A block: the blocks that may follow, what it calls, and where its branch stands, if it has one."""
+    """A block: the blocks that may follow, what it calls, and where its branch stands, if it has one.
+
+    `indirect`: it calls through a pointer.
+    """
 
     following: tuple[int, ...] = ()
     calls: list[CodeCall] = field(default_factory=list)
     branch: tuple[CompiledPlace, ...] = ()
+    indirect: bool = False
 
 
 @dataclass(frozen=True)
@@ -130,6 +134,7 @@ class DeviceCode:
     def _block(self, statements: list[str], labels: Mapping[str, int]) -> CodeBlock:
         block = CodeBlock()
         for line in statements:
+            block.indirect |= _INDIRECT.search(line) is not None
             if (call := _CALL.search(line)) is not None:
                 number = _NUMBER.match(line, call.end())
                 first = int(number[1]) if number is not None else None

@@ -55,6 +55,8 @@ _ACROSS = re.compile(_INTRINSIC + _BRINGS)
 #: A barrier of the block.
 BARRIER = re.compile(_INTRINSIC + _HOLDS)
 _LEFT_OUT = re.compile(_NOT_WANTED)
+_OF_LLVM = "llvm."
+_DO_NOT_WAIT = frozenset(_TABLE["do_not_wait"].split())
 _SIMPLE = re.compile(_VALUE)
 _CALL = _TEXT["call"]
 _CALLED_TYPE = re.compile(rf"{_CALL}(?:(?:{_ALONE}|{_WITH_ARGUMENTS}(?:\([^)]*\)| \d+)) )*({_VALUE}) @")
@@ -119,7 +121,13 @@ def proven(text: str, opt: Opt, scratch: Path) -> tuple[DeviceCode, Said]:
 
 def is_collective(callee: str) -> bool:
     """Whether a function that is called in what `proven` made is one of hipport's that brings lanes together."""
-    return _OWN.match(callee) is not None
+    return _OWN.match(callee) is not None and name_of(callee) not in _DO_NOT_WAIT
+
+
+def is_unseen(callee: str, code: DeviceCode) -> bool:
+    """Whether a function may do anything: its body is elsewhere, and it is no intrinsic."""
+    known = callee in code.functions or callee.startswith(_OF_LLVM)
+    return not known and _OWN.match(callee) is None and _LEFT_OUT.fullmatch(callee) is None
 
 
 def name_of(callee: str) -> str:
