@@ -5,6 +5,7 @@ import json
 import os
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path, PurePath
 
 import pytest
@@ -13,7 +14,6 @@ from click.testing import CliRunner
 from hipport import api
 from hipport.analysis.kernels import Kernels
 from hipport.analysis.uniform_values import BLOCK
-from hipport.building import builder
 from hipport.building.builder import Built
 from hipport.building.oracle import Oracle, compared, condition_at
 from hipport.building.proving import Branch, Reached, UnitProof, find_opt, judged_targets
@@ -21,6 +21,7 @@ from hipport.cli import main
 from hipport.core.finding import Certainty
 from hipport.engine.outcomes import Ported
 from hipport.program.project import Target
+from hipport.reporting.evidence import Evidence, as_values
 from hipport.reporting.report import built_as_json, built_as_text
 from hipport.syntax.cuda import Cuda
 from hipport.toolchain.control_dependence import all_deciding, deciding, leading
@@ -157,7 +158,7 @@ def test_a_contradiction_is_an_error_of_hipports(
     assert (only.path, only.line, only.column, only.condition) == (PurePath("a.cu"), line("open"), 7, "odd(n)")
     assert only.scope == "block"
     assert only.calls == ((PurePath("a.cu"), line("open"), "__shfl_sync"),)
-    worse = builder.replace(done, oracle=oracle)
+    worse = replace(done, oracle=oracle)
     assert not worse.ok
     text = built_as_text(worse)
     assert f"a.cu:{line('open')}:7: error of hipport's: hipport said SAFE of __shfl_sync" in text
@@ -336,3 +337,19 @@ def test_whoever_asks_for_a_proof_and_gets_none_is_told(tmp_path: Path, monkeypa
     ran = CliRunner().invoke(main, ["build", str(tmp_path), "--prove"])
     assert ran.exit_code == 1
     assert "LLVM was not asked who reaches collectives and barriers: it has no opt" in ran.output
+
+
+def test_a_manifest_says_what_llvm_proved_and_what_it_was_not_asked(tmp_path: Path) -> None:
+    body = "if (threadIdx.x & 1) out[0] = __shfl_sync(~0u, n, 0); else out[1] = __shfl_sync(~0u, n, 1);"
+    ported = api.rewrite({"a.cu": f"__global__ void k(int *out) {{\n  {body}\n}}\n".encode()}, jobs=1)
+    oracle = compared([proof(proven=True)], tmp_path, tmp_path, ported)
+    assert len(oracle.discharged) == 2
+    chosen = Toolchain(tmp_path / "hipcc", (7, 0, 0), "21", frozenset({"gfx942"}), "given")
+    done = Built(tmp_path, chosen, ("gfx942",), (), (), (), oracle)
+    found = Evidence(tmp_path, tmp_path, (), ported, done, ())
+    assert "proven: LLVM's uniformity analysis for gfx942: 1 place" in "\n".join(found.shown)
+    assert "right under its assumptions: 2 changes to review, of which LLVM has proven 2" in found.not_checked
+    assert len(as_values(found)["compiled"]["oracle"]["discharged"]) == 2
+    missing = replace(done, oracle=Oracle(targets=("gfx942",), why_not="it has no opt"))
+    said = Evidence(tmp_path, tmp_path, (), ported, missing, ()).not_checked
+    assert "proven by LLVM, who reaches collectives and barriers: it has no opt" in said
