@@ -55,7 +55,13 @@ __global__ void leaves(int *out, int n) {
   out[0] = FIRST(n) + both(n, n);  // macro
   for (int i = 0; i < n; ++i) { __syncthreads(); out[i] += 1; }  // barrier
 }
+__global__ void arrays(int *out, int n) {
+  int values[2] = {n, n + 1}, *const all[2] = {values, values + 1};
+  for (int value : values)
+    if (value > 0 && *all[value & 1]) out[n] += __reduce_add_sync(~0u, n);  // array
+}
 void launch(int *out, int n) {
+  arrays<<<1, 64>>>(out, n);
   proven<<<1, 64>>>(out, n);
   open<<<1, 64>>>(out, n);
   warps<<<1, 64>>>(out, n);
@@ -126,10 +132,25 @@ def test_places_are_those_that_the_user_wrote(built: tuple[Path, Ported, Built])
     rows = PROGRAM.splitlines()
     found = {(each.line, rows[each.line - 1][each.column - 1 :][:11]) for each in proof.reached}
     shuffles = {(line(each), "__shfl_sync") for each in ("proven", "open", "warps", "first", "second", "both")}
-    assert found == {*shuffles, (line("macro"), "FIRST(n) + "), (line("barrier"), "__syncthrea")}
+    assert found == {
+        *shuffles,
+        (line("array"), "__reduce_ad"),
+        (line("macro"), "FIRST(n) + "),
+        (line("barrier"), "__syncthrea"),
+    }
     kernels = {(each.line, each.proven) for each in proof.reached}
+    apart = ("open", "warps", "first", "second", "array")
     # Who returned early reaches nothing more, and takes nothing from the others' proof.
-    assert {row for row, proven in kernels if not proven} == {line(e) for e in ("open", "warps", "first", "second")}
+    assert {row for row, proven in kernels if not proven} == {line(e) for e in apart}
+
+
+@pytest.mark.toolchain
+def test_memory_of_a_lane_is_not_proven_and_contradicts_nothing(built: tuple[Path, Ported, Built]) -> None:
+    """LLVM takes all that a lane loads of its own for varying: also what is found at a place that it loads there."""
+    (proof,) = oracle_of(built[2]).proofs
+    (call,) = (each for each in proof.reached if each.line == line("array"))
+    said = {(each.line, each.proven, each.varies_in_block, each.varies_in_warp) for each in call.branches}
+    assert said == {(line("array"), False, False, False)}
 
 
 @pytest.mark.toolchain
@@ -185,11 +206,21 @@ def test_what_was_answered_is_kept(built: tuple[Path, Ported, Built]) -> None:
 KERNEL = "__global__ void k(int *out, int n) {\n  if (n) out[0] = __shfl_sync(~0u, n, 0);\n}\n"
 
 
-def proof(*, proven: bool = False, block: bool = True, why_not: str = "") -> UnitProof:
+#: Lanes part at it, and both calls are for review: they stand in columns 33 and 71.
+BOTH = """\
+__global__ void k(int *out, int n) {
+  if (threadIdx.x & 1) out[0] = __shfl_sync(~0u, n, 0); else out[1] = __shfl_sync(~0u, n, 1);
+}
+"""
+
+
+def proof(
+    *, proven: bool = False, block: bool = True, why_not: str = "", columns: tuple[int, ...] = (19,)
+) -> UnitProof:
     path = PurePath("a.cu")
     branch = Branch(path, 2, 7, True, proven, block, block)
-    reached = Reached("shfl_sync", False, path, 2, 19, "k", (branch,))
-    return UnitProof(path, "gfx942", 1.0, False, () if why_not else (reached,), why_not=why_not)
+    reached = [Reached("shfl_sync", False, path, 2, column, "k", (branch,)) for column in columns]
+    return UnitProof(path, "gfx942", 1.0, False, () if why_not else tuple(reached), why_not=why_not)
 
 
 def held(*proofs: UnitProof, text: str = KERNEL) -> Oracle:
@@ -230,19 +261,21 @@ def test_calls_on_both_ways_of_a_branch_that_hipport_says_nothing_of(
 
 
 def test_what_was_left_to_a_person_is_no_contradiction() -> None:
-    body = "if (threadIdx.x & 1) out[0] = __shfl_sync(~0u, n, 0); else out[1] = __shfl_sync(~0u, n, 1);"
-    oracle = held(proof(), text=f"__global__ void k(int *out, int n) {{\n  {body}\n}}\n")
+    oracle = held(proof(columns=(33, 71)), text=BOTH)
     assert oracle.contradictions == ()
     assert {each.why for each in oracle.undecided} == {"lanes may diverge at a.cu:2, as far as LLVM sees"}
 
 
 def test_a_unit_that_was_not_judged_leaves_its_findings_open() -> None:
-    body = "if (threadIdx.x & 1) out[0] = __shfl_sync(~0u, n, 0); else out[1] = __shfl_sync(~0u, n, 1);"
-    oracle = held(
-        proof(proven=True), proof(why_not="it does not compile"), text=f"__global__ void k(int *out) {{\n  {body}\n}}\n"
-    )
+    oracle = held(proof(proven=True, columns=(33, 71)), proof(why_not="it does not compile"), text=BOTH)
     assert oracle.discharged == ()
     assert {each.why for each in oracle.undecided} == {"LLVM was not asked about all units: it does not compile"}
+
+
+def test_the_other_call_on_a_line_proves_nothing() -> None:
+    oracle = held(proof(proven=True, columns=(33,)), text=BOTH)
+    assert [each.finding.column for each in oracle.discharged] == [33]
+    assert {each.why for each in oracle.undecided} == {"no kernel that was compiled has it"}
 
 
 def test_conditions_are_found_where_compilers_place_branches() -> None:
@@ -340,14 +373,13 @@ def test_whoever_asks_for_a_proof_and_gets_none_is_told(tmp_path: Path, monkeypa
 
 
 def test_a_manifest_says_what_llvm_proved_and_what_it_was_not_asked(tmp_path: Path) -> None:
-    body = "if (threadIdx.x & 1) out[0] = __shfl_sync(~0u, n, 0); else out[1] = __shfl_sync(~0u, n, 1);"
-    ported = api.rewrite({"a.cu": f"__global__ void k(int *out) {{\n  {body}\n}}\n".encode()}, jobs=1)
-    oracle = compared([proof(proven=True)], tmp_path, tmp_path, ported)
+    ported = api.rewrite({"a.cu": BOTH.encode()}, jobs=1)
+    oracle = compared([proof(proven=True, columns=(33, 71))], tmp_path, tmp_path, ported)
     assert len(oracle.discharged) == 2
     chosen = Toolchain(tmp_path / "hipcc", (7, 0, 0), "21", frozenset({"gfx942"}), "given")
     done = Built(tmp_path, chosen, ("gfx942",), (), (), (), oracle)
     found = Evidence(tmp_path, tmp_path, (), ported, done, ())
-    assert "proven: LLVM's uniformity analysis for gfx942: 1 place" in "\n".join(found.shown)
+    assert "proven: LLVM's uniformity analysis for gfx942: 2 places" in "\n".join(found.shown)
     assert "right under its assumptions: 2 changes to review, of which LLVM has proven 2" in found.not_checked
     assert len(as_values(found)["compiled"]["oracle"]["discharged"]) == 2
     missing = replace(done, oracle=Oracle(targets=("gfx942",), why_not="it has no opt"))

@@ -38,6 +38,8 @@ _OF_ALL = ("cooperative_groups/header", "cooperative_groups/groups")
 _BARRIERS = "barriers/"
 _TOGETHER = " reach this call together"
 _ALL_LANES = 0xFFFFFFFF
+#: What stands in no name with its namespaces and objects, and how long these are.
+_NO_NAME, _LONGEST_NAME = frozenset(b";={}()?,!"), 200
 _PARTED = ("barriers/parted",)
 _DEFINE = re.compile(rb"#[ \t]*define[ \t]+(\w+)")
 _WORD = re.compile(rb"[A-Za-z_]\w*")
@@ -386,10 +388,12 @@ class _Comparison:
                 if each[1].barrier and function is function_at(source, each[0]):
                     yield each
             return
-        on_line = [each for each in self.calls.get(path, ()) if not each[1].barrier and each[1].line == finding.line]
-        exact = [each for each in on_line if finding.span.start <= each[0] < max(finding.span.end, each[0] + 1)
-                 and each[0] == finding.span.start]  # fmt: skip
-        yield from exact or on_line
+        at = finding.span.start
+        # A compiler places `group.sync()` and `cg::sync()` at either name.
+        for each in self.calls.get(path, ()):
+            between = source.code[min(at, each[0]) : max(at, each[0])]
+            if not each[1].barrier and len(between) <= _LONGEST_NAME and _NO_NAME.isdisjoint(between):
+                yield each
 
     def _calls_by_macro(self, source: Cpp, finding: Reported) -> Iterator[tuple[int, Reached, str]]:
         """Yield the calls that stand where a macro is used in which a finding is."""

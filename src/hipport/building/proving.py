@@ -32,6 +32,7 @@ from hipport.toolchain.uniformity_analysis import (
     Opt,
     Said,
     is_collective,
+    is_own,
     is_unseen,
     name_of,
     proven,
@@ -39,7 +40,7 @@ from hipport.toolchain.uniformity_analysis import (
     varying_in_warp,
 )
 
-_FORMAT = 4
+_FORMAT = 6
 _STATES = 4
 
 
@@ -232,7 +233,7 @@ class Prover:
 def _judged(text: str, opt: Opt, scratch: Path) -> dict[str, Any]:
     """Return LLVM's answers for a front end's text, as JSON has them. Raises NotAnalysed."""
     code, said = proven(text, opt, scratch)
-    blocks = {each.name: code.blocks(each) for each in code.functions.values() if not is_collective(each.name)}
+    blocks = {each.name: code.blocks(each) for each in code.functions.values() if not is_own(each.name)}
     asked = [code.functions[name] for name, each in blocks.items() if any(map(_waiting, each))]
     apart = sorted(each.name for each in asked if not each.kernel)
     found = {each.name: _Deciding(blocks[each.name]) for each in asked if each.kernel}

@@ -121,13 +121,18 @@ def proven(text: str, opt: Opt, scratch: Path) -> tuple[DeviceCode, Said]:
 
 def is_collective(callee: str) -> bool:
     """Whether a function that is called in what `proven` made is one of hipport's that brings lanes together."""
-    return _OWN.match(callee) is not None and name_of(callee) not in _DO_NOT_WAIT
+    return is_own(callee) and name_of(callee) not in _DO_NOT_WAIT
+
+
+def is_own(name: str) -> bool:
+    """Whether a function is one of hipport's own."""
+    return _OWN.match(name) is not None
 
 
 def is_unseen(callee: str, code: DeviceCode) -> bool:
     """Whether a function may do anything: its body is elsewhere, and it is no intrinsic."""
     known = callee in code.functions or callee.startswith(_OF_LLVM)
-    return not known and _OWN.match(callee) is None and _LEFT_OUT.fullmatch(callee) is None
+    return not known and not is_own(callee) and _LEFT_OUT.fullmatch(callee) is None
 
 
 def name_of(callee: str) -> str:
@@ -238,7 +243,7 @@ def _uniform(line: str, varying: frozenset[str], declared: dict[str, str]) -> st
     """The line with its result made uniform, if that is what LLVM does not know; None for any other."""
     load = _LOAD.match(line)
     kind = result = ""
-    if load is not None and load[1] in varying and load[5] not in varying and load[4] in (None, "5"):
+    if load is not None and load[5] not in varying and load[4] in (None, "5"):
         result, kind = load[1], load[2]
     elif (called := _RESULT.match(line)) is not None and not called[2].startswith("llvm."):
         typed = _CALLED_TYPE.search(line)
