@@ -60,7 +60,11 @@ __global__ void arrays(int *out, int n) {
   for (int value : values)
     if (value > 0 && *all[value & 1]) out[n] += __reduce_add_sync(~0u, n);  // array
 }
+__global__ void votes(int *out, int n) {
+  if (__syncthreads_or(threadIdx.x > n)) out[n] = __any_sync(~0u, n); else out[n] = __any_sync(~0u, -n);  // vote
+}
 void launch(int *out, int n) {
+  votes<<<1, 64>>>(out, n);
   arrays<<<1, 64>>>(out, n);
   proven<<<1, 64>>>(out, n);
   open<<<1, 64>>>(out, n);
@@ -132,14 +136,10 @@ def test_places_are_those_that_the_user_wrote(built: tuple[Path, Ported, Built])
     rows = PROGRAM.splitlines()
     found = {(each.line, rows[each.line - 1][each.column - 1 :][:11]) for each in proof.reached}
     shuffles = {(line(each), "__shfl_sync") for each in ("proven", "open", "warps", "first", "second", "both")}
-    assert found == {
-        *shuffles,
-        (line("array"), "__reduce_ad"),
-        (line("macro"), "FIRST(n) + "),
-        (line("barrier"), "__syncthrea"),
-    }
+    votes = {(line("array"), "__reduce_ad"), (line("vote"), "__any_sync("), (line("vote"), "__syncthrea")}
+    assert found == {*shuffles, *votes, (line("macro"), "FIRST(n) + "), (line("barrier"), "__syncthrea")}
     kernels = {(each.line, each.proven) for each in proof.reached}
-    apart = ("open", "warps", "first", "second", "array")
+    apart = ("open", "warps", "first", "second", "array", "vote")
     # Who returned early reaches nothing more, and takes nothing from the others' proof.
     assert {row for row, proven in kernels if not proven} == {line(e) for e in apart}
 
@@ -151,6 +151,15 @@ def test_memory_of_a_lane_is_not_proven_and_contradicts_nothing(built: tuple[Pat
     (call,) = (each for each in proof.reached if each.line == line("array"))
     said = {(each.line, each.proven, each.varies_in_block, each.varies_in_warp) for each in call.branches}
     assert said == {(line("array"), False, False, False)}
+
+
+@pytest.mark.toolchain
+def test_a_vote_of_the_block_is_not_derived_from_threads(built: tuple[Path, Ported, Built]) -> None:
+    """LLVM sees how it is made of what the lanes have."""
+    (proof,) = oracle_of(built[2]).proofs
+    at_vote = [each for each in proof.reached if each.line == line("vote")]
+    assert {each.barrier for each in at_vote} == {True, False}
+    assert {branch.varies_in_block for each in at_vote for branch in each.branches} == {False}
 
 
 @pytest.mark.toolchain

@@ -26,11 +26,11 @@ from hipport.toolchain.device_code import CodeBlock, CodeCall
 from hipport.toolchain.processes import Box, run_contained
 from hipport.toolchain.toolchains import Toolchain
 from hipport.toolchain.uniformity_analysis import (
-    BARRIER,
     FLAGS,
     NotAnalysed,
     Opt,
     Said,
+    is_barrier,
     is_collective,
     is_own,
     is_unseen,
@@ -40,7 +40,7 @@ from hipport.toolchain.uniformity_analysis import (
     varying_in_warp,
 )
 
-_FORMAT = 6
+_FORMAT = 8
 _STATES = 4
 
 
@@ -233,7 +233,8 @@ class Prover:
 def _judged(text: str, opt: Opt, scratch: Path) -> dict[str, Any]:
     """Return LLVM's answers for a front end's text, as JSON has them. Raises NotAnalysed."""
     code, said = proven(text, opt, scratch)
-    blocks = {each.name: code.blocks(each) for each in code.functions.values() if not is_own(each.name)}
+    judged = (each for each in code.functions.values() if not is_own(each.name) and not is_barrier(each.name))
+    blocks = {each.name: code.blocks(each) for each in judged}
     asked = [code.functions[name] for name, each in blocks.items() if any(map(_waiting, each))]
     apart = sorted(each.name for each in asked if not each.kernel)
     found = {each.name: _Deciding(blocks[each.name]) for each in asked if each.kernel}
@@ -276,7 +277,7 @@ def _waiting(block: CodeBlock) -> bool:
 
 def _calls(block: CodeBlock, *, barrier: bool) -> list[CodeCall]:
     if barrier:
-        return [call for call in block.calls if BARRIER.fullmatch(call.callee)]
+        return [call for call in block.calls if is_barrier(call.callee)]
     return [call for call in block.calls if is_collective(call.callee)]
 
 

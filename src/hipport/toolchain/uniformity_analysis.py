@@ -48,12 +48,13 @@ _GROUP, _OWN, _OWN_NAME, _OTHERS, _ID, _LOAD, _RESULT, _VARYING = (
     re.compile(_TEXT[each])
     for each in ("number_of_attributes", "own", "own_name", "others", "thread", "load", "result", "varying")
 )
+_VOTES = one_of(_TABLE["votes_of_blocks"])
 _BRINGS, _HOLDS, _NOT_WANTED = (
     one_of(_TABLE["across"], r"[\w.]*"), one_of(_TABLE["barriers"]), one_of(_TABLE["left_out"])
 )  # fmt: skip
 _ACROSS = re.compile(_INTRINSIC + _BRINGS)
-#: A barrier of the block.
-BARRIER = re.compile(_INTRINSIC + _HOLDS)
+_BARRIER = re.compile(rf"{_INTRINSIC}{_HOLDS}|{_VOTES}")
+_OWN_VOTES = frozenset(_TABLE["own_votes_of_blocks"].split())
 _LEFT_OUT = re.compile(_NOT_WANTED)
 _OF_LLVM = "llvm."
 _DO_NOT_WAIT = frozenset(_TABLE["do_not_wait"].split())
@@ -121,7 +122,12 @@ def proven(text: str, opt: Opt, scratch: Path) -> tuple[DeviceCode, Said]:
 
 def is_collective(callee: str) -> bool:
     """Whether a function that is called in what `proven` made is one of hipport's that brings lanes together."""
-    return is_own(callee) and name_of(callee) not in _DO_NOT_WAIT
+    return is_own(callee) and name_of(callee) not in _DO_NOT_WAIT | _OWN_VOTES
+
+
+def is_barrier(callee: str) -> bool:
+    """Whether threads of a block wait for each other in a function that is called in what `proven` made."""
+    return _BARRIER.fullmatch(callee) is not None or (is_own(callee) and name_of(callee) in _OWN_VOTES)
 
 
 def is_own(name: str) -> bool:
@@ -147,8 +153,9 @@ def _collectives(code: DeviceCode) -> frozenset[str]:
     own = {name for name in mentioned if _OWN.match(name)}
     across = _closure(own, mentioned, lambda name: _ACROSS.match(name) is not None)
     running = _closure(own, mentioned, lambda name: name in mentioned and _OTHERS.match(name) is not None)
-    waiting = _closure(own, mentioned, lambda name: BARRIER.fullmatch(name) is not None)
-    return frozenset(across - running - waiting)
+    waiting = _closure(own, mentioned, is_barrier)
+    votes = {name for name in mentioned if is_barrier(name)}
+    return frozenset(across - running - waiting | votes)
 
 
 def _closure(own: Iterable[str], mentioned: Mapping[str, frozenset[str]], wanted: Callable[[str], bool]) -> set[str]:
