@@ -40,7 +40,7 @@ from hipport.toolchain.uniformity_analysis import (
     varying_in_warp,
 )
 
-_FORMAT = 8
+_FORMAT = 9
 _STATES = 4
 
 

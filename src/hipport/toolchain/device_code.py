@@ -18,10 +18,9 @@ from hipport.core.tables import load
 #: The name of a function or of another global value.
 NAME = re.compile(r'@("[^"]*"|[-\w.$]+)')
 _TEXT = load(Path(__file__).with_suffix(".toml"))
-_DEFINED, _LABEL, _TO, _ALWAYS, _CALL, _INDIRECT, _AT = (
-    re.compile(_TEXT[each]) for each in ("defined", "block", "to", "always", "call", "indirect", "at")
+_DEFINED, _LABEL, _TO, _ALWAYS, _CALL, _INDIRECT, _NUMBER, _AT = (
+    re.compile(_TEXT[each]) for each in ("defined", "block", "to", "always", "call", "indirect", "number", "at")
 )
-_NUMBER = re.compile(_TEXT["number"])
 _DESCRIBED = _TEXT["metadata"]
 _METADATA = re.compile(_DESCRIBED, re.M)
 _LINE, _COLUMN, _SCOPE, _INLINED, _FILE, _FILENAME = (

@@ -24,7 +24,9 @@ from hipport.toolchain.processes import limited
 
 #: What clang is given to make the text.
 FLAGS = ("-O1", "-Xclang", "-disable-llvm-passes", "-gline-tables-only", "-S", "-emit-llvm")
-_FLATTEN = "always-inline,internalize<%s>,globaldce,function(sroa,early-cse,infer-address-spaces,instsimplify,sroa)"
+_FLATTEN = (
+    "internalize<%s>,globaldce,always-inline,globaldce,function(sroa,early-cse,infer-address-spaces,instsimplify,sroa)"
+)
 #: It folds what is computed with, and leaves all blocks and branches as they are.
 _FOLD = "function(instcombine<no-verify-fixpoint>)"
 _PRINT = "print<uniformity>"
@@ -105,7 +107,8 @@ def proven(text: str, opt: Opt, scratch: Path) -> tuple[DeviceCode, Said]:
     Raises NotAnalysed.
     """
     code = DeviceCode(text)
-    opaque = _collectives(code)
+    mentioned = {name: code.mentioned(each) for name, each in code.functions.items()}
+    opaque = _collectives(mentioned)
     text = _ATTRIBUTES.sub(lambda match: match[1] + _INLINING.sub("", match[2]), text)
     lines = text.split("\n")
     for each in code.functions.values():
@@ -113,7 +116,10 @@ def proven(text: str, opt: Opt, scratch: Path) -> tuple[DeviceCode, Said]:
             kept = each.name in opaque or _LEFT_OUT.fullmatch(each.name)
             attribute = " noinline" if kept else " alwaysinline"
             lines[each.first] = _GROUP.sub(lambda match, a=attribute: a + match[0], lines[each.first], count=1)  # type: ignore[misc]
-    kernels = ";".join(f"preserve-gv={each.name}" for each in code.functions.values() if each.kernel)
+    # Nothing is asked about kernels that reach none of them.
+    reaching = _closure(code.functions, mentioned, lambda name: name in opaque or is_barrier(name))
+    wanted = (name for name, each in code.functions.items() if each.kernel and name in reaching)
+    kernels = ";".join(f"preserve-gv={name}" for name in wanted)
     if not kernels:
         return DeviceCode(""), Said({}, {})
     made, said = opt.run(f"{_FLATTEN % kernels},{_PRINT}", "\n".join(lines), scratch)
@@ -147,9 +153,8 @@ def name_of(callee: str) -> str:
     return named[2][: int(named[1])] if named is not None else callee
 
 
-def _collectives(code: DeviceCode) -> frozenset[str]:
+def _collectives(mentioned: Mapping[str, frozenset[str]]) -> frozenset[str]:
     """hipport's functions that bring lanes together, but for those that run code of the program."""
-    mentioned = {name: code.mentioned(each) for name, each in code.functions.items()}
     own = {name for name in mentioned if _OWN.match(name)}
     across = _closure(own, mentioned, lambda name: _ACROSS.match(name) is not None)
     running = _closure(own, mentioned, lambda name: name in mentioned and _OTHERS.match(name) is not None)
