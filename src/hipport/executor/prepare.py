@@ -303,10 +303,10 @@ def _link_others(folder: Path, to: Path, kept: set[Path], made: Mapping[Path, Pa
 
 
 #: Modules that the text of a prepared file depends on, in this folder.
-_REWRITING = frozenset(("device_assembly", "ballots", "launches", "loops", "prepare", "shared"))
+_REWRITING = frozenset(("device_assembly", "ballots", "held_lanes", "launches", "loop_exits", "loops", "prepare", "shared", "sides", "waits"))
 
 
 def rewriter() -> list[str]:
     """Return the hashes of what the text of a prepared file depends on, besides the file."""
-    files = sorted(path for path in Path(__file__).parent.glob("*.py") if path.stem in _REWRITING)
+    files = sorted(path for path in Path(__file__).parent.glob("*.*") if path.stem in _REWRITING)
     return [hashlib.sha256(path.read_bytes()).hexdigest() for path in files]
