@@ -220,13 +220,19 @@ def _is_wait(loop: Loop, looks: re.Pattern[bytes]) -> bool:
     if loop.counts:
         return False
     if not looks.search(body):
-        return bool(_FENCES.search(body) and (_MEMORY.search(condition) or _EXIT.search(body)))
-    if _FLAG.fullmatch(condition) or _EXIT.search(body):
+        # What nobody here assigns is read afresh behind each fence.
+        return bool(_FENCES.search(body)) and not any(_assigned(name, body) for name in set(_NAME.findall(condition)))
+    if _FLAG.fullmatch(condition) or _EXIT.search(body) or re.search(rb"\bif\s*\([^;{}]*(?:" + looks.pattern + rb")", body):
         return True
     return any(
         re.search(rb"\b" + re.escape(name) + rb"\s*=(?!=)[^;{}]*(?:" + looks.pattern + rb")", body)
         for name in set(_NAME.findall(condition))
     )
+
+
+def _assigned(name: bytes, text: bytes) -> bool:
+    pattern = rb"(?:\+\+|--)\s*%b\b|\b%b\s*(?:\+\+|--|(?:[-+*/%%&|^]|<<|>>)?=(?!=))" % (name, name)
+    return re.search(pattern, text) is not None
 
 
 def _only_updates(source: Cpp, loop: Loop, looks: re.Pattern[bytes]) -> bool:

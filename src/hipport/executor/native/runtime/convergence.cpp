@@ -106,6 +106,12 @@ void settle_sides(Block& block, Block::Wave& wave, Block::Region& region) {
   wake_all(go);
 }
 
+std::uint64_t lanes_of(const List& list) {
+  std::uint64_t lanes = 0;
+  for (const Thread* each = list.first; each != nullptr; each = each->next) lanes |= each->bit();
+  return lanes;
+}
+
 /// Lanes of a wavefront by their numbers in the block.
 std::vector<unsigned> ranks_of(const List& list) {
   std::vector<unsigned> ranks;
@@ -131,6 +137,12 @@ std::string held_text(const Block::Wave& wave) {
   return text;
 }
 
+std::string stuck_text(const std::string& held) {
+  return "lanes wait here for " + held +
+         ": on AMD those do not go on before all lanes of the wavefront that came here with them have left, and the launch "
+         "hangs. Do what they wait for before it, or in the same turn of the loop (hipport/lock.h)";
+}
+
 }  // namespace
 
 bool open_regions(Block& block, Block::Wave& wave) {
@@ -151,6 +163,25 @@ bool open_regions(Block& block) {
   return any;
 }
 
+void look_for_recursion(const Block::Wave& wave, Place place) {
+  constexpr std::ptrdiff_t least = 16 << 10;
+  const Fiber& stack = worker->stack();
+  const auto* here = static_cast<const char*>(__builtin_frame_address(0));
+  if (!stack.has(here) || here - stack.low > least) return;
+  const std::string held = held_text(wave);
+  if (held.empty()) fault_with("stack-overflow", place, "a thread's stack is full: it recurses too deep");
+  fault_with("no-progress", place, stuck_text(held) + waiting_text(*worker->block));
+}
+
+bool is_any_held(const Block& block) {
+  for (unsigned i = 0; block.loud && i < block.waves; ++i) {
+    for (const Block::Region* region : block.wave[i].regions) {
+      if (region->left.count + region->aside.count != 0) return true;
+    }
+  }
+  return false;
+}
+
 bool open_stuck_regions(Block& block) {
   bool any = false;
   std::string where;
@@ -159,14 +190,10 @@ bool open_stuck_regions(Block& block) {
     const std::string held = held_text(wave);
     if (held.empty()) continue;
     if (where.empty()) where = waiting_text(block);
-    const unsigned first = i << wave_shift, end = std::min(block.size, first + (1u << wave_shift));
-    std::uint64_t spin = 0;
-    for (unsigned rank = first; rank < end; ++rank) {
-      const Thread& thread = block.threads[rank];
-      if ((wave.alive & thread.bit()) != 0 && thread.yielding) spin |= thread.bit();
-    }
+    std::uint64_t waiting = wave.alive;
+    for (const Block::Region* region : wave.regions) waiting &= ~(lanes_of(region->left) | lanes_of(region->aside));
     for (Block::Region* region : wave.regions) {
-      region->stuck = region->inside & spin;
+      region->stuck = region->inside & waiting;
       region->held = held;
       region->where = where;
     }
@@ -276,10 +303,7 @@ Turn leave_loop(void* raw, Place place) {
   keep_call(self);
   if ((region.stuck & self.bit()) != 0) {
     fault_with("no-progress", place,
-               "lanes wait here for " + region.held +
-                   ": on AMD those do not go on before all lanes of the wavefront that came here with them have left, and the "
-                   "launch hangs. Do what they wait for before it, or in the same turn of the loop (hipport/lock.h)" +
-                   region.where);
+               stuck_text(region.held) + region.where);
   }
   if (is_left(block, wave, region, self.bit())) return {&self, nullptr};
   if (region.open) return {&self, nullptr};

@@ -307,8 +307,8 @@ class Standstill {
  public:
   /// Something has gone on, or may have.
   void begin();
-  /// Whether nothing has changed for long; called when all threads have left their stacks.
-  bool is_seen(const Worker&, const std::vector<Block*>& resident, double now);
+  /// Whether nothing has changed for so long; called when all threads have left their stacks.
+  bool is_seen(const Worker&, const std::vector<Block*>& resident, double now, double seconds);
 
  private:
   std::map<std::pair<const Block*, unsigned>, std::vector<std::uint64_t>> states_;

@@ -141,26 +141,26 @@ void run_blocks(Worker& w) {
     }
     if (w.watched.samples != 0 && !spins(w)) progress = true;  // it computes, for all that can be seen
     const double time = now();
-    bool in_vain = false, looks_behind = false;
+    // Lanes that wait for each other are looked at sooner: where it was too soon, they go on.
+    const bool held = std::any_of(resident.begin(), resident.end(), [](Block* b) { return is_any_held(*b); });
+    const double patience = held ? settings().watchdog / 4 : settings().watchdog;
+    bool in_vain = false;
     if (progress) {
       since = 0;
     } else if (since == 0) {
       since = time;
     } else {
-      in_vain = time - since > settings().watchdog;
-      // Lanes that wait for each other have waited long enough sooner: should they not, nothing is said for it.
-      looks_behind = time - since > settings().watchdog / 4;
+      in_vain = time - since > patience;
     }
     if (fewer) {
       standstill.begin();
-    } else if (!in_vain && standstill.is_seen(w, resident, time)) {
+    } else if (!in_vain && standstill.is_seen(w, resident, time, patience)) {
       in_vain = true;
     }
-    if ((in_vain || looks_behind) && look_behind_waits(w, resident)) {
+    if (in_vain) {
+      if (!look_behind_waits(w, resident)) deadlock(*resident.front(), true);
       since = 0;
       standstill.begin();
-    } else if (in_vain) {
-      deadlock(*resident.front(), true);
     }
     if (resident.empty() && !w.launch->cooperative) w.resident = false;
   }

@@ -68,7 +68,11 @@ bool settle_stalled(Block&);
 /// Have nobody wait any more for lanes that are in a statement in which they wait for memory; whether anybody did.
 bool open_regions(Block&, Block::Wave&);
 bool open_regions(Block&);
-/// The same, as nothing goes on: from then on it is a fault if who waits for memory goes on.
+/// Fault if the running thread's stack is nearly full, where it comes to a statement in which lanes are kept together.
+void look_for_recursion(const Block::Wave&, Place);
+/// Whether lanes wait so.
+bool is_any_held(const Block&);
+/// Have nobody wait so, as nothing goes on: from then on it is a fault if who waits for memory goes on.
 bool open_stuck_regions(Block&);
 /// A lane is not in such a statement any more. Returns whether nobody is; its record is gone then.
 bool is_left(Block&, Block::Wave&, Block::Region&, std::uint64_t lane);
