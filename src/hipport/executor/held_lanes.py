@@ -8,8 +8,8 @@ on. `SIMT_TOGETHER` in front of a loop that waits, and of each loop and branch a
 has them wait as on a GPU; see Together in core.h. `SIMT_SIDE` begins a branch of such a statement. A function that
 waits has one where it may return before its end, or calls itself; what `goto` leads back to, from its label on.
 
-A loop has no more in it than what leads back to its condition. Compilers put a way out of it, `if (taken) { …; break; }`,
-behind it, and so what sets the flag that the condition asks for, last of all (clang 21 for gfx942, seen in the
+A loop has no more in it than what leads back to its condition. Compilers put a way out of it behind it, such as
+`if (taken) { …; break; }`, and so what sets the flag that the condition asks for (clang 21 for gfx942, seen in the
 assembly). `SIMT_LEAVES` is put there. `hipport::opaque` keeps a flag from being seen through, and a branch of the other
 lanes that does something keeps the way in the loop.
 

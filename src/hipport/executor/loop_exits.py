@@ -85,13 +85,16 @@ def _leaves(statement: Node, breaks: bool) -> bool:
         inside = _statements(statement)
         return bool(inside) and _leaves(inside[-1], breaks)
     if statement.type == "if_statement":
-        taken, other = statement.child_by_field_name("consequence"), statement.child_by_field_name("alternative")
-        if taken is None or other is None:
-            return False
-        if other.type == "else_clause":
-            other = other.named_children[-1]
-        return _leaves(taken, breaks) and _leaves(other, breaks)
+        branches = _branches(statement)
+        return len(branches) == 2 and all(_leaves(each, breaks) for each in branches)
     return False
+
+
+def _branches(statement: Node) -> list[Node]:
+    taken, other = statement.child_by_field_name("consequence"), statement.child_by_field_name("alternative")
+    if other is not None and other.type == "else_clause":
+        other = other.named_children[-1]
+    return [each for each in (taken, other) if each is not None]
 
 
 def _goes_back(statement: Node, code: bytes) -> bool:
@@ -111,25 +114,17 @@ def _in(statement: Node, code: bytes, *, whole: bool, breaks: bool) -> Iterator[
     """Yield the ways out in a statement of the loop's body; `whole`: it is all of that."""
     if statement.type == "compound_statement":
         inside = _statements(statement)
-        if inside and _leaves(inside[-1], breaks):
-            start = max((i + 1 for i, each in enumerate(inside) if _goes_back(each, code)), default=0)
-            if start < len(inside) and (start or not whole):
-                way_out = _before(inside[start:], code)
-                if way_out is not None:
-                    yield way_out
-                inside = inside[:start]
+        start = _way_out(inside, code, breaks)
+        if start is not None and (start or not whole):
+            if (way_out := _before(inside[start:], code)) is not None:
+                yield way_out
+            inside = inside[:start]
         for each in inside:
             yield from _in(each, code, whole=False, breaks=breaks)
     elif statement.type == "if_statement":
-        taken, other = statement.child_by_field_name("consequence"), statement.child_by_field_name("alternative")
-        if other is not None and other.type == "else_clause":
-            other = other.named_children[-1]
-        for branch in (taken, other):
-            if branch is None:
-                continue
+        for branch in _branches(statement):
             if branch.type not in ("compound_statement", "if_statement") and _leaves(branch, breaks):
-                way_out = _begins(branch, code)
-                if way_out is not None:
+                if (way_out := _begins(branch, code)) is not None:
                     yield way_out
             else:
                 yield from _in(branch, code, whole=False, breaks=breaks)
@@ -140,6 +135,14 @@ def _in(statement: Node, code: bytes, *, whole: bool, breaks: bool) -> Iterator[
     elif statement.type == "case_statement":
         for each in _statements(statement):
             yield from _in(each, code, whole=False, breaks=breaks)
+
+
+def _way_out(statements: Sequence[Node], code: bytes, breaks: bool) -> int | None:
+    """Return the number of the first statement of those that lead out of the loop alone; None if the last does not."""
+    if not statements or not _leaves(statements[-1], breaks):
+        return None
+    start = max((i + 1 for i, each in enumerate(statements) if _goes_back(each, code)), default=0)
+    return start if start < len(statements) else None
 
 
 def _flags(loop: Node, code: bytes, volatile: frozenset[bytes]) -> Iterator[tuple[bytes, bool]]:
@@ -171,7 +174,9 @@ def _by_flag(loop: Node, body: Node, code: bytes, volatile: frozenset[bytes]) ->
         for number, each in enumerate(inside):
             if each.type == "if_statement" and each.child_by_field_name("alternative") is None:
                 yield from _in_branch(each, inside[number + 1 :], flag, value, code)
-            elif sets.fullmatch(code, each.start_byte, each.end_byte) and all(_is_short(e, code) for e in inside[number + 1 :]):
+            elif sets.fullmatch(code, each.start_byte, each.end_byte) and all(
+                _is_short(e, code) for e in inside[number + 1 :]
+            ):
                 start = max((i + 1 for i, e in enumerate(inside[:number]) if _goes_back(e, code)), default=0)
                 way_out = _before(inside[start:], code) if start else None
                 if way_out is not None:

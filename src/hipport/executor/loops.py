@@ -12,8 +12,8 @@ The same goes for volatile variables in programs with shared ones, where lanes m
 it; `SIMT_LOCKSTEP_TURN` is nothing where they do not. And lanes of CUDA meet around an atomic operation on what one of
 them stores before it and loads behind it, which its GPUs do as well, and ported code says.
 
-Lanes that wait for each other in loops are the matter of held_lanes; what passes such a loop by in a turn is not to meet
-those that wait in it in their next, which `SIMT_LOOP_TURN` is for.
+Lanes that wait for each other in loops are the matter of held_lanes. Those that pass such a loop by in a turn are not
+to meet those that wait in it in their next, which `SIMT_LOOP_TURN` is for.
 """
 
 from __future__ import annotations

@@ -120,7 +120,9 @@ def _bodies_of(source: Cpp) -> Iterator[Body]:
         yield Body(match[1], source, match.start(3), match.end(3), macro=True)
 
 
-def callers(component: Component, operation: re.Pattern[bytes], plain: frozenset[bytes] = frozenset()) -> frozenset[bytes]:
+def callers(
+    component: Component, operation: re.Pattern[bytes], plain: frozenset[bytes] = frozenset()
+) -> frozenset[bytes]:
     """Return the functions of the program that have such an operation in them, or call one that has.
 
     Those of `plain` that are hipport's are left out, as a call of one is an operation.
@@ -152,7 +154,9 @@ def any_volatile(component: Component) -> frozenset[bytes]:
     names = {match["name"] for source in files for match in _VOLATILE.finditer(source.code)}
     for source in files:
         for match in _VOLATILES.finditer(source.code):
-            names.update(name for each in match[0].split(b",")[1:] if (found := _NAME.search(each)) for name in [found[0]])
+            names.update(
+                name for each in match[0].split(b",")[1:] if (found := _NAME.search(each)) for name in [found[0]]
+            )
     return frozenset(names)
 
 
@@ -222,7 +226,11 @@ def _is_wait(loop: Loop, looks: re.Pattern[bytes]) -> bool:
     if not looks.search(body):
         # What nobody here assigns is read afresh behind each fence.
         return bool(_FENCES.search(body)) and not any(_assigned(name, body) for name in set(_NAME.findall(condition)))
-    if _FLAG.fullmatch(condition) or _EXIT.search(body) or re.search(rb"\bif\s*\([^;{}]*(?:" + looks.pattern + rb")", body):
+    if (
+        _FLAG.fullmatch(condition)
+        or _EXIT.search(body)
+        or re.search(rb"\bif\s*\([^;{}]*(?:" + looks.pattern + rb")", body)
+    ):
         return True
     return any(
         re.search(rb"\b" + re.escape(name) + rb"\s*=(?!=)[^;{}]*(?:" + looks.pattern + rb")", body)

@@ -127,8 +127,8 @@ std::string held_text(const Block::Wave& wave) {
     if (list.count == 0) return;
     const Place place = list.first->place();
     if (!text.empty()) text += ", or for ";
-    text += "what " + numbers_text("thread", ranks_of(list)) + (list.count == 1 ? " does " : " do ") + how + place.file +
-            ":" + std::to_string(place.line);
+    text += "what " + numbers_text("thread", ranks_of(list)) + (list.count == 1 ? " does " : " do ") + how +
+            place.file + ":" + std::to_string(place.line);
   };
   for (const Block::Region* each : wave.regions) {
     add(each->left, "behind the statement at ");
@@ -164,7 +164,7 @@ bool open_regions(Block& block) {
 }
 
 void look_for_recursion(const Block::Wave& wave, Place place) {
-  constexpr std::ptrdiff_t least = 16 << 10;
+  constexpr std::ptrdiff_t least = 64 << 10;
   const Fiber& stack = worker->stack();
   const auto* here = static_cast<const char*>(__builtin_frame_address(0));
   if (!stack.has(here) || here - stack.low > least) return;
@@ -302,8 +302,7 @@ Turn leave_loop(void* raw, Place place) {
   Block::Region& region = *static_cast<Block::Region*>(raw);
   keep_call(self);
   if ((region.stuck & self.bit()) != 0) {
-    fault_with("no-progress", place,
-               stuck_text(region.held) + region.where);
+    fault_with("no-progress", place, stuck_text(region.held) + region.where);
   }
   if (is_left(block, wave, region, self.bit())) return {&self, nullptr};
   if (region.open) return {&self, nullptr};

@@ -124,7 +124,8 @@ void run_blocks(Worker& w) {
     for (std::size_t i = 0; i < resident.size(); ++i) {
       Block& block = *resident[i];
       if (block.ready.count == 0) {
-        if ((block.grid.count == 0 || (!more && !at_grid_barrier(block))) && !open_regions(block)) deadlock(block, false);
+        if ((block.grid.count == 0 || (!more && !at_grid_barrier(block))) && !open_regions(block))
+          deadlock(block, false);
         continue;
       }
       const unsigned alive = block.alive;

@@ -215,14 +215,15 @@ SIMT_EXPORT Turn take_side(void* region, unsigned side, Place);
 class Together {
  public:
   struct Later {};
-  SIMT_INLINE explicit Together(Place place) : place_(place) { enter(); }
+  SIMT_INLINE explicit Together(Place place) : place_(place) { enter(place); }
   /// One that lanes enter later.
   SIMT_INLINE Together(Place place, Later) : place_(place) {}
   Together(const Together&) = delete;
   Together& operator=(const Together&) = delete;
   SIMT_INLINE ~Together() { leave(); }
-  SIMT_INLINE void enter() {
+  SIMT_INLINE void enter(Place place) {
     leave();
+    place_ = place;
     if (in_kernel()) region_ = reinterpret_cast<void*>(meet_present(detail::loop_begins, nullptr, 0, place_).word);
   }
   /// Also where a way out of a loop begins that does not lead back into it: compilers have it behind the loop.
@@ -254,7 +255,7 @@ SIMT_INLINE void loop_turn(Place place) {
 #define SIMT_TOGETHER(n) if (::simt::Together simt_together_##n({__FILE__, __LINE__}); false) {} else
 #define SIMT_TOGETHER_FROM_HERE(n) ::simt::Together simt_together_##n({__FILE__, __LINE__});
 #define SIMT_TOGETHER_LATER(n) ::simt::Together simt_together_##n({__FILE__, __LINE__}, ::simt::Together::Later{});
-#define SIMT_ENTERS(n) simt_together_##n.enter();
+#define SIMT_ENTERS(n) simt_together_##n.enter({__FILE__, __LINE__});
 #define SIMT_SIDE(n, number) if (simt_together_##n.side(number); false) {} else
 #define SIMT_LEAVES(n) simt_together_##n.leave();
 #define SIMT_LOOP_TURN ::simt::loop_turn({__FILE__, __LINE__})
