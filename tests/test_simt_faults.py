@@ -299,7 +299,8 @@ def test_lanes_that_wait_in_a_loop_for_what_others_of_their_wavefront_do_behind_
 
 @pytest.mark.parametrize("lanes", [32, 64])
 def test_one_branch_runs_before_the_other_and_which_is_not_known(waits: Path, lanes: int) -> None:
-    for what in ("in-two-branches", "in-two-branches-the-other-way"):
+    # With 32 lanes the other wavefront does what lane 0 waits for.
+    for what in ("in-two-branches", *(("in-two-branches-the-other-way",) if lanes == 64 else ())):
         result = ran(waits, what, "ported", lanes, "forward", SIMT_WATCHDOG="0.3")
         (fault,) = result.faults
         # Lane 0 is alone in its loop, and in the branch with others.

@@ -70,9 +70,9 @@ HANGS(byMacro) {
   if (t == 32) *given = 1;
 }
 
-__device__ int untilSetAgain(volatile int* where) {
+__device__ int untilSetAgain(volatile int* where) {  // here: byRecursion
   if (*where != 0) return 1;
-  return untilSetAgain(where);  // here: byRecursion
+  return untilSetAgain(where);
 }
 HANGS(byRecursion) {
   T;

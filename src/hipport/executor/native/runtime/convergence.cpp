@@ -173,6 +173,16 @@ void look_for_recursion(const Block::Wave& wave, Place place) {
   fault_with("no-progress", place, stuck_text(held) + waiting_text(*worker->block));
 }
 
+void fault_if_stuck(const Block& block) {
+  for (unsigned i = 0; block.loud && i < block.waves; ++i) {
+    const auto& regions = block.wave[i].regions;
+    for (auto each = regions.rbegin(); each != regions.rend(); ++each) {
+      const Block::Region& region = **each;
+      if (region.stuck != 0) fault_with("no-progress", region.place, stuck_text(region.held) + region.where);
+    }
+  }
+}
+
 bool is_any_held(const Block& block) {
   for (unsigned i = 0; block.loud && i < block.waves; ++i) {
     for (const Block::Region* region : block.wave[i].regions) {
@@ -247,6 +257,7 @@ __attribute__((noinline)) bool settle_present(Block& block, Block::Wave& wave, b
   finish(block, one, *meeting, *one.operation, lanes);
   if (one.operation == &detail::loop_begins && list.count > 1) {
     auto* const region = new Block::Region;
+    region->place = one.place();
     region->inside = lanes;
     // Which branch a compiler has first is its own matter.
     region->backwards = settings().order == Settings::Order::reverse ||

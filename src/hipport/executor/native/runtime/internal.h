@@ -204,6 +204,7 @@ struct Block {
   };
   /// A statement in which lanes wait for memory, and those that came to it together: see `leave_loop`.
   struct Region {
+    Place place{"", 0};
     std::uint64_t inside = 0;
     List left;  // who wait for those that are inside
     List aside;  // who wait in a branch for those that take one before it

@@ -59,6 +59,7 @@ Entered enter(Worker& w, Block& block) {
   worker->block = &block;
   worker->thread = nullptr;
   blockIdx = block.index;
+  if (spins) fault_if_stuck(block);
   fault_at(spins ? "no-progress" : "deadlock", place_of_one(block),
            (spins ? "threads wait for a value that is never written"
                   : "all remaining threads wait, and none of them for a thread that could still arrive") +

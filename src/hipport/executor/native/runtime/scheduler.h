@@ -70,6 +70,8 @@ bool open_regions(Block&, Block::Wave&);
 bool open_regions(Block&);
 /// Fault if the running thread's stack is nearly full, where it comes to a statement in which lanes are kept together.
 void look_for_recursion(const Block::Wave&, Place);
+/// Fault if lanes were let go on for that, and those who waited for memory wait still.
+void fault_if_stuck(const Block&);
 /// Whether lanes wait so.
 bool is_any_held(const Block&);
 /// Have nobody wait so, as nothing goes on: from then on it is a fault if who waits for memory goes on.
