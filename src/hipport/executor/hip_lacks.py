@@ -29,6 +29,7 @@ TAKEN: Mapping[bytes, frozenset[int]] = {
 }
 _NAME = re.compile(rb"(?<![\w.>])(?P<space>\w+\s*::\s*)?\b(?P<name>" + b"|".join(sorted(NAMES | {*TAKEN})) + rb")\b")
 _ARGUMENTS = re.compile(rb"\s*(?:<[\w\s:*,]*>\s*)?(?=\()")
+_VENDOR = re.compile(rb"hip[A-Z]|HIP")
 _LEADS = frozenset(b"return case else throw sizeof new delete typename and or not co_return do".split())
 _CHANGED = re.compile(
     r"hip_(?P<rocm>\d+_\d+)_for_(?P<archs>\w+?)_has_no_(?P<name>\w+?)(?:_with_(?P<count>\d+)_arguments)?\b"
@@ -72,8 +73,11 @@ def _changed(source: Cpp, match: re.Match[bytes], target: Target) -> bytes | Non
     """Return the name that nobody declares; None for what HIP has."""
     name = match["name"]
     count = ""
+    call = _ARGUMENTS.match(source.code, match.end())
+    # A variable may have the name of a function, but not one of the vendor's.
+    if call is None and not _VENDOR.match(name):
+        return None
     if name in TAKEN:
-        call = _ARGUMENTS.match(source.code, match.end())
         given = source.arguments(call.end()) if call is not None else None
         if given is None or len(given) in TAKEN[name]:
             return None
