@@ -52,7 +52,7 @@ int main() { return 0; }
 
 def changed(text: str) -> list[str]:
     new = rewritten(Path("x.hip"), text.encode(), "hip").decode()
-    return re.findall(r"hip_\d\w*_has_no_(\w+)", new)
+    return re.findall(r"hip_\d+_\d+__gfx\d+_gfx\d+___(\w+)", new)
 
 
 def test_every_name_of_the_table_is_refused() -> None:

@@ -29,11 +29,9 @@ TAKEN: Mapping[bytes, frozenset[int]] = {
 }
 _NAME = re.compile(rb"(?<![\w.>])(?P<space>\w+\s*::\s*)?\b(?P<name>" + b"|".join(sorted(NAMES | {*TAKEN})) + rb")\b")
 _ARGUMENTS = re.compile(rb"\s*(?:<[\w\s:*,]*>\s*)?(?=\()")
-_VENDOR = re.compile(rb"hip[A-Z]|HIP")
+_VENDOR = (b"hip", b"HIP")
 _LEADS = frozenset(b"return case else throw sizeof new delete typename and or not co_return do".split())
-_CHANGED = re.compile(
-    r"hip_(?P<rocm>\d+_\d+)_for_(?P<archs>\w+?)_has_no_(?P<name>\w+?)(?:_with_(?P<count>\d+)_arguments)?\b"
-)
+_CHANGED = re.compile(r"hip_(?P<rocm>\d+_\d+)__(?P<archs>\w+?)___(?P<name>\w+?)(?:___(?P<count>\d+))?\b")
 
 
 def _declared(component: Component) -> frozenset[bytes]:
@@ -75,16 +73,16 @@ def _changed(source: Cpp, match: re.Match[bytes], target: Target) -> bytes | Non
     count = ""
     call = _ARGUMENTS.match(source.code, match.end())
     # A variable may have the name of a function, but not one of the vendor's.
-    if call is None and not _VENDOR.match(name):
+    if call is None and not name.startswith(_VENDOR):
         return None
     if name in TAKEN:
         given = source.arguments(call.end()) if call is not None else None
         if given is None or len(given) in TAKEN[name]:
             return None
-        count = f"_with_{len(given)}_arguments"
+        count = f"___{len(given)}"
     rocm = "_".join(map(str, target.rocm))
     archs = "_".join(re.sub(r"\W.*", "", each) for each in target.archs)
-    return f"hip_{rocm}_for_{archs}_has_no_{name.decode()}{count}".encode()
+    return f"hip_{rocm}__{archs}___{name.decode()}{count}".encode()
 
 
 def said(text: str) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from hipport.analysis.functions import LOOPS, nodes
+from hipport.executor import waits
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -20,9 +21,7 @@ _NOT = re.compile(rb"\s*!\s*(?P<flag>[A-Za-z_]\w*)\s*")
 _IS = re.compile(rb"\s*(?P<flag>[A-Za-z_]\w*)\s*(?:(?P<how>[!=]=)\s*(?P<value>0|1|true|false)\s*)?")
 _TRUE = (b"1", b"true")
 # What may stand between a flag and the loop's condition: it is short, and the compiler copies it.
-_SHORT = re.compile(
-    rb"\s*(?:__threadfence\w*|__nanosleep|__syncwarp|__builtin_amdgcn_(?:s_sleep|fence))\s*\([^()]*\)\s*;\s*|\s*;\s*"
-)
+_SHORT = re.compile(waits.FENCES.pattern + rb"[^()]*\)\s*;|\s*;")
 
 
 class WayOut(NamedTuple):

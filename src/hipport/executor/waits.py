@@ -41,7 +41,7 @@ _VOLATILE = re.compile(
 # Several variables: `volatile int flag, other;`
 _VOLATILES = re.compile(rb"\bvolatile\b[^;(){}=]*?,[^;(){}=]*;")
 # In files without these no thread of a GPU waits.
-DEVICE = re.compile(rb"\b(?:__global__|__device__|threadIdx|atomicCAS|atomicExch)\b")
+DEVICE = re.compile(rb"\b" + _functions("device") + rb"\b")
 _PARTS = re.compile(rb"[()\[\]{};]")
 # How a lane looks for what others do: functions, methods of atomic objects, hipport's own, casts to volatile.
 _COMPARES = re.compile(rb"\batomicCAS(?:_block|_system)?\s*(?=\()")
@@ -54,12 +54,12 @@ _LOOKS = re.compile(
     + rb"|\batomic(?:Add|Or|Sub)(?:_block|_system)?\s*\([^;]*,\s*0[uUlL]*\s*\)|[(<]\s*(?:const\s+)?volatile\b"
 )
 # Behind these memory is read afresh.
-_FENCES = re.compile(rb"\b" + _functions("fences") + rb"\s*\(")
+FENCES = re.compile(rb"\b" + _functions("fences") + rb"\s*\(")
 _BARRIER = re.compile(rb"\b(?:__syncthreads\w*|\w*[bB]arrier\w*|\w*sync_?grid|\w*grid_?sync)\s*\(|[.>]sync\s*\(")
 _FIXED = re.compile(rb"[\s()]*(?:\d+[uUlL]*|true|false|[A-Z][A-Z0-9_]*)[\s()]*")
 _COUNTS = re.compile(rb"[<>]|!=")
 _NAME = re.compile(rb"[A-Za-z_]\w*")
-_FLAG = re.compile(rb"[\s!()]*(?:true|1|(?:hipport::opaque\s*\(\s*)?!?\s*[A-Za-z_]\w*)?[\s()]*")
+_FLAG = re.compile(rb"[\s!()]*(?:true|1|(?:[\w:]+\s*\(\s*)?!?\s*[A-Za-z_]\w*)?[\s()]*")
 _MEMORY = re.compile(rb"[\[(*.]|->")
 _EXIT = re.compile(rb"\b(?:break|return|goto)\b")
 
@@ -225,7 +225,7 @@ def _is_wait(loop: Loop, looks: re.Pattern[bytes]) -> bool:
         return False
     if not looks.search(body):
         # What nobody here assigns is read afresh behind each fence.
-        return bool(_FENCES.search(body)) and not any(_assigned(name, body) for name in set(_NAME.findall(condition)))
+        return bool(FENCES.search(body)) and not any(_assigned(name, body) for name in set(_NAME.findall(condition)))
     if (
         _FLAG.fullmatch(condition)
         or _EXIT.search(body)
