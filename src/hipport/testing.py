@@ -33,6 +33,7 @@ from typing import Any
 from hipport.analysis.functions import function_at
 from hipport.core.edits import Span
 from hipport.core.finding import Certainty
+from hipport.core.proof import missing, without_reason
 from hipport.core.source import Source
 from hipport.engine.byte_order import MARK, moved
 from hipport.engine.outcomes import Outcome, Ported, Reported
@@ -102,6 +103,7 @@ _DECLARES = re.compile(
     rb"(?<=[;{}])\s*(?P<type>(?:unsigned\s+|long\s+)*\b(?:int|float|double|half|__half|bool|long|unsigned|char|size_t"
     rb"|u?int(?:8|16|32|64)_t|CUdeviceptr|cuda\w+_t))\b(?=[\s*]+(?!const\b|int\b)\w+\s*[=;\[])"
 )
+_WORD = re.compile(r"\w+")
 #: Passes about what other tools do with text: to PyTorch's hipify, `max (a, b)` is no call, and comments are code. And
 #: one that does not write again what has comments in it.
 _BY_LETTERS = frozenset(("hipify_launches", "shared_min_max", "miscompiled"))
@@ -353,6 +355,29 @@ def byte_order_mark(each: Pass[Any], fixture: Fixture) -> None:
     assert [(r.rule, r.line) for r in ported.reported] == [(r.rule, r.line) for r in plain.reported]
 
 
+def proved(each: Pass[Any], fixture: Fixture) -> None:
+    """A finding of code in which threads wait for each other says what it rests on, at places that there are.
+
+    All of that is proven where it is SAFE. Elsewhere something is not, and the end of the message says what.
+    """
+    if not each.proves:
+        return
+    files = {source.path: source for source in (fixture.before, *fixture.beside)}
+    for reported in _ported(each, fixture).reported:
+        if reported.rule.partition("/")[2] not in each.proves or reported.outcome is Outcome.IGNORED:
+            continue
+        assert reported.proof, reported.message
+        lacks = missing(reported.proof)
+        assert bool(lacks) == (reported.certainty is not Certainty.SAFE), reported.proof
+        assert reported.message.endswith(lacks) and (lacks or without_reason(reported.message) == reported.message)
+        for ground in reported.proof:
+            lines = files[ground.path].text.splitlines()
+            assert ground.claim and ground.reason and 1 <= ground.line <= max(len(lines), 1), ground
+            # What threads agree on begins there.
+            agreed = _WORD.search(ground.claim.partition(" agree on ")[2]) if ground.proven else None
+            assert agreed is None or agreed[0].encode() in lines[ground.line - 1], ground
+
+
 LAWS: tuple[Callable[[Pass[Any], Fixture], None], ...] = (
     expected,
     converges,
@@ -364,6 +389,7 @@ LAWS: tuple[Callable[[Pass[Any], Fixture], None], ...] = (
     blanks,
     line_breaks,
     behind_another,
+    proved,
 )
 
 
