@@ -76,7 +76,7 @@ def test_what_hip_lacks_does_not_compile_for_the_target(tmp_path: Path) -> None:
     file = tmp_path / "port" / "uses.hip"
     file.write_text(USES)
     with pytest.raises(NotCompiled) as raised:
-        compiling.program([file], "hip", compiling.CompileOptions(ENV, precompile=False))
+        compiling.program([file], "hip", compiling.CompileOptions(ENV))
     said = {each.line: each.text for each in raised.value.messages if each.severity == "error"}
     target = "the port does not compile for the target (ROCm 6.4, gfx942,gfx1100)"
     for line, what in (
@@ -93,7 +93,7 @@ def test_what_a_program_has_itself_compiles(tmp_path: Path) -> None:
     file = tmp_path / "port" / "has.hip"
     file.write_text(HAS)
     assert changed(HAS) == []
-    assert compiling.program([file], "hip", compiling.CompileOptions(ENV, precompile=False)).path.exists()
+    assert compiling.program([file], "hip", compiling.CompileOptions(ENV)).path.exists()
 
 
 def test_the_target_is_named(tmp_path: Path) -> None:
