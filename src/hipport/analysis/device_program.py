@@ -219,6 +219,7 @@ class _Program:
         self._types: set[str] = set()
         self._defaults: dict[str, Callee | None] = {}
         self._aliases: dict[str, str] = {}
+        self._variables: dict[str, bool] = {}
         self._operators: dict[str, list[Function]] | None = None
         for each in self._files:
             for found in each.fact(classes):
@@ -315,6 +316,20 @@ class _Program:
             for each in self._files
             if name.encode("latin1") in each.words
         )
+
+    def is_variable(self, name: str) -> bool:
+        """Whether threads may change a variable of that name that is in no function."""
+        if name not in self._variables:
+            word = name.encode("latin1")
+            pattern = re.compile(
+                rb"\b(?:__device__|__shared__|__managed__|volatile)\b(?![^;(){}=]*\bconst(?:expr)?\b)[^;(){}=]*\b"
+                + re.escape(word)
+                + rb"\s*[\[;={,]"
+            )
+            self._variables[name] = any(
+                word in each.words and pattern.search(each.code) is not None for each in self._files
+            )
+        return self._variables[name]
 
     def _named(self, name: str) -> Sequence[Function]:
         if not name.startswith(("operator", "~")):
@@ -595,6 +610,19 @@ class Proofs:
         if self._is_constant(function, text, node):
             return Value(GRID)
         return varying(f"`{wanted[:40]}` is not followed", (node.start_byte, node.end_byte))
+
+    @property
+    def program(self) -> _Program:
+        """The code, for analyses of their own."""
+        return self._program
+
+    def told(self, path: object, span: Span, text: str) -> Value | None:
+        """Return the worst that the expression there is, if a function was run in which it stands."""
+        return self._execution.values.get((path, span, text))
+
+    def run(self, function: Function) -> None:
+        """Run the function, from the kernels down."""
+        self._run_for(function)
 
     def _is_constant(self, function: Function, text: bytes, node: Node) -> bool:
         """Whether an expression computes with numbers, constants and parameters of the template alone."""

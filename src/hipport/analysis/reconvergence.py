@@ -56,6 +56,14 @@ class Reconvergence:
             self._known[branch] = self._diverge(branch, self._successors[branch], self._around[branch])
         return self._known[branch]
 
+    def dominators(self, block: int) -> list[int]:
+        """Return the blocks that control has come through before it comes to a block, the nearest first."""
+        found = []
+        while block in self._dominators and self._dominators[block] != block:
+            block = self._dominators[block]
+            found.append(block)
+        return found
+
     def left(self, block: int, successor: int) -> list[Loop]:
         """Return the loops that the edge leaves, the innermost first."""
         return [loop for loop in self._around.get(block, ()) if successor not in loop.blocks]
