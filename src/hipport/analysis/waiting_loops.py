@@ -78,18 +78,26 @@ class _InLoop:
     def wait(self) -> Wait | None:
         """Return the wait that the loop is, None if it is none."""
         whole, blocks = self._whole, self._loop.blocks
-        branches = [
-            block for block in sorted(blocks) if whole.blocks[block].condition is not None and self._leads(block)
-        ]
-        if not any(self._accesses.keys() & self._made_in_loop()):
+        if not any(
+            each.target in self._accesses and self._accesses[each.target].reads
+            for block in blocks
+            for each in whole.blocks[block].instructions
+        ):
             return None
         self._collect()
+        header = whole.blocks[self._loop.header]
+        if (
+            header.condition is not None
+            and not blocks.issuperset(header.successors)
+            and not self._stays(self._loop.header, set(blocks), foreign=True)
+        ):
+            return None  # Most loops count.
         kept = self._kept(foreign=True)
         if self._loop.header not in kept or self._loop.header in self._kept(foreign=False):
             return None
         decides, reads = [], {}
-        for block in branches:
-            if block not in kept or block in self._inner:
+        for block in sorted(kept - self._inner):
+            if whole.blocks[block].condition is None or not self._leads(block):
                 continue
             origin = self._origin(self._condition(block))
             if origin.opaque:
@@ -106,9 +114,6 @@ class _InLoop:
 
     def _leads(self, block: int) -> bool:
         return len(set(self._whole.blocks[block].successors)) > 1
-
-    def _made_in_loop(self) -> set[int]:
-        return {each.target for block in self._loop.blocks for each in self._whole.blocks[block].instructions}
 
     def _collect(self) -> None:
         for block in self._loop.blocks:
@@ -211,6 +216,8 @@ class _InLoop:
                 continue
             made, read, hidden = self._gives(source)
             own, opaque = own or made, opaque or hidden
+            if own:
+                break  # Whatever else it is made of.
             if read is not None:
                 reads.add(read)
             for value, block in self._before(source):
@@ -337,24 +344,10 @@ class _InLoop:
                 if each not in self._loop.blocks:
                     break
                 of = self._whole.blocks[each]
-                if of.condition is None or not self._leads(each):
-                    continue
-                sides = [side for side in set(of.successors) if not self._reaches(side, block)]
                 # What leaves the loop otherwise does not tell turns apart.
-                if any(side in self._loop.blocks and self._reaches(side, self._loop.header) for side in sides):
+                if of.condition is not None and any(
+                    side in self._loop.blocks and not self._flow.comes_to(side, block) for side in of.successors
+                ):
                     found.append(of.condition)
             self._controls[block] = found
         return self._controls[block]
-
-    def _reaches(self, start: int, end: int) -> bool:
-        """Whether control comes from one block to another within a turn of the loop."""
-        seen, waiting = set(), [start]
-        while waiting:
-            each = waiting.pop()
-            if each == end:
-                return True
-            if each in seen or each not in self._loop.blocks:
-                continue
-            seen.add(each)
-            waiting += [to for to in self._whole.blocks[each].successors if to != self._loop.header or end == to]
-        return False

@@ -48,6 +48,8 @@ class WavefrontWait(NamedTuple):
     stores: tuple[At, ...]
     #: Whether what stores is not seen.
     unseen: bool
+    #: Whether other lanes of the wavefront store before they come to the loop.
+    early: bool
 
 
 def wavefront_waits(
@@ -81,14 +83,6 @@ class _Wavefronts:
         self._told = told
         self._threads = ThreadSets(whole, flow, self._value)
         self._position = {block: i for i, block in enumerate(flow.order)}
-        #: The blocks that control comes to from a block without going back, as bits.
-        self._reached: dict[int, int] = {}
-        for block in reversed(flow.order):
-            bits = 1 << block
-            for to in whole.blocks[block].successors:
-                if self._position.get(to, -1) > self._position[block]:
-                    bits |= self._reached[to]
-            self._reached[block] = bits
 
     def of(self, waits: list[Wait]) -> Iterator[WavefrontWait]:
         for wait in waits:
@@ -102,6 +96,7 @@ class _Wavefronts:
                 tuple(names),
                 tuple(dict.fromkeys(At(self._whole.files[each.block], each.instruction.span) for each in seen)),
                 bool(late) and not seen or unseen and not late,
+                any(each.writes and self._is_early(wait, each) for each in self._places.accesses),
             )
 
     # ---- values
@@ -194,6 +189,15 @@ class _Wavefronts:
         uniform = min(self._level(self._condition(block), wait) for block in wait.decides) >= WAVEFRONT
         return not uniform and self._comes_to(loop.header, store.block)
 
+    def _is_early(self, wait: Wait, store: Access) -> bool:
+        """Whether another lane of the wavefront stores before it comes to the loop."""
+        return (
+            any(overlap(read.places, store.places) for read in wait.reads)
+            and store.block not in wait.loop.blocks
+            and self._comes_to(store.block, wait.loop.header)
+            and self._threads.meet(wait.loop.header, store.block)
+        )
+
     def _is_inside(self, wait: Wait, store: Access) -> bool:
         """Whether a store in the loop is made by a lane that what it saw lets leave the loop."""
         if len(self._threads.of(store.block)) == 1:
@@ -212,7 +216,7 @@ class _Wavefronts:
         return condition
 
     def _comes_to(self, one: int, two: int) -> bool:
-        return bool(self._reached.get(one, 0) >> two & 1)
+        return self._flow.comes_to(one, two)
 
     def _are_apart(self, wait: Wait, block: int) -> bool:
         """Whether lanes of one wavefront may part, some to the loop and some around it to a block."""

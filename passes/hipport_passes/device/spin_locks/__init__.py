@@ -127,9 +127,9 @@ def _by_form(
                 alone, findings = all(each.kind in ("lock", "loop") for each in findings), []
             else:
                 alone = False
+            findings += for_the_block(function, loop)
             if _is_fine(loop, waiting):
                 findings = [each for each in findings if each.kind != "flag" or each.edits]
-            findings += for_the_block(function, loop)
             if findings or alone or _is_understood(function, loop, kernels):
                 covered.append(Span(loop.start_byte, loop.end_byte))
             yield from findings
@@ -146,9 +146,9 @@ def _by_form(
 
 
 def _is_fine(loop: Node, waiting: Sequence[Found]) -> bool:
-    """Whether a loop waits, and for nothing that comes too late."""
+    """Whether a loop waits, and for nothing that a lane of the wavefront stores."""
     inside = [each for each in waiting if loop.start_byte <= each.condition.start < loop.end_byte]
-    return bool(inside) and all(each.is_fine for each in inside)
+    return bool(inside) and all(each.is_fine and not each.early for each in inside)
 
 
 def _is_understood(function: Function, loop: Node, kernels: Kernels) -> bool:

@@ -9,8 +9,9 @@ from pathlib import PurePath
 from typing import NamedTuple
 
 from hipport.analysis.functions import Function
-from hipport.analysis.inlined_program import Inlining
+from hipport.analysis.inlined_program import Inlining, Named
 from hipport.analysis.kernels import Kernels
+from hipport.analysis.uniform_values import Value
 from hipport.analysis.wavefront_waits import At, wavefront_waits
 from hipport.core.edits import Span
 from hipport.core.finding import Certainty, Finding
@@ -37,6 +38,8 @@ class Found(NamedTuple):
     names: tuple[str, ...]
     stores: tuple[At, ...]
     unseen: bool
+    #: Whether other lanes of the wavefront store there before they come to the loop.
+    early: bool
 
     @property
     def is_fine(self) -> bool:
@@ -127,22 +130,26 @@ class WavefrontLoops:
 
     def _look(self, root: Function) -> None:
         proofs = self._kernels.proofs(root.source)
-        proofs.run(root)
         whole = Inlining(proofs.program).of(proofs.program.callee(root))
-        waits = wavefront_waits(
-            whole, proofs.program.is_variable, lambda named: proofs.told(*named), called=root.kernel
-        )
+
+        def told(named: Named) -> Value | None:
+            # Most kernels have no loop that waits: values are asked for only where there is one.
+            proofs.run(root)
+            return proofs.told(*named)
+
+        waits = wavefront_waits(whole, proofs.program.is_variable, told, called=root.kernel)
         for wait in waits:
             for each in wait.conditions[:1]:
                 assert isinstance(each.path, PurePath)
                 known = self._found.setdefault(each.path, {})
                 at = Span(*each.span)
-                before = known.get(at, Found(at, (), (), False))
+                before = known.get(at, Found(at, (), (), False, False))
                 known[at] = Found(
                     at,
                     tuple(dict.fromkeys((*before.names, *wait.names))),
                     tuple(dict.fromkeys((*before.stores, *wait.stores))),
                     before.unseen or wait.unseen,
+                    before.early or wait.early,
                 )
 
 
