@@ -177,13 +177,16 @@ _WAITS = {
         __device__ void work(volatile int *f);
         @ if (t < 32) { while (*flag == 0); }
         if (t == 32) work(flag);""",
-    "no caller": "__device__ void wait(volatile int *f) { if (threadIdx.x % 64 < 32) { while (*f == 0); } else *f = 1; }",
+    "no caller": """
+        __device__ void wait(volatile int *f) { if (threadIdx.x % 64 < 32) { while (*f == 0); } else *f = 1; }""",
     # Locks.
     "lock": "@ while (atomicCAS(word, 0, 1) != 0); *out += 1; atomicExch(word, 0);",
     "lock by exchange": "@ while (atomicExch(word, 1)); *out += 1; __threadfence(); *word = 0;",
-    "lock by for": "@ for (bool mine = false; !mine;) { mine = atomicCAS(word, 0, 1) == 0; } *out += 1; atomicExch(word, 0);",
+    "lock by for": """
+        @ for (bool mine = false; !mine;) { mine = atomicCAS(word, 0, 1) == 0; } *out += 1; atomicExch(word, 0);""",
     "lock by for and a flag": """
-        @ for (int done = 0; done == 0;) { if (atomicCAS(word, 0, 1) == 0) { *out += 1; atomicExch(word, 0); done = 1; } }
+        @ for (int done = 0; done == 0;) { if (atomicCAS(word, 0, 1) == 0) { *out += 1; atomicExch(word, 0);
+        done = 1; } }
         """,
     "lock by for with a step": """
         @ int got = 0;
@@ -249,7 +252,8 @@ _WAITS = {
         @ int b = out[t] % n;
         for (bool done = false; !done;) { if (!atomicExch(&word[b], 1)) { out[b] += 1; word[b] = 0; done = true; } }""",
     "reader and writer": """
-        @ if (t % 2) { for (;;) { int s = *flag; if (s >= 0 && atomicCAS(word, s, s + 1) == s) break; } atomicSub(word, 1); }
+        @ if (t % 2) { for (;;) { int s = *flag; if (s >= 0 && atomicCAS(word, s, s + 1) == s) break;
+        } atomicSub(word, 1); }
         else { for (;;) { if (atomicCAS(word, 0, -1) == 0) break; } *out += 1; atomicExch(word, 0); }""",
     "dekker": """
         @ if (t == 0) { flag[0] = 1; while (flag[1]) {} *out += 1; flag[0] = 0; }
@@ -294,7 +298,8 @@ _FINE = {
     "chase": "@ int i = word[t]; while (i != word[i]) { i = word[i]; } word[t] = i;",
     "binary search": """
         @ int low = 0, high = n;
-        while (low < high) { int middle = (low + high) / 2; if (word[middle] < t) low = middle + 1; else high = middle; }
+        while (low < high) { int middle = (low + high) / 2; if (word[middle] < t) low = middle + 1;
+        else high = middle; }
         out[t] = low;""",
     "collatz": "@ int x = word[t]; while (x != 1) x = x % 2 ? 3 * x + 1 : x / 2; out[t] = x;",
     "newton": "@ float x = 1, old; do { old = x; x = 0.5f * (x + n / x); } while (fabsf(x - old) > 1e-6f); out[t] = x;",
@@ -317,7 +322,9 @@ _FINE = {
         @ cuda::atomic_ref<int> at(*word);
         int seen = at.load();
         while (!at.compare_exchange_weak(seen, seen + t)) {}""",
-    "exchanges": "@ float v = t; do { v += atomicExch((float *)word, 0.0f); v = atomicExch((float *)word, v); } while (v != 0);",
+    "exchanges": """
+        @ float v = t; do { v += atomicExch((float *)word, 0.0f); v = atomicExch((float *)word, v);
+        } while (v != 0);""",
     "pushes": """
         struct Node { Node *next; };
         __global__ void k(Node **head, Node *nodes) {
@@ -327,7 +334,9 @@ _FINE = {
                 != (unsigned long long)old);
         }""",
     "inserts": "@ int slot = t % n; while (atomicCAS(&word[slot], -1, t) != -1) slot = (slot + 1) % n;",
-    "inserts by for": "@ for (int i = t % n;; i = (i + 1) % n) { int old = atomicCAS(&word[i], -1, t); if (old == -1 || old == t) break; }",
+    "inserts by for": """
+        @ for (int i = t % n;; i = (i + 1) % n) { int old = atomicCAS(&word[i], -1, t);
+        if (old == -1 || old == t) break; }""",
     "cuckoo": "@ int key = t; while (key != -1) { key = atomicExch(&word[key % n], key); }",
     "draws": "@ for (;;) { int i = atomicAdd(word, 1); if (i >= n) break; out[i] = t; }",
     "takes": "@ int left; while ((left = atomicSub(word, 1)) > 0) out[left] = t;",
@@ -339,7 +348,8 @@ _FINE = {
         while (left > 0) { __syncthreads(); if (t == 0) --left; __syncthreads(); }""",
     "changed": """
         @ __shared__ int changed;
-        do { __syncthreads(); if (t == 0) changed = 0; __syncthreads(); if (out[t] > word[t]) { out[t] = word[t]; changed = 1; }
+        do { __syncthreads(); if (t == 0) changed = 0; __syncthreads(); if (out[t] > word[t]) { out[t] = word[t];
+        changed = 1; }
         __syncthreads(); } while (changed);""",
     "stack": """
         @ __shared__ volatile int depth;
@@ -387,10 +397,13 @@ _FINE = {
         @ if (blockIdx.x == 0) { for (int i = t; i < gridDim.x; i += blockDim.x) { while (flag[i] == 0); } }
         else { __syncthreads(); if (t == 0) flag[blockIdx.x] = 1; }""",
     "all wait for one thing": "@ while (*flag == 0); out[t] = 1; if (t == 5) *flag = 2;",
-    "blocks take turns": "@ while (*flag < blockIdx.x); __syncthreads(); if (t == 0) { *out += 1; __threadfence(); *flag = blockIdx.x + 1; }",
+    "blocks take turns": """
+        @ while (*flag < blockIdx.x); __syncthreads(); if (t == 0) { *out += 1; __threadfence();
+        *flag = blockIdx.x + 1; }""",
     "the host": "@ if (t < 32) { while (*flag == 0); } out[t] = 1;",
     "the host, in a persistent kernel": """
-        @ for (;;) { if (t == 0) { while (*flag == 0); } __syncthreads(); if (*flag == 2) return; out[t] += 1; __syncthreads(); }""",
+        @ for (;;) { if (t == 0) { while (*flag == 0); } __syncthreads(); if (*flag == 2) return; out[t] += 1;
+        __syncthreads(); }""",
     "stored before": "@ if (t == 32) *flag = 1; if (t < 32) { while (*flag == 0); } out[t] = 1;",
     "wavefronts apart": "@ if (t < 64) { while (*flag == 0); } if (t == 64) *flag = 1;",
     "wavefronts apart by number": """
@@ -406,7 +419,8 @@ _FINE = {
         out[t] += 1;
         __syncthreads();
         if (t == 0) atomicAdd(word + 1, 1);""",
-    "lock of one thread": "@ if (t == 0) { for (;;) { if (atomicCAS(word, 0, 1) == 0) break; } *out += 1; atomicExch(word, 0); }",
+    "lock of one thread": """
+        @ if (t == 0) { for (;;) { if (atomicCAS(word, 0, 1) == 0) break; } *out += 1; atomicExch(word, 0); }""",
     "turns that are taken": """
         #include <hipport/lock.h>
         @ for (bool done = false; !hipport::opaque(done);) if (atomicCAS(word, 0, 1) == 0) {

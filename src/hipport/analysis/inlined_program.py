@@ -109,7 +109,9 @@ class Inlining:
         self._whole.files.append(path)
         return len(self._whole.blocks) - 1
 
-    def _emit(self, operation: str, operands: Sequence[int], like: Instruction, target: int = -1, **more: object) -> int:
+    def _emit(
+        self, operation: str, operands: Sequence[int], like: Instruction, target: int = -1, **more: object
+    ) -> int:
         if target < 0:
             self._registers += 1
             target = self._registers

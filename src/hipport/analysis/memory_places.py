@@ -212,9 +212,12 @@ class Places:
         key = ("place", place)
         if key in self._open or len(place) > 6:
             return set()
-        given = self._stored.get(place, []) if "*" not in place else []
-        wholes = [] if "*" in place else [
-            (register, place[length:]) for length in range(1, len(place)) for register in self._stored.get(place[:length], ())
+        own = "*" not in place
+        given = self._stored.get(place, []) if own else []
+        wholes = [
+            (register, place[length:])
+            for length in range(1, len(place) if own else 1)
+            for register in self._stored.get(place[:length], ())
         ]
         if not given and not wholes:
             return {(*place, "*")}

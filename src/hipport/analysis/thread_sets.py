@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from hipport.analysis.built_ins import LANES, WARP_SIZES
 from hipport.analysis.device_ir import Instruction
@@ -35,6 +35,7 @@ class ThreadSets:
             for each, _ in whole.definitions.values()
         )
         self._threads = _ROW if self._in_a_row else _BOX
+        self._changed = frozenset(self._find_changed())
         self._numbers: dict[int, Numbers] = {}
         self._sets: dict[int, frozenset[Thread]] = {}
         self._predecessors: dict[int, list[int]] = {}
@@ -50,7 +51,9 @@ class ThreadSets:
                 for i, number in enumerate(self._of(condition)):
                     if number is not None and bool(number) != side:
                         kept[i] = False
-            self._sets[block] = frozenset(thread for thread, is_kept in zip(self._threads, kept, strict=True) if is_kept)
+            self._sets[block] = frozenset(
+                thread for thread, is_kept in zip(self._threads, kept, strict=True) if is_kept
+            )
         return self._sets[block]
 
     def conditions(self, block: int) -> list[tuple[int, bool]]:
@@ -128,10 +131,10 @@ class ThreadSets:
             return [thread[_AXES[each.name]] for thread in self._threads]
         if each.operation == "name" and WARP_SIZES.fullmatch(each.name.rpartition("::")[2].encode()):
             return [LANES] * len(self._threads)
-        if each.operation == "method" and each.name == "thread_rank" and told is not None and self._in_a_row:
-            if told.affine is not None and told.affine.axis is Numbering.GROUP and not told.affine.aligned:
-                size = told.affine.size
-                return [thread[0] % size for thread in self._threads]
+        if each.operation == "method" and each.name == "thread_rank" and self._in_a_row:
+            affine = told.affine if told is not None else None
+            if affine is not None and affine.axis is Numbering.GROUP and not affine.aligned:
+                return [thread[0] % affine.size for thread in self._threads]
         if each.operation == "cast":
             return self._of(each.operands[0])
         if each.operation == "load":
@@ -152,23 +155,16 @@ class ThreadSets:
         stores = self._whole.stores.get(cell, []) if cell is not None else []
         if cell is None or len(stores) != 1 or self._whole.cells[cell].kind not in ("local", "parameter", "temporary"):
             return unknown
-        if cell in self._changed():
+        if cell in self._changed:
             return unknown
         return self._of(stores[0][0])
 
-    def _changed(self) -> frozenset[int]:
-        """Variables that something changes besides plain stores."""
-        if not hasattr(self, "_known_changed"):
-            definitions = self._whole.definitions
-            self._known_changed = frozenset(
-                below[0].number
-                for each, _ in definitions.values()
-                if each.operation == "compound" or (each.operation in ("call", "method", "indirect") and "a" in each.type)
-                for operand in (each.operands[:1] if each.operation == "compound" else ())
-                for below in (definitions.get(operand),)
-                if below is not None and below[0].operation == "cell" and below[0].number is not None
-            )
-        return self._known_changed
+    def _find_changed(self) -> Iterator[int]:
+        """Yield the variables that something changes besides plain stores."""
+        for each, _ in self._whole.definitions.values():
+            below = self._whole.definitions.get(each.operands[0]) if each.operation == "compound" else None
+            if below is not None and below[0].operation == "cell" and below[0].number is not None:
+                yield below[0].number
 
     def _of_unary(self, each: Instruction, unknown: Numbers) -> Numbers:
         numbers = self._of(each.operands[0])
@@ -189,7 +185,7 @@ class ThreadSets:
             if grid is not None:
                 return grid
         made: dict[tuple[int, int], int | None] = {}
-        numbers = []
+        numbers: list[int | None] = []
         for a, b in zip(one, two, strict=True):
             if a is None or b is None:
                 numbers.append(None)

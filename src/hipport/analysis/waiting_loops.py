@@ -19,8 +19,10 @@ from hipport.analysis.lowering_state import without_arguments
 from hipport.analysis.memory_places import Access, Place, Places, computes, is_clock, overlap
 from hipport.analysis.reconvergence import Loop, Reconvergence
 
-#: What a value may be made of: memory that others write, or what the lane itself makes another each time.
+#: Instructions that give what they are given; that read variables whose addresses they are given; addresses of those.
 _COPIES = frozenset(("load", "cast", "cell", "bound", "decay", "field", "member", "constant", "name"))
+_THROUGH = frozenset(("load", "compound", "call", "method", "indirect", "decay", "unary"))
+_ADDRESSES = frozenset(("cell", "field", "element", "bound", "member", "nth"))
 _NOTHING: frozenset[Access] = frozenset()
 
 
@@ -159,13 +161,17 @@ class _InLoop:
         known = self._known(of.condition)
         if known is not None:
             return of.successors[0 if known else 1] in kept
-        return all(each in kept for each in of.successors) or any(of.successors[0 if side else 1] in kept for side in sides)
+        if all(each in kept for each in of.successors):
+            return True
+        return any(of.successors[0 if side else 1] in kept for side in sides)
 
     def _known(self, register: int) -> bool | None:
         source = self._source(register)
         while source is not None and source.operation == "cast":
             source = self._source(source.operands[0])
-        return bool(source.number) if source is not None and source.operation == "constant" and source.number is not None else None
+        if source is None or source.operation != "constant" or source.number is None:
+            return None
+        return bool(source.number)
 
     def _held(self, register: int, foreign: bool) -> frozenset[bool]:
         """The truths that a condition can have in each iteration, whatever the lane does."""
@@ -230,10 +236,11 @@ class _InLoop:
         """The values that an instruction's is made of, with the blocks where a variable got them."""
         for operand in source.operands:
             yield operand, -1
-        if source.operation in ("load", "compound", "call", "method", "indirect", "decay", "unary"):
-            for operand in source.operands[:1] if source.operation in ("load", "compound", "decay") else source.operands:
+        if source.operation in _THROUGH:
+            first = source.operation in ("load", "compound", "decay")
+            for operand in source.operands[:1] if first else source.operands:
                 at = self._whole.definitions.get(operand)
-                if at is None or at[0].operation not in ("cell", "field", "element", "bound", "member", "captured", "nth"):
+                if at is None or at[0].operation not in _ADDRESSES:
                     continue
                 for place in self._places.of_address(operand):
                     cell = self._places.cell_of(place)
@@ -255,7 +262,11 @@ class _InLoop:
             short = without_arguments(source.name).rpartition("::")[2].strip()
             if short == "opaque":
                 return False, None, True
-            return is_clock(short) or not (computes(short) or access is not None and access.kind == "reads"), None, False
+            return (
+                is_clock(short) or not computes(short),
+                None,
+                False,
+            )
         return False, None, False
 
     def _moves(self, access: Access) -> bool:

@@ -95,7 +95,7 @@ class _Wavefronts:
                 tuple(At(self._whole.files[block], self._whole.blocks[block].span) for block in wait.decides),
                 tuple(names),
                 tuple(dict.fromkeys(At(self._whole.files[each.block], each.instruction.span) for each in seen)),
-                bool(late) and not seen or unseen and not late,
+                not seen and (unseen or bool(late)),
                 any(each.writes and self._is_early(wait, each) for each in self._places.accesses),
             )
 
@@ -153,9 +153,7 @@ class _Wavefronts:
     def _is_set_anew(self, cell: int, wait: Wait) -> bool:
         """Whether each turn of a loop gives a variable its value, in one place."""
         inside = [block for _, block in self._whole.stores.get(cell, []) if block in wait.loop.blocks]
-        return len(inside) == 1 and all(
-            inside[0] in (block, *self._flow.dominators(block)) for block in wait.decides
-        )
+        return len(inside) == 1 and all(inside[0] in (block, *self._flow.dominators(block)) for block in wait.decides)
 
     # ---- stores
 
@@ -229,9 +227,9 @@ class _Wavefronts:
                 continue
             to_loop = [side for side in sides if self._goes_on(branch, side) and self._comes_to(side, header)]
             to_store = [side for side in sides if self._goes_on(branch, side) and self._avoids(side, block, wait)]
-            if to_loop and any(side not in to_loop or len(to_loop) > 1 for side in to_store):
-                if self._level(of.condition) < WAVEFRONT:
-                    return True
+            parts = to_loop and any(side not in to_loop or len(to_loop) > 1 for side in to_store)
+            if parts and self._level(of.condition) < WAVEFRONT:
+                return True
         return False
 
     def _goes_on(self, block: int, successor: int) -> bool:
@@ -314,9 +312,9 @@ class _Wavefronts:
         """Numbers in shared memory that a load reads."""
         for place in self._places.of_address(each.operands[0]):
             cell = self._places.cell_of(place)
-            if cell is not None and len(place) == 1 and self._whole.cells[cell].kind == "shared":
-                if not self._whole.cells[cell].array:
-                    yield place
+            of = self._whole.cells[cell] if cell is not None and len(place) == 1 else None
+            if of is not None and of.kind == "shared" and not of.array:
+                yield place
 
     def _text(self, register: int, deep: int = 0) -> str:
         """An expression as it is computed, through variables that are set once."""
