@@ -20,7 +20,7 @@ from hipport.analysis.device_ir import Block, Cell, DeviceIR, Instruction, Lambd
 from hipport.analysis.lowering_state import class_in, without_arguments
 
 #: How large a kernel gets and how deep calls are followed; of functions of one name, how many are.
-_MOST_BLOCKS, _DEEPEST, _MOST_CALLEES = 4000, 16, 4
+_MOST_BLOCKS, _DEEPEST, _MOST_CALLEES = 1500, 12, 3
 
 
 class Program(Protocol):
@@ -98,7 +98,8 @@ class Inlining:
         self._returned: dict[int, int] = {}
         self._at = self._new_block(callee.path)
         self._whole.parameters = callee.ir.parameters + (callee.ir.this >= 0)
-        self._splice(self._begin(callee, None), None)
+        if callee.ir.unread is None:
+            self._splice(self._begin(callee, None), None)
         self._whole.exit = self._at
         return self._whole
 
@@ -150,7 +151,6 @@ class Inlining:
         self._registers += 1 + max((each.target for block in ir.blocks for each in block.instructions), default=0)
         for _ in ir.blocks:
             self._new_block(callee.path)
-        whole.cut = whole.cut or ir.unread is not None
         return copy
 
     def _splice(self, copy: Copy, given: int | None) -> None:
@@ -218,7 +218,9 @@ class Inlining:
     # ---- calls
 
     def _call(self, each: Instruction, copy: Copy) -> None:
-        this, given, kinds, callees = self._callees(each, copy)
+        this, given, kinds, found = self._callees(each, copy)
+        callees = [(callee, maker) for callee, maker in found if callee.ir.unread is None]
+        self._whole.cut = self._whole.cut or len(callees) < len(found)
         room = len(self._whole.blocks) < _MOST_BLOCKS and len(self._stack) <= self._deepest
         if not callees or not room:
             self._whole.cut = self._whole.cut or bool(callees)

@@ -75,7 +75,8 @@ class _InLoop:
         self._stores: dict[int, list[tuple[tuple[Place, ...], int, int]]] = {}
         #: Stores in the loop to memory.
         self._writes: list[Access] = []
-        self._swaps: set[int] = set()
+        #: What `_held` has told of conditions.
+        self._sides: dict[tuple[int, bool], frozenset[bool]] = {}
 
     def wait(self) -> Wait | None:
         """Return the wait that the loop is, None if it is none."""
@@ -138,7 +139,7 @@ class _InLoop:
         changed = True
         while changed:
             changed = False
-            for block in tuple(kept):
+            for block in sorted(kept, reverse=True):
                 if not self._stays(block, kept, foreign):
                     kept.discard(block)
                     changed = True
@@ -157,7 +158,9 @@ class _InLoop:
             origin = self._origin(of.condition)
             held = not origin.own and (foreign or not origin.reads)
             return (any if held else all)(each in kept for each in of.successors)
-        sides = self._held(of.condition, foreign)
+        sides = self._sides.get((of.condition, foreign))
+        if sides is None:
+            sides = self._sides[of.condition, foreign] = self._held(of.condition, foreign)
         known = self._known(of.condition)
         if known is not None:
             return of.successors[0 if known else 1] in kept
