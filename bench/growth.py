@@ -258,6 +258,16 @@ def nested_rules(count: int) -> dict[str, bytes]:
     return {"Makefile": b"NVCC = nvcc\n%b%b" % (inside, b"endif\n" * count)}
 
 
+def conditions(count: int) -> dict[str, bytes]:
+    """Make a setup.py whose functions tell of ROCm, each by two calls of the one before."""
+    functions = b"".join(b"def f%d():\n    return f%d() and bool(f%d())\n" % (i + 1, i, i) for i in range(count))
+    first = (
+        b"import torch\nfrom torch.utils.cpp_extension import CUDAExtension\ndef f0():\n    return torch.version.hip\n"
+    )
+    asked = b"".join(b"if f%d():\n    x = ['-O%d']\n" % (i, i) for i in range(count))
+    return {"setup.py": first + functions + asked + b"CUDAExtension('x', ['a.cu'], extra_compile_args={'nvcc': x})\n"}
+
+
 def nested_guards(count: int) -> dict[str, bytes]:
     """Make conditions of the preprocessor within conditions, that ask for the architecture."""
     inside = b"".join(b"#if __CUDA_ARCH__ >= %d\nint x%d;\n" % (i, i) for i in range(count))
@@ -295,6 +305,7 @@ KINDS: dict[str, tuple[Callable[[int], dict[str, bytes]], int]] = {
     "make": (rules, 100),
     "nested CMake": (nested_commands, 250),
     "nested make": (nested_rules, 250),
+    "conditions": (conditions, 50),
     "nested guards": (nested_guards, 250),
 }
 

@@ -16,7 +16,7 @@ def _program(text: str) -> str:
     if "@" not in text:
         return text.strip() + "\n"
     before, _, body = text.partition("@")
-    return f"{before.strip()}\n{_HEAD}{body.strip()}\n}}\n{_LAUNCH}"
+    return f"{before.strip()}\n{_HEAD}{body.strip()}\n}}\n{_LAUNCH}".lstrip()
 
 
 _WAITS = {

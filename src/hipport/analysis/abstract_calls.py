@@ -102,20 +102,7 @@ class AbstractCalls(MemoryAccess):
                 cells=self.cells if len(callees) == 1 else before,
             )
             outcomes.append(self.machine.call(callee, own))
-        given = self._given()
-        after: Cells = {}
-        for key in dict.fromkeys(key for outcome in outcomes for key in outcome.cells):
-            found = [outcome.cells[key] for outcome in outcomes if key in outcome.cells]
-            slots: dict[tuple[str, ...], Slot] = {}
-            for path in dict.fromkeys(path for one in found for path in one):
-                parts = [one[path] for one in found if path in one]
-                old = before.get(key, {}).get(path)
-                if old is not None and all(part == old for part in parts):
-                    slots[path] = old
-                else:
-                    slots[path] = Slot(join(part.value for part in parts), given)
-            after[key] = slots
-        self.cells = after
+        self.cells = self._after(before, [outcome.cells for outcome in outcomes])
         made = [outcome.address for outcome in outcomes if outcome.address is not None]
         returning = [callee for callee in callees if callee.ir.returns_reference]
         if made and len(returning) == len(callees):
@@ -125,6 +112,27 @@ class AbstractCalls(MemoryAccess):
             self._as_type(callee.ir.returned, callee.ir.template_names, value, each)
             for callee, value in zip(callees, results, strict=True)
         )
+
+    def _after(self, before: Cells, outcomes: Sequence[Cells]) -> Cells:
+        """Return the variables after a call of one of several functions, which leave them so."""
+        given = self._given()
+        after: Cells = {}
+        for key in dict.fromkeys(key for cells in outcomes for key in cells):
+            known = before.get(key)
+            found = [cells[key] for cells in outcomes if key in cells]
+            if known is not None and all(each is known for each in found):
+                after[key] = known
+                continue
+            slots: dict[tuple[str, ...], Slot] = {}
+            for path in dict.fromkeys(path for one in found for path in one):
+                parts = [one[path] for one in found if path in one]
+                old = known.get(path) if known is not None else None
+                if old is not None and all(part == old for part in parts):
+                    slots[path] = old
+                else:
+                    slots[path] = Slot(join(part.value for part in parts), given)
+            after[key] = slots
+        return after
 
     def _as_parameters(self, callee: Callee, values: Sequence[Value], each: Instruction) -> Sequence[Value]:
         """The arguments as the types of the function's parameters: objects are converted."""

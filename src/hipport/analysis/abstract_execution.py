@@ -12,13 +12,24 @@ they may have given different values is as uniform as the branch was; see hippor
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import Any
 
 from hipport.analysis.abstract_calls import AbstractCalls
-from hipport.analysis.abstract_memory import Cells, Closure, Named, Place, Slot, lookup, narrowed, reachable, store
+from hipport.analysis.abstract_memory import (
+    Cells,
+    Closure,
+    Named,
+    Place,
+    Slot,
+    lookup,
+    narrowed,
+    reachable,
+    store,
+    updated,
+)
 from hipport.analysis.abstract_program import Callee, Frame, Outcome, Program, Site, Start
 from hipport.analysis.built_ins import BY_THREAD, LANES, WARP_SIZES
 from hipport.analysis.device_ir import DeviceIR, Instruction, Span
@@ -72,7 +83,9 @@ class AbstractExecution:
         self.endless: set[int] = set()
         self.frames: list[Frame] = []
         self._flows: dict[int, Reconvergence] = {}
-        self._known: dict[object, Outcome] = {}
+        self._known: dict[object, tuple[Outcome, tuple[tuple[Numbering, int], ...]]] = {}
+        #: What was assumed of blocks so far.
+        self._assumed: list[tuple[Numbering, int]] = []
         self.escaped: set[tuple[int, int | str]] = set()
         self._order: list[object] = []
         self._entered: dict[int, _Entered] = {}
@@ -82,7 +95,15 @@ class AbstractExecution:
     def run(self, callee: Callee, blocks: Blocks, arguments: Sequence[Value]) -> None:
         """Run a function that nothing calls, with these arguments: a kernel, or one whose calls are not seen."""
         self.frames = []
-        self.call(callee, Start(arguments, [None] * len(arguments), {}, blocks, Site(GRID, None)))
+        assume = blocks.assume
+
+        def noted(numbering: Numbering, size: int) -> None:
+            assert assume is not None
+            self._assumed.append((numbering, size))
+            assume(numbering, size)
+
+        noting = blocks if assume is None else blocks._replace(assume=noted)
+        self.call(callee, Start(arguments, [None] * len(arguments), {}, noting, Site(GRID, None)))
 
     # ---- calls
 
@@ -139,21 +160,28 @@ class AbstractExecution:
         # What points nowhere is the same however deep it is called.
         how = (start.control.level, start.closure, len(start.arguments), start.blocks.shapes)
         known = (id(ir), None if alone else depth, memory, how)
-        outcome = self._known.get(known)
-        if outcome is None:
+        found = self._known.get(known)
+        if found is not None:
+            outcome, assumed = found
+            # Another kernel that comes to it assumes the same of its own blocks.
+            for each in assumed:
+                assert start.blocks.assume is not None
+                start.blocks.assume(*each)
+        else:
             self._runs[id(ir)] = self._runs.get(id(ir), 0) + 1
             if self._runs[id(ir)] > _MOST_RUNS or id(ir) in self.endless:
                 return self._nothing_known(start, Reason(f"{ir.name} is called with too many different values"))
             self.frames.append(Frame(ir, callee.path, start.blocks, start.closure, len(start.arguments)))
+            mark = len(self._assumed)
             try:
                 outcome = _Activation(self, cells, start.control).run()
             finally:
                 self.frames.pop()
             self.ran.add(id(ir))
             self._keep.append(ir)
-            self._known[known] = outcome
+            self._known[known] = outcome, tuple(dict.fromkeys(self._assumed[mark:]))
             self._order.append(known)
-        return outcome._replace(cells={**start.cells, **outcome.cells})
+        return outcome._replace(cells=updated(start.cells, outcome.cells))
 
     def _parameters(self, ir: DeviceIR, start: Start) -> Cells:
         """Return the variables that a function finds: its parameters, and all that there are."""
@@ -294,7 +322,9 @@ class _Activation(AbstractCalls):
         address = join(self.frame.result_address) if self.frame.result_address else None
         # The variables of the function are gone.
         kept = {
-            key: {
+            key: slots
+            if all(slot.given[0] < self.depth for slot in slots.values())
+            else {
                 path: slot if slot.given[0] < self.depth else Slot(slot.value, (self.depth, -3, 0))
                 for path, slot in slots.items()
             }
@@ -317,25 +347,37 @@ class _Activation(AbstractCalls):
             return sources[0][0]
         limit, why = self.joins.get(block, (GRID, None))
         known = self.before.get(block, {})
-        merged: Cells = {}
-        first, rest = sources[0], sources[1:]
-        plain = not any(left for _, left, _ in sources)
+        first, rest = sources[0][0], [cells for cells, *_ in sources[1:]]
         choices = self.choices
-        for key in dict.fromkeys(key for cells, *_ in sources for key in cells):
-            if key in choices and block not in choices[key]:
-                continue
-            slots = first[0].get(key)
-            if plain and slots is not None and all(cells.get(key, slots) is slots for cells, *_ in rest):
-                merged[key] = slots
-                continue
+        keys: Iterable[tuple[int, int | str]]
+        if any(left for _, left, _ in sources):
+            merged, keys = {}, dict.fromkeys(key for cells, *_ in sources for key in cells)
+        else:
+            # What is the same object in all of them is most of the variables, and needs no look inside.
+            merged = dict(first)
+            different: dict[tuple[int, int | str], None] = {}
+            for cells in rest:
+                different.update([(key, None) for key, slots in first.items() if cells.get(key, slots) is not slots])
+                if len(cells) != len(first) or cells.keys() != first.keys():
+                    different.update([(key, None) for key in cells if key not in first])
+            keys = different
+        for key in keys:
             found = [(cells[key], left, loop) for cells, left, loop in sources if key in cells]
-            merged[key] = {}
-            for path in dict.fromkeys(path for slots, *_ in found for path in slots):
+            slots = {}
+            before = known.get(key)
+            same = before is not None
+            for path in dict.fromkeys(path for slots_, *_ in found for path in slots_):
                 slot = self._merged(path, found, limit, why, block)
-                old = known.get(key, {}).get(path)
-                if old is not None and old.given == slot.given and old.value != slot.value and visit > 2:
-                    slot = Slot(wider(old.value, slot.value), slot.given)
-                merged[key][path] = slot
+                old = before.get(path) if before is not None else None
+                if old is None or old.given != slot.given or old.value != slot.value:
+                    if old is not None and old.given == slot.given and visit > 2:
+                        slot = Slot(wider(old.value, slot.value), slot.given)
+                    same = same and old is not None and old == slot
+                slots[path] = slot
+            merged[key] = before if same and before is not None and len(before) == len(slots) else slots
+        for key in choices:
+            if key in merged and block not in choices[key]:
+                del merged[key]
         return merged
 
     def _left(self, block: int, successor: int) -> list[tuple[int, Reason | None, Loop]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import NamedTuple
 
 from hipport.analysis.uniform_values import GRID, Value, join, least
@@ -82,6 +83,16 @@ def reachable_from(cells: Cells, value: Value) -> set[tuple[int, int | str]]:
     return found
 
 
+def updated(cells: Cells, after: Cells) -> Cells:
+    """Return the variables as they are afterwards; what stayed the same is the same object, so that it is seen soon."""
+    made = dict(cells)
+    for key, slots in after.items():
+        before = cells.get(key)
+        if before is not slots and before != slots:
+            made[key] = slots
+    return made
+
+
 def store(
     cells: Cells, key: tuple[int, int | str], path: tuple[str, ...], value: Value, given: tuple[int, int, int]
 ) -> None:
@@ -140,6 +151,8 @@ def overlap(one: tuple[str, ...], two: tuple[str, ...]) -> bool:
 
 def lookup(slots: Mapping[tuple[str, ...], Slot], path: tuple[str, ...]) -> Value | None:
     """Return what a part of a variable is; None if it was never given a value."""
+    if len(slots) == 1 and path != ("&",) and path in slots:
+        return slots[path].value
     inner = {known: slot for known, slot in slots.items() if known != ("&",) and overlap(known, path)}
     exact = slots.get(path)
     deeper = {known: slot for known, slot in inner.items() if len(known) > len(path)}
@@ -179,7 +192,9 @@ def narrowed(value: Value, type_name: str) -> Value:
     return value._replace(affine=None, low=None, high=None, divisor=1, tag=tag)
 
 
+@lru_cache(maxsize=4096)
 def class_name(type_name: str) -> str:
+    """Return the name of the class in a type: without its namespaces, arguments and qualifiers."""
     text = re.sub(r"<.*>", "", type_name, flags=re.DOTALL)
     words = re.findall(r"[A-Za-z_]\w*", text.rpartition("::")[2])
     words = [word for word in words if word not in ("const", "static", "volatile", "struct", "class", "__restrict__")]

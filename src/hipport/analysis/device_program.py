@@ -220,6 +220,10 @@ class _Program:
         self._defaults: dict[str, Callee | None] = {}
         self._aliases: dict[str, str] = {}
         self._variables: dict[str, bool] = {}
+        self._members: dict[str, Sequence[tuple[str, str]] | None] = {}
+        self._callees: dict[tuple[str, str, int], tuple[Callee, ...]] = {}
+        self._volatile: dict[str, bool] = {}
+        self._numbers: dict[tuple[int, str], frozenset[int]] = {}
         self._operators: dict[str, list[Function]] | None = None
         for each in self._files:
             for found in each.fact(classes):
@@ -235,6 +239,11 @@ class _Program:
         return self._classes.get(name) or self._classes.get(self._aliases.get(name, ""), [])
 
     def fields(self, path: object, class_name: str) -> Sequence[tuple[str, str]] | None:
+        if class_name not in self._members:
+            self._members[class_name] = self._fields(class_name)
+        return self._members[class_name]
+
+    def _fields(self, class_name: str) -> Sequence[tuple[str, str]] | None:
         found = self._class(class_name)
         if not found:
             return None
@@ -254,6 +263,12 @@ class _Program:
         return None if fields is None else frozenset(name for name, _ in fields)
 
     def callees(self, path: object, name: str, class_name: str, count: int) -> Sequence[Callee]:
+        key = name, class_name, count
+        if key not in self._callees:
+            self._callees[key] = tuple(self._find_callees(name, class_name, count))
+        return self._callees[key]
+
+    def _find_callees(self, name: str, class_name: str, count: int) -> Sequence[Callee]:
         found: list[Function] = []
         classes_ = {class_name, self._aliases.get(class_name, class_name)}
         waiting = [class_name]
@@ -301,15 +316,23 @@ class _Program:
         return self._defaults[class_name]
 
     def numbers(self, ir: DeviceIR, name: str) -> frozenset[int]:
-        function = self._of.get(id(ir))
-        if function is None:
-            return frozenset()
-        return self._kernels.template_numbers(function, name.encode("latin1"))
+        key = id(ir), name
+        if key not in self._numbers:
+            function = self._of.get(id(ir))
+            self._numbers[key] = (
+                frozenset() if function is None else self._kernels.template_numbers(function, name.encode("latin1"))
+            )
+        return self._numbers[key]
 
     def number(self, path: object, name: str) -> int | None:
         return self._kernels.named_constant(self._source, name.encode("latin1"))
 
     def is_volatile(self, path: object, name: str) -> bool:
+        if name not in self._volatile:
+            self._volatile[name] = self._is_volatile(name)
+        return self._volatile[name]
+
+    def _is_volatile(self, name: str) -> bool:
         word = re.escape(name.encode("latin1"))
         return any(
             b"volatile" in each.words and re.search(rb"\bvolatile\b[^;(){}]*\b" + word + rb"\b", each.code)
@@ -567,8 +590,8 @@ class Proofs:
         self._execution = AbstractExecution(self._program)
         self._asked: set[Function] = set()
         self._started: set[Function] = set()
-        #: Whether something was assumed of blocks that are not seen.
-        self.assumed = False
+        #: Functions that nothing calls, and for which something was assumed of blocks that are not seen.
+        self._assuming: set[Function] = set()
 
     def value(self, function: Function, node: Node) -> Value:
         """Return the worst that the expression is, in any call of the function that is seen."""
@@ -624,6 +647,10 @@ class Proofs:
         """Run the function, from the kernels down."""
         self._run_for(function)
 
+    def is_assumed(self, function: Function) -> bool:
+        """Whether something was assumed of the blocks that come to the function, which are not seen."""
+        return bool(self._assuming) and any(root in self._assuming for root in (function, *self._roots(function)))
+
     def _is_constant(self, function: Function, text: bytes, node: Node) -> bool:
         """Whether an expression computes with numbers, constants and parameters of the template alone."""
         if _NO_ARITHMETIC.search(text):
@@ -675,7 +702,7 @@ class Proofs:
         callee = self._program.callee(function)
 
         def assume(numbering: Numbering, size: int) -> None:
-            self.assumed = True
+            self._assuming.add(function)
             self._kernels.assumes(function, numbering, size)
 
         blocks = Blocks(self._kernels.blocks(function), None if self._shown else assume)

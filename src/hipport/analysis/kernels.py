@@ -47,7 +47,7 @@ from hipport.analysis.functions import (
 )
 from hipport.analysis.macros import Macro, Mentioning, calls, defined, expanded, loops
 from hipport.analysis.prototypes import prototypes
-from hipport.analysis.uniform_values import BLOCK, WARP, Numbering, Value
+from hipport.analysis.uniform_values import BLOCK, VARYING, WARP, Numbering, Value
 from hipport.analysis.uniformity import Agreements, CallInMacro, Form
 from hipport.analysis.word_index import Holders
 from hipport.core.edits import Span
@@ -320,8 +320,10 @@ class Kernels(Facts):
         """Return what is proven of the expression, in all calls that are seen: with the reason if it is not uniform."""
         proofs = self.proofs(function.source, False)
         value = proofs.value(function, node)
-        # What rests on nothing that is assumed is shown.
-        return self.proofs(function.source, True).value(function, node) if shown and proofs.assumed else value
+        # What rests on nothing that is assumed is shown, and what is varying does not become more.
+        if not shown or value.level <= VARYING or not proofs.is_assumed(function):
+            return value
+        return self.proofs(function.source, True).value(function, node)
 
     def agreement_of_text(self, function: Function, text: bytes, node: Node, *, shown: bool = False) -> int:
         """Return the same of an expression that a macro makes at `node`, seen as a text; 1 where that is none."""

@@ -319,6 +319,9 @@ class MemoryAccess:
         return type_name
 
     def _is_array(self, place: Place) -> bool:
+        if not place.path:
+            cell = self._cell_of(place)
+            return cell is not None and (cell.array or (not cell.pointer and cell.type.endswith("[]")))
         return self._type_at(place).endswith("[]")
 
     def _hidden(self, value: Value, each: Instruction, position: int) -> Value:

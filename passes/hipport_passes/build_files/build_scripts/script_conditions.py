@@ -7,7 +7,7 @@ A branch that only NVIDIA or only AMD gets is somebody's own port already.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
@@ -70,14 +70,27 @@ class Conditions(ScriptNames):
         super().__init__(source)
         self._runs: dict[cst.FunctionDef, Runs] = {}
         #: Conditions that are for CUDA only and are opened to ROCm, and what they are then for both.
-        self.opened: dict[cst.CSTNode, bool] = {}
+        self._opened: dict[cst.CSTNode, bool] = {}
+        self._truths: dict[tuple[cst.CSTNode, bool], bool | None] = {}
+
+    def open(self, tests: Mapping[cst.CSTNode, bool]) -> None:
+        """Take conditions, which are for CUDA only, to be what is given here, on ROCm and with CUDA."""
+        self._opened.update(tests)
+        self._truths.clear()
 
     def truth(self, test: cst.CSTNode | None, rocm: bool, depth: int = 0) -> bool | None:
         """Say what a condition is when the script runs on Linux with a PyTorch for ROCm, or else for CUDA."""
-        if depth > 16:
+        if depth > 16 or test is None:
             return None
-        if test in self.opened:
-            return self.opened[test]
+        if test in self._opened:
+            return self._opened[test]
+        key = test, rocm
+        if key not in self._truths:
+            self._truths[key] = None  # What a circle of functions and names finds here.
+            self._truths[key] = self._truth(test, rocm, depth)
+        return self._truths[key]
+
+    def _truth(self, test: cst.CSTNode, rocm: bool, depth: int) -> bool | None:
         match test:
             case cst.Name("True"):
                 return True
