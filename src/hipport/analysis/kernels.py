@@ -795,6 +795,7 @@ class Kernels(Facts):
         return expanded(name, given, self.macros(source))
 
     def proofs(self, source: Cpp, shown: bool = False) -> Proofs:
+        """Return what is proven in the files that `source` is connected to; see hipport.analysis.device_program."""
         known = self._known(source).proofs
         if shown not in known:
             known[shown] = Proofs(self, source, shown)

@@ -24,6 +24,10 @@ may have to set; and waits for shared memory.
 A loop in which lanes go on only when they see flags of others raised (`while (at < end) if (done[column[at]]) at++;`),
 and behind which they raise their own, is such a wait too. If a flag is for a warp, warps take turns, for review: the
 second of a wavefront of 64 lanes may wait for the first, as warps of lower number start no later.
+
+Of all other loops, in functions, macros and recursions too, those are reported that a lane leaves only when memory
+changes which another lane of its wavefront may store to later. Waits for other blocks, for other wavefronts, and for
+the host are left alone.
 """
 
 from __future__ import annotations
