@@ -85,7 +85,12 @@ class WavefrontLoops:
         roots: dict[Function, None] = {}
         for function in looking:
             roots |= dict.fromkeys(self._above(function))
-        looping = {function for function in every if self._loops(function)}
+        # A loop that looks by itself, by what it calls, or by what it is handed.
+        looping = {
+            function
+            for function in every
+            if (function in looking or not function.called.isdisjoint(function.parameters)) and self._loops(function)
+        }
         by_name: dict[bytes, list[Function]] = {}
         for function in every:
             by_name.setdefault(function.name, []).append(function)
