@@ -14,15 +14,20 @@ TORCH ?= torch==2.13.0
 # Hundreds of tests start a Python; each would compile two hundred modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-all fuzz lint site toolchain toolchains clean
+.PHONY: demo test test-all ready fuzz lint lint-python lint-native site toolchain toolchains clean
 
 demo: $(VENV)/with-torch toolchain
 	@rm -rf demo
 	$(BIN)/hipport rewrite ext_examples/elementwise ext_examples/tiled_matmul --out demo || test $$? = 1
 	$(BIN)/hipport build demo --target gfx942,gfx1100
 
-test: $(VENV)/with-torch lint toolchains
+# What has to be there comes at once: one of the two waits for the network, or unpacks with one processor.
+test:
+	$(MAKE) -j 2 ready
+	$(MAKE) lint
 	$(BIN)/pytest $(FURTHER) -n $$($(BIN)/python -c 'import os; print(os.cpu_count())') --dist worksteal
+
+ready: $(VENV)/with-torch toolchains
 
 test-all: FURTHER := --further
 test-all: test
@@ -33,10 +38,15 @@ FOUND ?= fuzz-found
 fuzz: $(VENV)/installed
 	$(BIN)/python tests/fuzz/fuzz.py --seconds $(SECONDS) --found $(FOUND)
 
-lint: $(VENV)/installed
+lint:
+	$(MAKE) -j 2 lint-python lint-native
+
+lint-python: $(VENV)/installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+lint-native: $(VENV)/installed
 	$(BIN)/clang-format --dry-run --Werror $(NATIVE)/*.cpp $(NATIVE)/runtime/* $(NATIVE)/math/*
 	ls $(NATIVE)/runtime/*.cpp $(NATIVE)/math/*.cpp | xargs -P $$(nproc) -n 1 $(BIN)/clang-tidy --quiet
 

@@ -130,6 +130,9 @@ def _key(words: Sequence[str], folder: Path, env: Mapping[str, str], trees: Sequ
     for at, word in enumerate(words[1:], 1):
         for option in _FOLDERS:
             word = word.removeprefix(option)
+        # An option whose value is the next word: the folder that the compiler runs in is not read for that.
+        if not word:
+            continue
         named = folder / word
         if at in written or word.startswith("-") or not named.exists():
             continue

@@ -75,3 +75,14 @@ def test_another_place_is_no_other_program(folder: Path, tmp_path: Path) -> None
     moved = tmp_path / "moved"
     folder.rename(moved)
     assert not run(moved, "-fsyntax-only")[0]
+
+
+def test_a_folder_behind_its_option_is_read_and_no_other(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`-I headers`: a compiler that is told no folder runs in the checkout, with all that is installed in it."""
+    (folder.parent / "elsewhere").mkdir()
+    monkeypatch.chdir(folder.parent / "elsewhere")
+    command = ["g++", "-fsyntax-only", "-I", str(folder / "headers"), str(folder / "a.cpp")]
+    digested: list[Path] = []
+    monkeypatch.setattr(compiled, "digest", lambda tree: digested.append(tree) or "")
+    assert not compiled.run(command).returncode
+    assert digested == [folder]

@@ -142,17 +142,6 @@ def lines(folder: Path, example: str) -> set[str]:
     return {line for path in sources for line in (folder / path).read_text(encoding="utf-8").splitlines()}
 
 
-@every_example
-def test_rewritten_without_a_person_and_only_once(example: str, copy: Path) -> None:
-    ported = hipport.rewrite([copy])
-    assert ported.changed
-    left = [r for r in ported.reported if r.certainty is hipport.Certainty.MANUAL or r.outcome.value != "applied"]
-    assert [str(r) for r in left] == []
-    hipport.save(ported)
-    again = hipport.rewrite([copy])
-    assert (again.changed, again.created) == ((), ())
-
-
 # What stands in a text that must not change, or belongs to the example or to PyTorch.
 _STAYS = {
     "elementwise": (
@@ -285,10 +274,15 @@ _GOES = {
 }
 
 
+# One test: to rewrite it takes longer than the rest.
 @every_example
-def test_changes_what_must_and_nothing_else(example: str, copy: Path) -> None:
+def test_rewritten_without_a_person_only_once_and_nothing_else(example: str, copy: Path) -> None:
     before = lines(copy, example)
-    hipport.save(hipport.rewrite([copy]))
+    ported = hipport.rewrite([copy])
+    assert ported.changed
+    left = [r for r in ported.reported if r.certainty is hipport.Certainty.MANUAL or r.outcome.value != "applied"]
+    assert [str(r) for r in left] == []
+    hipport.save(ported)
     after = lines(copy, example)
     for text in _STAYS[example]:
         assert {line for line in before if text in line}, f"{text!r} is not in the example"
@@ -297,6 +291,8 @@ def test_changes_what_must_and_nothing_else(example: str, copy: Path) -> None:
         assert not any(text in line for line in after), text
     # Most of a program is no matter of CUDA or HIP.
     assert len(before & after) > 0.7 * len(before)
+    again = hipport.rewrite([copy])
+    assert (again.changed, again.created) == ((), ())
 
 
 #: What rocPRIM, and AMD's library behind __syncthreads_count, have for waves of 64 alone stays in code for 32 without
@@ -304,9 +300,9 @@ def test_changes_what_must_and_nothing_else(example: str, copy: Path) -> None:
 _OPTIMIZED = {"scan_sort": "gfx1100", "splatting": "gfx1100", "ballot_compact": "gfx1100"}
 
 
-#: Those that are compiled each time: one whole; CUB, groups and the largest; ballots and inline PTX. What comes of the
-#: passes is compiled in test_fixture_builds.py, too.
-_COMPILED = {"hash_table", "splatting", "ballot_compact"}
+#: Those that are compiled each time: locks; ballots and inline PTX. What comes of the passes is compiled in
+#: test_fixture_builds.py, too, CUB and groups there; one is built whole where the tutorial is run (test_site.py).
+_COMPILED = {"hash_table", "ballot_compact"}
 
 
 @pytest.mark.toolchain
@@ -314,26 +310,22 @@ _COMPILED = {"hash_table", "splatting", "ballot_compact"}
 def test_compiles_for_both_wavefront_sizes(example: str, copy: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     pytest.importorskip("torch", reason="torch is not installed: the examples were not compiled")
     hipport.save(hipport.rewrite([copy]))
-    # One whole, as users compile it; of the others only whether the kernels compile, for both devices, which takes less
-    # time without optimizations: their C++ is compiled where they are verified.
-    whole = example == "hash_table"
-    env = dict(os.environ)
-    if not whole:
-        archs = ("gfx942", "gfx1100")
-        try:
-            hipcc = toolchains.choose(toolchains.find(os.environ), archs)
-        except toolchains.NoToolchain as missing:
-            pytest.skip(f"no hipcc for {archs}: not compiled: {missing}")
-        env = quick_hipcc.environment(hipcc, without_cuda(), tmp_path_factory)
-        env |= {"HIPPORT_OPTIMIZED": _OPTIMIZED.get(example, ""), "HIPPORT_NO_HOST": "1"}
-        if example == "tiled_matmul":
-            # It has operators for half, which PyTorch's headers would be precompiled with for it alone.
-            del env["HIPPORT_PRECOMPILED"]
-    built = hipport.build([copy] if whole else sorted(copy.rglob("*.cu")), env=env)
-    assert built.targets == ("gfx942", "gfx1100")
+    archs = ("gfx942", "gfx1100")
+    try:
+        hipcc = toolchains.choose(toolchains.find(os.environ), archs)
+    except toolchains.NoToolchain as missing:
+        pytest.skip(f"no hipcc for {archs}: not compiled: {missing}")
+    # Only whether the kernels compile, for both devices, which takes less time without optimizations: their C++ is
+    # compiled where they are verified.
+    env = quick_hipcc.environment(hipcc, without_cuda(), tmp_path_factory)
+    env |= {"HIPPORT_OPTIMIZED": _OPTIMIZED.get(example, ""), "HIPPORT_NO_HOST": "1"}
+    if example == "tiled_matmul":
+        # It has operators for half, which PyTorch's headers would be precompiled with for it alone.
+        del env["HIPPORT_PRECOMPILED"]
+    built = hipport.build(sorted(copy.rglob("*.cu")), env=env)
+    assert built.targets == archs
     errors = [f"{said.path}:{said.line}: {said.text}" for said, _ in built.messages if said.severity == "error"]
     assert errors == []
     assert built.ok, built.not_built
-    # Device code for the host and each target, the rest for the host only.
-    rows = {(row[0].path.suffix, len(row)) for row in built.units}
-    assert rows == ({(".cu", 3), (".cpp", 1)} if whole else {(".cu", 3)})
+    # Device code for the host and each target.
+    assert {(row[0].path.suffix, len(row)) for row in built.units} == {(".cu", 3)}

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import pytorch_hipify
 from further import further
 from hipport.analysis.macros import defined, expanded
 from hipport.core.edits import Span
@@ -24,9 +25,7 @@ from hipport_passes.compatibility import hipify_launches
 from hipport_passes.device import launch_syntax
 from test_fixture_builds import complaint
 
-hipify = pytest.importorskip(
-    "torch.utils.hipify.hipify_python", reason="NOT CHECKED what PyTorch's hipify makes of launches: it is not here"
-)
+hipify = pytorch_hipify.module("NOT CHECKED what PyTorch's hipify makes of launches: it is not here")
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 SETUP = """\
@@ -177,9 +176,21 @@ def _hipified(text: str) -> str:
     return str(hipify.processKernelLaunches(text, {"kernel_launches": []}))
 
 
-def test_hipify_leaves_launches_whole_once_they_are_ported() -> None:
+every_fifth = pytest.mark.parametrize("every", further([5, 1], [1]))
+
+
+def _some_texts(every: int) -> list[tuple[int, tuple[str, str]]]:
+    """Return a part of the texts: with all contexts, kernels and configurations, but not with all of their pairs."""
+    texts = list(enumerate(_texts()))[::every]
+    used = "\n".join(context + launch for _, (context, launch) in texts)
+    assert all(each in used for each in (*(part for each in CONTEXTS for part in each.split("@")), *CONFIGURATIONS))
+    return texts
+
+
+@every_fifth
+def test_hipify_leaves_launches_whole_once_they_are_ported(every: int) -> None:
     garbled, wrong = 0, []
-    for number, (context, launch) in enumerate(_texts()):
+    for number, (context, launch) in _some_texts(every):
         text = FUNCTION % (number, context.replace("@", launch))
         try:
             before = _hipified(text)
@@ -190,16 +201,13 @@ def test_hipify_leaves_launches_whole_once_they_are_ported() -> None:
         if "<<<" in made or _launches(made) != _launches(text) or _around(made) != _around(text):
             wrong.append(f"{text}\n{_ported(text)}\n{made}\n")
     assert wrong == [], f"{len(wrong)}\n" + "".join(wrong[:5])
-    assert garbled > 500
+    assert garbled > 500 // every
 
 
 @pytest.mark.toolchain
-@pytest.mark.parametrize("every", further([5, 1], [1]))
+@every_fifth
 def test_compiler_takes_what_hipify_makes(every: int, tmp_path: Path) -> None:
-    # Each fifth is with all contexts, kernels and configurations, but not with all of their pairs.
-    texts = list(enumerate(_texts()))[::every]
-    used = "\n".join(context + launch for _, (context, launch) in texts)
-    assert all(each in used for each in (*(part for each in CONTEXTS for part in each.split("@")), *CONFIGURATIONS))
+    texts = _some_texts(every)
     functions = [FUNCTION % (n, context.replace("@", launch)) for n, (context, launch) in texts]
     ported = BEGIN + "".join(map(_ported, functions))
     (tmp_path / "ported.cu").write_text(ported)

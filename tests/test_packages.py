@@ -7,12 +7,15 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from difflib import SequenceMatcher
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 import hipport
+import pytorch_hipify
 from further import further
 from hipport.syntax.cpp import Cpp
 from recorded_builds import ENVIRONMENTS, record, untranslated
@@ -22,11 +25,18 @@ pytestmark = pytest.mark.network
 
 
 @pytest.fixture(scope="session")
-def packages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The source trees of the packages, as they were published."""
+def package(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """The source tree of a package, as it was published, by its name."""
     if importlib.util.find_spec("torch") is None:
         pytest.skip("PyTorch is not installed: the packages, whose setup.py imports it, were not tried")
-    return unpacked(tmp_path_factory.mktemp("packages"))
+    folder = tmp_path_factory.mktemp("packages")
+
+    # Only those that are tried: pip, which imports PyTorch for each, takes longer than most of these tests.
+    @cache
+    def tree(name: str) -> Path:
+        return unpacked(folder, [each for each in PACKAGES if each.partition("==")[0] == name])[name]
+
+    return tree
 
 
 #: Of the authors of torch-scatter, and written as it is.
@@ -34,9 +44,9 @@ FURTHER = ("torch-cluster", "torch-spline-conv")
 
 
 @pytest.fixture(params=further([name.partition("==")[0] for name in PACKAGES], FURTHER))
-def tree(request: pytest.FixtureRequest, packages: dict[str, Path], tmp_path: Path) -> Path:
+def tree(request: pytest.FixtureRequest, package: Callable[[str], Path], tmp_path: Path) -> Path:
     copy = tmp_path / str(request.param)
-    shutil.copytree(packages[str(request.param)], copy)
+    shutil.copytree(package(str(request.param)), copy)
     return copy
 
 
@@ -57,9 +67,11 @@ def test_pytorchs_hipify_changes_only_names_that_pytorch_owns(tree: Path) -> Non
     # the test that compiles has it.
     hipport.save(hipport.rewrite([tree]))
     before = {path: path.read_bytes() for path in tree.rglob("*") if path.is_file()}
+    hipify = pytorch_hipify.folder("PyTorch is not installed: its hipify was not run")
     script = """
 import json, os, sys
-from torch.utils.hipify import hipify_python
+sys.path.insert(0, sys.argv[2])
+from hipify import hipify_python
 os.chdir(sys.argv[1])
 here = os.getcwd()
 files = [os.path.join(d, f) for d, _, fs in os.walk(here) for f in fs if f.endswith((".cu", ".cpp", ".h", ".cuh"))]
@@ -67,7 +79,9 @@ result = hipify_python.hipify(here, here, includes=[here + "/*"], extra_files=fi
                               hipify_extra_files_only=True, hip_clang_launch=True)
 print("\\n" + json.dumps({path: each.hipified_path for path, each in result.items() if each.hipified_path}))
 """
-    done = subprocess.run([sys.executable, "-c", script, str(tree)], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(tree), str(hipify)], capture_output=True, text=True, check=True
+    )
     made = json.loads(done.stdout.splitlines()[-1])
     compared = 0
     for source, hipified in made.items():
@@ -115,9 +129,9 @@ def _owned_by_pytorch(old: list[bytes], new: list[bytes]) -> bool:
 
 
 def test_its_build_script_declares_what_it_did_for_cuda_and_what_hipcc_takes_for_rocm(
-    tree: Path, packages: dict[str, Path]
+    tree: Path, package: Callable[[str], Path]
 ) -> None:
-    original = packages[tree.name] / "setup.py"
+    original = package(tree.name) / "setup.py"
     hipport.save(hipport.rewrite([tree]))
     for environment in [*ENVIRONMENTS, {"FORCE_CUDA": "1", "NVCC_FLAGS": "-DMORE"}, {"FORCE_CUDA": "1", "CC": "gcc"}]:
         for gpu in (True, False):

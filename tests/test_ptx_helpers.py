@@ -589,6 +589,8 @@ def test_compiles_for_amd(release: tuple[int, int], target: str, tmp_path: Path)
     build([*command, "device.cu", "--cuda-host-only", "-fsyntax-only"], tmp_path, env)
 
 
+# Those that only devices have are compiled above, and those that ports use in test_fixture_builds.py.
+@pytest.mark.further
 @pytest.mark.toolchain
 def test_every_function_becomes_instructions(tmp_path: Path) -> None:
     command, env = hipcc((6, 4), "gfx1100")

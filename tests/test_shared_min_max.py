@@ -3,13 +3,13 @@
 
 from pathlib import Path
 
-import pytest
+import pytorch_hipify
 
 FOLDER = Path(__file__).parent.parent / "fixtures" / "shared_min_max"
 
 
 def test_hipify_leaves_it_alone() -> None:
-    hipify = pytest.importorskip("torch.utils.hipify.hipify_python", reason="PyTorch's hipify was NOT run")
+    hipify = pytorch_hipify.module("PyTorch's hipify was NOT run")
     before, after = ((FOLDER / f"header.{step}.cuh").read_text() for step in ("before", "after"))
     assert " ::min(" in hipify.replace_math_functions(before).replace("(::min(", " ::min(")
     kept = hipify.replace_math_functions(after)

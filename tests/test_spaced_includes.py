@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+import pytorch_hipify
 from hipport.testing import fixtures
 
-pytest.importorskip("torch.utils.hipify", reason="NOT CHECKED that PyTorch's hipify reads the includes: it is not here")
-
+HIPIFY = pytorch_hipify.folder("NOT CHECKED that PyTorch's hipify reads the includes: it is not here")
 FIELD = next(
     each
     for each in fixtures(Path(__file__).parent.parent / "fixtures" / "spaced_includes")
@@ -20,7 +20,8 @@ FIELD = next(
 )
 CONVERT = """\
 import sys
-from torch.utils.hipify.hipify_python import hipify
+sys.path.insert(0, sys.argv[2])
+from hipify.hipify_python import hipify
 hipify(project_directory=sys.argv[1], output_directory=sys.argv[1], includes=[sys.argv[1] + "/*"],
        extra_files=[sys.argv[1] + "/field.cu"], is_pytorch_extension=True, hipify_extra_files_only=True)
 """
@@ -31,7 +32,9 @@ def test_hipify_converts_an_include_only_without_more_blanks(ported: bool, tmp_p
     for source in FIELD.beside:
         (tmp_path / source.path).write_bytes(source.text)
     (tmp_path / "field.cu").write_bytes(FIELD.after if ported else FIELD.before.text)
-    done = subprocess.run([sys.executable, "-c", CONVERT, str(tmp_path)], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", CONVERT, str(tmp_path), str(HIPIFY)], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     # What is not changed is not written again.
     converted = tmp_path / "field.hip"

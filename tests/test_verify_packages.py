@@ -6,8 +6,8 @@ recorded so, for all packages or for those that are named:
 
     python tests/test_verify_packages.py [torch-scatter==2.1.2 ...]
 
-torch-spline-conv is built by its own setup.py. Of the others, whose setup.py makes a library of each few files, all
-CUDA files are one unit and all others one: PyTorch's headers take most of the time of each.
+Of a package all CUDA files are one unit and all others one: PyTorch's headers take most of the time of each. With
+`--further`, torch-spline-conv is built by its own setup.py besides, which makes a library of each few files.
 """
 
 import importlib.util
@@ -36,8 +36,8 @@ PACKAGES = {
     "torch-spline-conv==1.2.2": ("basis", "weighting", "version"),
     "torch-sparse==0.6.18": ("convert", "diag", "rw", "spmm", "version"),
 }
-#: Those that are built for GPUs by their own setup.py; for CPUs, they are gathered, too.
-BY_OWN_SCRIPT = ("torch-spline-conv==1.2.2",)
+#: The one that is built for GPUs by its own setup.py, too: the examples are built by theirs.
+BY_OWN_SCRIPT = "torch-spline-conv==1.2.2"
 CASES = Path(__file__).parent / "packages"
 
 pytestmark = [
@@ -150,13 +150,23 @@ def driver_of(package: str, folder: Path) -> extension_verifier.Driver:
 
 @pytest.mark.parametrize("package", further(PACKAGES, FURTHER))
 def test_gives_what_its_cpu_code_gives(package: str, tmp_path: Path) -> None:
+    compare(package, tmp_path, gathered=True)
+
+
+@pytest.mark.further
+def test_built_by_its_own_script_it_gives_what_its_cpu_code_gives(tmp_path: Path) -> None:
+    compare(BY_OWN_SCRIPT, tmp_path, gathered=False)
+
+
+def compare(package: str, tmp_path: Path, *, gathered: bool) -> None:
+    """Run a package as CUDA and ported, and compare what it gives with what was recorded."""
     pytest.importorskip("torch", reason="PyTorch is not installed: the packages were not run")
     pytest.importorskip("scipy", reason="SciPy, which torch-cluster needs, is not installed: the packages were not run")
     driver = driver_of(package, tmp_path / "packages")
-    if package not in BY_OWN_SCRIPT:
+    if gathered:
         gather(driver.root, name_of(package), PACKAGES[package], gpu=True)
     built = {"original": driver.build("original"), "ported": driver.build("ported", driver.ported())}
-    if package not in BY_OWN_SCRIPT:
+    if gathered:
         for each in built.values():
             show_as(each, PACKAGES[package])
     # What depends on the order of threads is seen at either size: all orders are run with the examples.

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         deps,
         doctor,
         explain,
+        explain_place,
         mutation_score,
         port,
         record,
@@ -35,12 +36,14 @@ if TYPE_CHECKING:
     from hipport.building.builder import Built
     from hipport.core.edits import Edit, Span
     from hipport.core.finding import Certainty, Finding
+    from hipport.core.proof import Ground
     from hipport.core.source import Source
     from hipport.engine.outcomes import Outcome, Ported, Reported, Scanned
     from hipport.engine.pipeline import Pass
     from hipport.program.project import Project, Target
     from hipport.reporting import report
     from hipport.reporting.evidence import Evidence
+    from hipport.reporting.explained_places import Explained
     from hipport.reporting.explainer import Explanation
     from hipport.toolchain.diagnosis import Diagnosis
     from hipport.toolchain.install_plan import Checked, Plan
@@ -53,8 +56,10 @@ _WHERE = {
     "Diagnosis": "toolchain.diagnosis",
     "Edit": "core.source",
     "Evidence": "reporting.evidence",
+    "Explained": "reporting.explained_places",
     "Explanation": "reporting.explainer",
     "Finding": "core.finding",
+    "Ground": "core.proof",
     "Outcome": "engine.outcomes",
     "Pass": "engine.pipeline",
     "Plan": "toolchain.install_plan",
@@ -70,6 +75,7 @@ _WHERE = {
     "deps": "api",
     "doctor": "api",
     "explain": "api",
+    "explain_place": "api",
     "port": "api",
     "record": "api",
     "replay": "api",
@@ -89,8 +95,10 @@ __all__ = [
     "Diagnosis",
     "Edit",
     "Evidence",
+    "Explained",
     "Explanation",
     "Finding",
+    "Ground",
     "Outcome",
     "Pass",
     "Plan",
@@ -106,6 +114,7 @@ __all__ = [
     "deps",
     "doctor",
     "explain",
+    "explain_place",
     "mutation_score",
     "port",
     "record",

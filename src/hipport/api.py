@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from hipport.engine.knowledge import Knowledge
     from hipport.reporting.assumptions import Reviewed
     from hipport.reporting.evidence import Evidence, Verification
+    from hipport.reporting.explained_places import Explained
     from hipport.reporting.explainer import Explanation
     from hipport.toolchain.diagnosis import Diagnosis
     from hipport.toolchain.install_plan import Plan
@@ -394,6 +395,33 @@ def explain(name: str, *, target: Target | None = None, rules: Mapping[str, Any]
     return explainer.explain(
         name, hipport_passes.PASSES, tables, cases, lambda texts: rewrite(texts, target=target, rules=rules)
     )
+
+
+def explain_place(
+    path: str | Path,
+    line: int,
+    *,
+    target: Target | None = None,
+    exclude: Sequence[str] = (),
+    exclude_base: Path | None = None,
+    rules: Mapping[str, Any] | None = None,
+) -> Explained:
+    """Return what hipport finds in a line of a file, what waits there and stays as it is, and what both rest on.
+
+    The file is looked at with all of the Git repository that it lies in, or else alone. Nothing is written. Raises
+    discovery.NotFound for a file that does not exist, and ValueError for a line that it does not have.
+    """
+    import hipport_passes
+    from hipport.reporting import explained_places
+
+    given = Path(path).resolve()
+    ported = rewrite(
+        given, target=target, exclude=exclude, exclude_base=exclude_base, rules=rules, repository=True, jobs=1
+    )
+    root = ported.before.root
+    assert root is not None
+    inside = PurePath(given.relative_to(root.resolve()))
+    return explained_places.explain_place(ported, hipport_passes.PASSES, inside, line)
 
 
 def has_cases(paths: Sequence[Path], cases: Path | None = None) -> bool:

@@ -33,8 +33,9 @@ from typing import Any
 from hipport.analysis.functions import function_at
 from hipport.core.edits import Span
 from hipport.core.finding import Certainty
+from hipport.core.proof import missing, without_reason
 from hipport.core.source import Source
-from hipport.engine.byte_order import MARK, moved
+from hipport.engine.byte_order import MARK
 from hipport.engine.outcomes import Outcome, Ported, Reported
 from hipport.engine.pipeline import Pass, run
 from hipport.program.project import Project, Skipped, Target
@@ -102,6 +103,7 @@ _DECLARES = re.compile(
     rb"(?<=[;{}])\s*(?P<type>(?:unsigned\s+|long\s+)*\b(?:int|float|double|half|__half|bool|long|unsigned|char|size_t"
     rb"|u?int(?:8|16|32|64)_t|CUdeviceptr|cuda\w+_t))\b(?=[\s*]+(?!const\b|int\b)\w+\s*[=;\[])"
 )
+_WORD = re.compile(r"\w+")
 #: Passes about what other tools do with text: to PyTorch's hipify, `max (a, b)` is no call, and comments are code. And
 #: one that does not write again what has comments in it.
 _BY_LETTERS = frozenset(("hipify_launches", "shared_min_max", "miscompiled"))
@@ -229,15 +231,25 @@ def lossless(each: Pass[Any], fixture: Fixture) -> None:
     assert not refused.changed
 
 
-def line_endings(each: Pass[Any], fixture: Fixture) -> None:
-    """A file with CR LF line endings comes out the same, with CR LF, and the findings are on the same lines."""
-    if b"\r" in fixture.before.text:
-        return
-    crlf = type(fixture.before)(fixture.before.path, fixture.before.text.replace(b"\n", b"\r\n"))
-    ported = port(each, crlf, skipped=fixture.skipped, beside=fixture.beside)
-    assert _text(ported) == fixture.after.replace(b"\n", b"\r\n")
-    plain = _ported(each, fixture)
-    assert [_place(r) for r in ported.reported] == [_place(r) for r in plain.reported]
+def text_of_windows(each: Pass[Any], fixture: Fixture) -> None:
+    """A file with a byte-order mark and CR LF line endings comes out the same, and the same is found in its places."""
+    before = fixture.before.text
+    mark, end = b"" if before.startswith(MARK) else MARK, b"\n" if b"\r" in before else b"\r\n"
+
+    def written(text: bytes) -> bytes:
+        return mark + text.replace(b"\n", end)
+
+    def found(ported: Ported, text: bytes) -> list[tuple[str, int, int, bytes]]:
+        # A line's end is that of what stands on it, with CR or without.
+        return [(r.rule, r.line, r.span.start, text[r.span.start : r.span.end].rstrip(b"\r")) for r in ported.reported]
+
+    text = type(fixture.before)(fixture.before.path, written(before))
+    ported = port(each, text, skipped=fixture.skipped, beside=fixture.beside)
+    assert _text(ported) == written(fixture.after)
+    assert found(ported, text.text) == [
+        (rule, line, len(written(before[:start])), spanned.replace(b"\n", end).rstrip(b"\r"))
+        for rule, line, start, spanned in found(_ported(each, fixture), before)
+    ]
 
 
 def side_by_side(programs: Mapping[str, Sequence[Source]], passes: Sequence[Pass[Any]]) -> None:
@@ -341,16 +353,27 @@ def behind_another(each: Pass[Any], fixture: Fixture) -> None:
     assert [(r.rule, r.certainty) for r in ported.reported] == [(r.rule, r.certainty) for r in plain.reported]
 
 
-def byte_order_mark(each: Pass[Any], fixture: Fixture) -> None:
-    """A file that begins with a byte-order mark comes out the same, behind its mark, with the findings behind it."""
-    if fixture.before.text.startswith(MARK):
+def proved(each: Pass[Any], fixture: Fixture) -> None:
+    """A finding of code in which threads wait for each other says what it rests on, at places that there are.
+
+    All of that is proven where it is SAFE. Elsewhere something is not, and the end of the message says what.
+    """
+    if not each.proves:
         return
-    marked = type(fixture.before)(fixture.before.path, MARK + fixture.before.text)
-    ported = port(each, marked, skipped=fixture.skipped, beside=fixture.beside)
-    assert _text(ported) == MARK + fixture.after
-    plain = _ported(each, fixture)
-    assert [r.span for r in ported.reported] == [moved(r.span) for r in plain.reported]
-    assert [(r.rule, r.line) for r in ported.reported] == [(r.rule, r.line) for r in plain.reported]
+    files = {source.path: source for source in (fixture.before, *fixture.beside)}
+    for reported in _ported(each, fixture).reported:
+        if reported.rule.partition("/")[2] not in each.proves or reported.outcome is Outcome.IGNORED:
+            continue
+        assert reported.proof, reported.message
+        lacks = missing(reported.proof)
+        assert bool(lacks) == (reported.certainty is not Certainty.SAFE), reported.proof
+        assert reported.message.endswith(lacks) and (lacks or without_reason(reported.message) == reported.message)
+        for ground in reported.proof:
+            lines = files[ground.path].text.splitlines()
+            assert ground.claim and ground.reason and 1 <= ground.line <= max(len(lines), 1), ground
+            # What threads agree on begins there.
+            agreed = _WORD.search(ground.claim.partition(" agree on ")[2]) if ground.proven else None
+            assert agreed is None or agreed[0].encode() in lines[ground.line - 1], ground
 
 
 LAWS: tuple[Callable[[Pass[Any], Fixture], None], ...] = (
@@ -358,12 +381,12 @@ LAWS: tuple[Callable[[Pass[Any], Fixture], None], ...] = (
     converges,
     parses,
     lossless,
-    line_endings,
-    byte_order_mark,
+    text_of_windows,
     comments,
     blanks,
     line_breaks,
     behind_another,
+    proved,
 )
 
 

@@ -65,7 +65,7 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
     try:
         # What `python_gates` opens, which comes later: what stands behind it is then for both.
         if _RELEASE.search(source.text):
-            script.open(dict.fromkeys(versions.gates(source.fact(PythonProgram)), False))
+            script.open_to_rocm(dict.fromkeys(versions.gates(source.fact(PythonProgram)), False))
         # First, as what stands behind them is then for ROCm, too.
         opened = list(openings(script))
         shut = list(unset(script))

@@ -18,14 +18,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import NamedTuple
 
+from hipport.analysis import grounds
+from hipport.analysis.built_ins import LANES
 from hipport.analysis.collective_summary import Collectives
 from hipport.analysis.convergence import meetings
 from hipport.analysis.group_types import COLLECTIVE, FOUND_OUT, called
+from hipport.analysis.kernels import Kernels
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
+from hipport.core.proof import Ground, Kept, Scope, missing
 from hipport.core.tables import load
 from hipport.engine.pipeline import Pass
 from hipport.program.own_headers import header, with_included_headers
@@ -108,35 +112,42 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     included = any(include.path.endswith("hipport/groups.h") for include in source.includes)
     apart = list(_apart(source, project))
     elsewhere = (
-        why
+        each
         for other in project.component(source)
         if isinstance(other, Cpp) and other is not source
-        for _, why in _apart(other, project)
+        for each in _apart(other, project, source.path)
     )
     certainty, assumes = Certainty.SAFE, ""
     # What is said of the first call is said here, too: all files are changed or none, or the groups would be of two
     # kinds. To a person it is one assumption.
-    why = apart[0][1] if apart else next(elsewhere, "")
-    if len({each for _, each in apart}) > 1:
-        why += ", and that the assumptions at other calls hold"
-    if why:
-        certainty, assumes = Certainty.REVIEW, f"; assumes that {why}"
+    first = apart[0] if apart else next(elsewhere, None)
+    proof = _together(source) if first is None else (first.ground,)
+    if first is not None:
+        more = ", and that the assumptions at other calls hold" if len({each.why for each in apart}) > 1 else ""
+        certainty, assumes = Certainty.REVIEW, f"; assumes that {first.why}{more}{missing(proof)}"
     shared: tuple[Edit, ...] = ()
     for include in includes:
         span = _line(source, include.directive) if included else include.target
         message = f"<{include.path}> → hipport's groups, of the 32 lanes of a warp{assumes}"
         edits = (Edit(span, b"" if included else path),)
         shared = shared or edits
-        yield Finding(include.target, "header", message, edits, certainty, creates)
+        yield Finding(include.target, "header", message, edits, certainty, creates, proof=proof)
         included = True
     for span in namespaces:
         message = f"cooperative_groups → hipport::cooperative_groups{assumes}"
         edits = (Edit(Span(span.start, span.start), b"hipport::"),)
         shared = shared or edits
-        yield Finding(span, "groups", message, edits, certainty, creates)
-    for span, why in apart:
-        message = f"{source[span].decode()} of one of hipport's groups; assumes that {why}"
-        yield Finding(span, "apart", message, shared, Certainty.REVIEW, creates)
+        yield Finding(span, "groups", message, edits, certainty, creates, proof=proof)
+    for span, why, ground in apart:
+        message = f"{source[span].decode()} of one of hipport's groups; assumes that {why}{missing((ground,))}"
+        yield Finding(span, "apart", message, shared, Certainty.REVIEW, creates, proof=(ground,))
+
+
+def _together(source: Cpp) -> tuple[Ground, ...]:
+    """Return what it rests on that groups of hipport's mean the same; of each call, `explain` tells more."""
+    claim = "the lanes of each group make its calls together"
+    reason = "no lanes of one group can make two calls apart, in all files that belong together"
+    return (Ground(claim, Scope.GROUP, reason, *grounds.place(source, 0)),)
 
 
 def _namespaces(source: Cpp) -> list[Span]:
@@ -154,20 +165,51 @@ def _spelt(source: Cpp) -> frozenset[bool]:
 
 def _left_apart(source: Cpp, project: Project) -> Iterator[Finding]:
     """Report the calls of HIP's groups that lanes may make apart."""
-    for span, why in _apart(source, project):
+    for span, why, ground in _apart(source, project):
         message = (
             f"lanes of a group do not wait for each other on AMD: make sure that {why}, or take the call out of it"
+            f"{missing((ground,))}"
         )
-        yield Finding(span, "apart", message, certainty=Certainty.MANUAL)
+        yield Finding(span, "apart", message, certainty=Certainty.MANUAL, proof=(ground,))
 
 
-def _apart(source: Cpp, project: Project) -> Iterator[tuple[Span, str]]:
-    """Yield the calls that lanes of one group may make apart, and what must hold for them to be right."""
+class _Apart(NamedTuple):
+    """A call that lanes of one group may make apart, what must hold for it to be right, and why it may not."""
+
+    span: Span
+    why: str
+    ground: Ground
+
+
+def kept(source: Cpp, project: Project, part: Span) -> Iterator[Kept]:
+    """Yield the calls of groups of lanes in a part of a file that all lanes of a group make together."""
+    kernels = Kernels.of(project)
+    apart = meetings(source, project, _COLLECTIVES)
+    for span, name in source.names(COLLECTIVE):
+        function = grounds.device_function(kernels, source, span.start)
+        if not part.start <= span.start < part.end or span.start in apart or function is None:
+            continue
+        node = function.body.descendant_for_byte_range(span.start, span.end)
+        group, size = called(function, node) if node is not None else (None, 0)
+        if node is not None and group is not None and size:
+            said = f"{name.decode()} of the group {grounds.quoted(function.text(group))}"
+            yield Kept(span.start, span.end, said, grounds.reaching(kernels, function, node, size))
+
+
+def _apart(source: Cpp, project: Project, told_in: PurePath | None = None) -> Iterator[_Apart]:
+    """Yield the calls that lanes of one group may make apart, and what must hold for them to be right.
+
+    `told_in`: the file that is changed on their account, if it is another one.
+    """
+    kernels = Kernels.of(project)
     for offset, meeting in sorted(meetings(source, project, _COLLECTIVES).items()):
         if not source.ported(offset):
             end = re.compile(rb"\w+").match(source.code, offset)
             span = Span(offset, end.end() if end else offset)
-            yield span, assumption(source, project, meeting, offset, "of its group")
+            which = "of its group"
+            claim = f"all lanes {which} reach it together"
+            ground = grounds.parted(kernels, source, offset, meeting, LANES, claim, told_in)
+            yield _Apart(span, assumption(source, project, meeting, offset, which), ground)
 
 
 def _ordered(source: Cpp) -> Iterator[Finding]:
@@ -251,4 +293,4 @@ def _line(source: Cpp, directive: Span) -> Span:
     return Span(start, match.end())
 
 
-PASS = Pass(Cpp, find)
+PASS = Pass(Cpp, find, proves=frozenset(("header", "groups", "apart")), kept=kept)

@@ -16,12 +16,13 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from hipport.analysis import constant_values
+from hipport.analysis import constant_values, grounds
 from hipport.analysis.functions import Function, arguments, called_name, function_at, functions, nodes
 from hipport.analysis.library_names import LibraryNames
 from hipport.analysis.value_propagation import Flow, Kind, result_of
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
+from hipport.core.proof import Ground, Scope
 from hipport.engine.pipeline import Pass
 from hipport.program.own_headers import include
 from hipport.program.project import Project
@@ -131,19 +132,22 @@ def _full(source: Cpp, project: Project) -> Iterator[Finding]:
     for span, _ in _MASKED_NAMES.uses(source, project):
         given = source.given(span.end)
         if given and (_FULL_64.fullmatch(source[given[0]]) or source[given[0]] in defined - only_masks):
-            yield _full_mask(given[0], source[given[0]])
+            yield _full_mask(source, given[0], source[given[0]])
     for match in _FULL_DEFINED.finditer(source.code) if only_masks else ():
         name = match["macro"] or match["constant"]
         if name in only_masks and name in project.union_over(source, _mask_arguments):
-            yield _full_mask(Span(*match.span("value")), match["value"])
+            yield _full_mask(source, Span(*match.span("value")), match["value"])
 
 
-def _full_mask(span: Span, text: bytes) -> Finding:
+def _full_mask(source: Cpp, span: Span, text: bytes) -> Finding:
+    reason = f"CUDA's masks have 32 bits, and of {grounds.quoted(text)} these are all set"
+    where = grounds.place(source, span.start)
     return Finding(
         span,
         "full",
         f"{text.decode(errors='replace')} → 0xffffffffu: CUDA's masks have 32 bits",
         (Edit(span, b"0xffffffffu"),),
+        proof=(Ground("the mask names all lanes of a warp, and no others", Scope.WARP, reason, *where),),
     )
 
 
@@ -514,4 +518,4 @@ def _short(code: bytes, node: Node | None) -> str:
     return text if len(text) < 40 else text[:36] + " …"
 
 
-PASS = Pass(Cpp, find)
+PASS = Pass(Cpp, find, proves=frozenset(("full",)))

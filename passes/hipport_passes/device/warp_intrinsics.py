@@ -21,7 +21,7 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from hipport.analysis import constant_values
+from hipport.analysis import constant_values, grounds
 from hipport.analysis.built_ins import LANES
 from hipport.analysis.collective_summary import Collectives, Meeting
 from hipport.analysis.convergence import meetings
@@ -30,6 +30,7 @@ from hipport.analysis.kernels import Kernels
 from hipport.analysis.library_names import helper_rows
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
+from hipport.core.proof import Ground, Kept, Scope, missing
 from hipport.engine.pipeline import Pass
 from hipport.program.own_headers import include
 from hipport.program.project import Project
@@ -58,10 +59,24 @@ _FOR_HIP = re.compile(
 _OWN_BARRIER = re.compile(rb"^[ \t]*#[ \t]*define[ \t]+__syncwarp\b[^\r\n]*(?:barrier|fence|sync)", re.M)
 
 
+# What these do, lanes do together.
+_WAITING = (b"_sync", b"__syncwarp")
+_ALL = (1 << LANES) - 1
+_EVERY = re.compile(rb"[\s(]*(?:~\s*0|-\s*1)[^\W\d]{0,3}[\s)]*")
+_TOGETHER = "all lanes that its mask names reach this call together"
+
 _COLLECTIVES = Collectives(
     re.compile(rb"__(?:shfl(?:_up|_down|_xor)?|any|all|uni|ballot|match_(?:any|all)|reduce_\w+)_sync|__syncwarp"),
     re.compile(rb"__activemask|__ballot(?:_sync)?|__match_a(?:ny|ll)_sync|activemask|ballot|match_any"),
     re.compile(rb"__syncthreads\w*"),
+)
+
+# The same in a program that is ported, in whole or in part.
+_SPACE = b"hipport::"
+_PORTED = Collectives(
+    re.compile(rb"(?:__)?" + b"(?:" + _COLLECTIVES.names.pattern.replace(b"__", b"") + b")"),
+    re.compile(rb"(?:__)?" + b"(?:" + _COLLECTIVES.lanes.pattern.replace(b"__", b"") + b")"),
+    _COLLECTIVES.barriers,
 )
 
 
@@ -88,23 +103,62 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             apart = meetings(source, project, _COLLECTIVES)
         edits = (Edit(span, helpers[name]), *((need,) if need else ()))
         message = f"{name.decode()} → {helpers[name].decode()}"
-        certainty = Certainty.SAFE
+        certainty, assumes = Certainty.SAFE, ""
         if span.start in apart:
-            certainty = Certainty.REVIEW
-            message += f"; assumes that {assumption(source, project, apart[span.start], span.start)}"
+            assumes = assumption(source, project, apart[span.start], span.start)
         elif directive is None and _in_no_function(source, project, span):
-            certainty = Certainty.REVIEW
-            message += (
-                "; assumes that all lanes that its mask names reach this call together: "
-                "the parser found no function around it"
-            )
+            assumes = _TOGETHER
         elif outside := _reads_outside(source, project, span, name):
+            assumes = outside
+        proof = _proof(source, project, span, name, apart.get(span.start))
+        if assumes and not missing(proof):
+            reason = "the lanes of its mask are no group of which a distance may not lead out"
+            outside_it = Ground(assumes, Scope.GROUP, reason, *grounds.place(source, span.start), proven=False)
+            proof = (outside_it, *proof)
+        if assumes:
             certainty = Certainty.REVIEW
-            message += f"; assumes that {outside}"
-        yield Finding(span, "helper", message, edits, certainty, (header,))
+            message += f"; assumes that {assumes}{missing(proof)}"
+        yield Finding(span, "helper", message, edits, certainty, (header,), proof=proof)
     yield from _macros(source, project, helpers)
     yield from _pasted(source, project, helpers)
     yield from _parts(source, project)
+
+
+def _proof(source: Cpp, project: Project, span: Span, name: bytes, apart: Meeting | None) -> tuple[Ground, ...]:
+    """Return what it rests on that the helper means the same: how lanes come to it, and which ones it waits for."""
+    kernels = Kernels.of(project)
+    if not name.endswith(_WAITING):
+        claim = "it is among the lanes that are here, and waits for no others"
+        return (Ground(claim, Scope.GROUP, f"{name.decode()} has no mask", *grounds.place(source, span.start)),)
+    if apart is not None:
+        return (grounds.parted(kernels, source, span.start, apart, LANES, _TOGETHER),)
+    if source.directive(span.start) is None and _in_no_function(source, project, span):
+        reason, at = "the parser found no function around it", grounds.place(source, span.start)
+        return (Ground(_TOGETHER, Scope.WARP, reason, *at, proven=False),)
+    return (*_of_mask(source, project, span, name), *grounds.at_place(kernels, source, span, LANES))
+
+
+def _of_mask(source: Cpp, project: Project, span: Span, name: bytes) -> Iterator[Ground]:
+    """Yield which lanes the mask of a call names."""
+    given = source.given(span.end) or ()
+    text = source.code[given[0].start : given[0].end] if given else b""
+    at = grounds.place(source, span.start)
+    if not text:
+        if name == b"__syncwarp":
+            yield Ground("it waits for all lanes of a warp", Scope.WARP, "it has no mask", *at)
+        return
+    hidden = constant_values.hidden(function_at(source, span.start), text, span.start)
+    number = None if hidden else constant_values.value(source, project, text)
+    number = _ALL if _EVERY.fullmatch(text) else number
+    said = grounds.quoted(text)
+    if number is None:
+        claim = f"it waits for the lanes that {said} names, and for no others"
+        yield Ground(claim, Scope.GROUP, "the helper is given the same mask", *at)
+        return
+    lanes = (number & _ALL).bit_count()
+    which = "all lanes of a warp" if lanes == LANES else f"{lanes} lane{'s' * (lanes != 1)} of a warp"
+    claim = f"it waits for {which}, but for those that have exited"
+    yield Ground(claim, Scope.WARP if lanes == LANES else Scope.GROUP, f"its mask is {said}", *at)
 
 
 def _in_no_function(source: Cpp, project: Project, span: Span) -> bool:
@@ -250,4 +304,14 @@ def _macros(source: Cpp, project: Project, helpers: Mapping[bytes, bytes]) -> It
         yield Finding(span, "macro", message, edits, Certainty.REVIEW, (header,))
 
 
-PASS = Pass(Cpp, find)
+def kept(source: Cpp, project: Project, part: Span) -> Iterator[Kept]:
+    """Yield the helpers that a part of a file calls already, after an earlier run."""
+    names = {helper.removeprefix(_SPACE): name for name, helper in helper_rows(_TABLE)[1].items()}
+    for span, name in source.names(frozenset(names)):
+        before = b"".join(source.code[max(part.start, span.start - 2 * len(_SPACE)) : span.start].split())
+        if part.start <= span.start < part.end and before.endswith(_SPACE):
+            proof = _proof(source, project, span, names[name], meetings(source, project, _PORTED).get(span.start))
+            yield Kept(span.start, span.end, (_SPACE + name).decode(), proof)
+
+
+PASS = Pass(Cpp, find, proves=frozenset(("helper",)), kept=kept)

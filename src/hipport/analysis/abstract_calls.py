@@ -169,6 +169,7 @@ class AbstractCalls(MemoryAccess):
 
     def _havoc(self, addresses: Iterable[Value | None], why: Reason) -> None:
         """Say that code that is not seen was given these: what they lead to may be anything afterwards."""
+        why = why._replace(path=why.path or self.frame.path)
         given = [address for address in addresses if address is not None]
         before = dict(self.cells)
         for address in given:

@@ -111,7 +111,8 @@ class AbstractExecution:
         """Run a function, unless it was run with the same; see Start."""
         ir, arguments = callee.ir, start.arguments
         if ir.unread is not None:
-            return self._nothing_known(start, Reason(f"{ir.name or 'a lambda'}: {ir.unread[0]}", *ir.unread[1]))
+            why = Reason(f"{ir.name or 'a lambda'}: {ir.unread[0]}", *ir.unread[1], callee.path)
+            return self._nothing_known(start, why)
         simple = start.this is None and start.closure is None
         simple = simple and not any(value.targets or value.fields for value in arguments)
         if any(frame.ir is ir for frame in self.frames):
@@ -421,7 +422,11 @@ class _Activation(AbstractCalls):
         level = value.level
         if value.number is not None or level >= GRID or level >= self.branches.get(block, (GRID, None))[0]:
             return []
-        why = value.why if value.why is not None and level < BLOCK else Reason("the block's number decides", *of.span)
+        why = (
+            value.why
+            if value.why is not None and level < BLOCK
+            else Reason("the block's number decides", *of.span, self.frame.path)
+        )
         self.branches[block] = (level, why)
         divergence = self.flow.of(block)
         again: list[int] = []
@@ -445,6 +450,8 @@ class _Activation(AbstractCalls):
             self.at = (block, index)
             made = _HANDLERS[instruction.operation](self, instruction)
             if made is not None:
+                if made.why is not None and made.why.path is None:
+                    made = made._replace(why=made.why._replace(path=self.frame.path))
                 self.registers[instruction.target] = made
 
     def _unknown(self, each: Instruction) -> Value:

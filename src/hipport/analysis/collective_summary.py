@@ -56,16 +56,26 @@ class Place(NamedTuple):
     offset: int
 
 
+class Cause(NamedTuple):
+    """Where lanes part: at a statement or expression of a function, from `start` to `end`."""
+
+    function: Function
+    start: int
+    end: int
+
+
 class Meeting(NamedTuple):
     """Why lanes may make a call apart, and for a "branch" or "apart" the call that others may make meanwhile.
 
     "far" is one of which that is not known: it is too far from where lanes may part, or among too many others.
-    `unless`: what must be so of blocks for lanes not to; empty where they may in any blocks.
+    `unless`: what must be so of blocks for lanes not to; empty where they may in any blocks. `cause`: where they part,
+    if that is at one place of a function.
     """
 
     kind: str
     other: Place
     unless: str = ""
+    cause: Cause | None = None
 
 
 T = TypeVar("T")
@@ -462,7 +472,8 @@ class Reach:
                 if count > 1 and CHOICE.search(text):
                     for each in found:
                         if not each.lanes.inside and not each.lanes.found:
-                            self.found.setdefault(each.place, Meeting("branch", each.place))
+                            cause = Cause(unit, node.start_byte, node.end_byte)
+                            self.found.setdefault(each.place, Meeting("branch", each.place, cause=cause))
 
     def _find_operators(self, unit: Function) -> Iterator[Mention]:
         """Yield the uses of operators that reach a collective."""
@@ -509,9 +520,10 @@ class Reach:
             # An object is of one class, whatever its value.
             by_pointer = [given for given, of in zip(sets, functions, strict=True) if of.name != CALLED]
             for one, two in permutations(by_pointer, 2):
+                cause = Cause(unit, each.callee.start_byte, each.callee.end_byte)
                 for a, b in product(one, two):
                     if not a.lanes.inside and not b.lanes.inside:
-                        self.found.setdefault(a.place, Meeting("branch", b.place))
+                        self.found.setdefault(a.place, Meeting("branch", b.place, cause=cause))
 
     def _targets(self, unit: Function) -> list[tuple[Indirect, list[Function]]]:
         """The calls by pointers and objects in a function, with what they may come to; no round says other of them."""

@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING
 from hipport.analysis.collective_summary import (
     CHOICE,
     MORE,
+    Cause,
     Collectives,
     Meeting,
     Mention,
@@ -115,7 +116,7 @@ class _Search:
                     for counterpart in other_mentions:
                         if kind == "apart" and self._barrier_between(function, mention.node, counterpart.node):
                             continue
-                        self._meet(kind, mention, own, counterpart, other)
+                        self._meet(kind, mention, own, counterpart, other, Cause(function, *own.statement))
 
     def _check_given(self, function: Function) -> None:
         """Note two calls that are given conditions which exclude each other: `f(v, v > 0); f(v, v <= 0)`."""
@@ -170,8 +171,9 @@ class _Search:
         if not (a.under or b.under) or one.node == two.node or (a.place in self.found and b.place in self.found):
             return
         if not self._barrier_between(function, one.node, two.node):
-            self.found.setdefault(a.place, Meeting("apart", b.place))
-            self.found.setdefault(b.place, Meeting("apart", a.place))
+            at = (Cause(function, each.node.start_byte, each.node.end_byte) for each in (one, two))
+            self.found.setdefault(a.place, Meeting("apart", b.place, cause=next(at)))
+            self.found.setdefault(b.place, Meeting("apart", a.place, cause=next(at)))
 
     def _check_macro(self, macro: Text) -> None:
         """A macro has no tree: with a choice in it, its calls are taken to be in different branches."""
@@ -186,7 +188,7 @@ class _Search:
             for place in places if others else ():
                 self.found.setdefault(place, Meeting("branch", others[0] if place == first else first))
 
-    def _meet(self, kind: str, one: Mention, own: Side, two: Mention, other: Side) -> None:
+    def _meet(self, kind: str, one: Mention, own: Side, two: Mention, other: Side, cause: Cause) -> None:
         others: dict[bytes, list[Reached]] = {}
         for b in two.reached:
             if not _within(b.lanes, other):
@@ -200,10 +202,10 @@ class _Search:
             first = next((b for b in others[a.name] if a.mask & b.mask), None)
             if first is None:
                 continue
-            self.found.setdefault(a.place, Meeting(kind, first.place))
+            self.found.setdefault(a.place, Meeting(kind, first.place, cause=cause))
             for b in alone[a.name]:
                 if a.mask & b.mask:
-                    self.found.setdefault(b.place, Meeting(kind, a.place))
+                    self.found.setdefault(b.place, Meeting(kind, a.place, cause=cause))
             alone[a.name] = [b for b in alone[a.name] if not a.mask & b.mask]
 
     def _check_turns(self, function: Function, mention: Mention) -> None:
@@ -223,7 +225,8 @@ class _Search:
                 skips.append(inside)
             for each in mention.reached:
                 if (skips or each.skipped) and not _within(each.lanes, inside):
-                    self.found.setdefault(each.place, Meeting("turn", each.place))
+                    span = skips[0].statement if skips else (mention.node.start_byte, mention.node.end_byte)
+                    self.found.setdefault(each.place, Meeting("turn", each.place, cause=Cause(function, *span)))
 
     def _left_early(self, function: Function, mention: Mention, loop: Node) -> bool:
         """Whether some lanes may leave the loop before others, which then call without them."""

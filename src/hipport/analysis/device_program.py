@@ -24,6 +24,7 @@ from hipport.analysis.lowering import lower, lower_members
 from hipport.analysis.lowering_state import LoweringContext, squeezed
 from hipport.analysis.macros import Macro
 from hipport.analysis.uniform_values import BLOCK, GRID, Blocks, Numbering, Reason, Value, varying
+from hipport.core.tables import one_of
 from hipport.syntax.cpp import Cpp
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ _CLASSES = frozenset(("struct_specifier", "class_specifier", "union_specifier"))
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 # What may change something, call something or be a member of it.
 _NO_ARITHMETIC = re.compile(rb"(?<![=!<>])=(?!=)|\+\+|--|[.\[{\"'@#;]|->|\w\s*\(")
+#: In front of variables outside of functions that threads may change.
+_CHANGEABLE = rb"\b%s\b" % one_of("__device__ __shared__ __managed__ volatile").encode()
 #: What takes control elsewhere.
 _LEAVES = re.compile(rb"\b(?:return|break|continue|goto|for|while|do|case|else)\b")
 #: Texts that macros make are followed up to this size.
@@ -345,9 +348,7 @@ class _Program:
         if name not in self._variables:
             word = name.encode("latin1")
             pattern = re.compile(
-                rb"\b(?:__device__|__shared__|__managed__|volatile)\b(?![^;(){}=]*\bconst(?:expr)?\b)[^;(){}=]*\b"
-                + re.escape(word)
-                + rb"\s*[\[;={,]"
+                _CHANGEABLE + rb"(?![^;(){}=]*\bconst(?:expr)?\b)[^;(){}=]*\b" + re.escape(word) + rb"\s*[\[;={,]"
             )
             self._variables[name] = any(
                 word in each.words and pattern.search(each.code) is not None for each in self._files

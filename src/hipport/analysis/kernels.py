@@ -32,6 +32,7 @@ from hipport.analysis.functions import (
     DEFINE,
     DEVICE,
     Call,
+    Condition,
     Function,
     Variable,
     arguments,
@@ -669,6 +670,11 @@ class Kernels(Facts):
         if key not in known:
             known[key] = self._only(function, node, self._one_warp)
         return known[key]
+
+    def one_warp_by(self, function: Function, node: Node) -> Condition | None:
+        """Return the condition around `node` by which only whole warps come to it, each for itself; see `one_warp`."""
+        conditions = (each for each in function.conditions(node) if each.taken is not None)
+        return next((each for each in conditions if self._one_warp(function, each.expression, bool(each.taken))), None)
 
     def one_thread(self, function: Function, node: Node) -> bool:
         """Whether only one thread of the block comes to `node`, by a condition like `threadIdx.x == 0`.

@@ -28,12 +28,9 @@ _METHODS = {kind: re.compile(one_of(names)) for kind, names in _TABLE["methods"]
 _ASSEMBLY = {kind: re.compile(pattern) for kind, pattern in _TABLE["assembly"].items()}
 _READS = frozenset(("reads", "counts", "compares", "changes"))
 _WRITES = frozenset(("writes", "counts", "compares", "changes"))
-#: Functions that no memory of the program is written by, besides those that compute.
-_HARMLESS = re.compile(
-    r"printf|assert|__assert\w*|__trap|abort|(?:__)?nanosleep|__builtin_amdgcn_s_sleep|__?threadfence\w*|__syncwarp|"
-    r"syncwarp|generic|opaque|one_by_one|warp_by_warp|fence_\w+|membar\w*|__prof_trigger|__brkpt|__cvta_\w+|"
-    r"__isGlobal|__isShared|prefetch\w*|__assertfail"
-)
+_HARMLESS = _FUNCTIONS.pop("harmless")
+#: What code that looks at memory which others write has in it; see waiting loops.
+LOOKS = (_TABLE["words"]["functions"], _TABLE["words"]["methods"])
 _DEEPEST = 40
 #: A variable and the way from it.
 Place = tuple[str, ...]

@@ -45,11 +45,12 @@ class Affine(NamedTuple):
 
 
 class Reason(NamedTuple):
-    """Why a value is not known to be uniform, and where: bytes of a file."""
+    """Why a value is not known to be uniform, and where: bytes of the file `path`, None where that is not known."""
 
     text: str
     start: int = -1
     end: int = -1
+    path: object = None
 
     def __eq__(self, other: object) -> bool:
         # Values that differ in their reasons alone are the same value: nothing is worked out again for another reason.

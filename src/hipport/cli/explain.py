@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -19,8 +18,7 @@ from hipport.cli.parameters import (
     WARP,
 )
 
-if TYPE_CHECKING:
-    pass
+_PLACE = re.compile(r"(.+?):(\d+)(?::\d+)?")
 
 
 class _AboutOptions(click.Command):
@@ -46,13 +44,25 @@ def explain(
     """Say what hipport does with NAME, and why.
 
     NAME is a pass, a rule (the words in brackets behind a message), the number of a pitfall, a name of CUDA, a header,
-    a PTX instruction, or an option of nvcc.
+    a PTX instruction, or an option of nvcc. FILE:LINE is a place: what is found there, what waits there and stays as it
+    is, and what that rests on.
     """
     from hipport import api
     from hipport.reporting import report
 
     if not name.strip():
         raise click.BadParameter("an empty name; for example: hipport explain cudaMalloc", param_hint="'NAME'")
+    place = _PLACE.fullmatch(name)
+    if place and Path(place[1]).is_file():
+        with failing():
+            said = as_options(configured((Path(place[1]),), None, target, rocm, warp, rules))
+            options = {key: said[key] for key in ("target", "exclude", "exclude_base", "rules") if key in said}
+            explained = api.explain_place(place[1], int(place[2]), **options)
+        if form == "json":
+            print_json(report.place_as_json(explained))
+        else:
+            click.echo(report.place_as_text(explained, colour=colour()), nl=False)
+        return
     with failing():
         said = as_options(configured((Path(),), None, target, rocm, warp, rules))
         explanation = api.explain(name, target=said["target"], rules=said["rules"])

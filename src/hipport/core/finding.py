@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 
 from hipport.core.edits import Edit, NewFile, Span
+from hipport.core.proof import Ground
 
 
 class Certainty(IntEnum):
@@ -31,7 +32,8 @@ class Finding:
 
     `kind` is the second half of the rule's name: `spaced` in `launch_syntax/spaced`. `creates` are files that the
     edits need, a header of hipport's own, say; they are made when the edits are. `about` names one thing that is met in
-    several kinds of file, a package, or continuous integration: what is said of it is one fact.
+    several kinds of file, a package, or continuous integration: what is said of it is one fact. `proof` has the grounds
+    that it rests on, where threads wait for each other.
     A finding is MANUAL exactly when it has no edits; anything else raises ValueError.
     """
 
@@ -42,6 +44,7 @@ class Finding:
     certainty: Certainty = Certainty.SAFE
     creates: tuple[NewFile, ...] = ()
     about: str = ""
+    proof: tuple[Ground, ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
         if (self.certainty is Certainty.MANUAL) == bool(self.edits) or (self.creates and not self.edits):

@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import PurePath
 
 from hipport.core.edits import Edit, NewFile, Span
 from hipport.core.finding import Certainty
 from hipport.core.group import Group
+from hipport.core.proof import Ground
 from hipport.core.source import Source
 from hipport.program.extension_facts import Extension
 from hipport.program.project import Project
@@ -48,6 +49,8 @@ class Reported:
     reason: str = ""
     group: Group = Group.KERNELS
     about: str = ""
+    #: Of the same finding with several programs, those with the first.
+    proof: tuple[Ground, ...] = field(default=(), compare=False)
 
     @property
     def needs_person(self) -> bool:

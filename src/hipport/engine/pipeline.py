@@ -25,6 +25,7 @@ from typing import Any, Generic, TypeVar
 from hipport.core.edits import Conflict, Edit, NewFile, Span
 from hipport.core.finding import Certainty, Finding
 from hipport.core.group import Group, in_documents
+from hipport.core.proof import Kept
 from hipport.core.source import Source
 from hipport.engine import byte_order
 from hipport.engine.edits_together import breaks, edits_of, is_sound, without_conflicts, without_errors, without_moot
@@ -70,6 +71,10 @@ class Pass(Generic[L]):
     together: re.Pattern[bytes] | None = None
     #: The text of a file by its name, where the pass puts other files into hipport's folder than headers.
     module: Callable[[str, Project], bytes | None] | None = None
+    #: The kinds of findings by which threads wait for each other: these carry a proof.
+    proves: frozenset[str] = frozenset()
+    #: What waits at a part of a file, a line say, and stays as it is.
+    kept: Callable[[L, Project, Span], Iterable[Kept]] | None = None
 
     @cached_property
     def name(self) -> str:
@@ -548,6 +553,7 @@ def _reported(each: Pass[Any], source: Source, finding: Finding, outcome: Outcom
         reason,
         _group(each, source),
         finding.about,
+        finding.proof,
     )
 
 

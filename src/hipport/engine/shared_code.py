@@ -15,6 +15,7 @@ from pathlib import PurePath
 from hipport.core.edits import Span
 from hipport.core.finding import Certainty
 from hipport.core.group import Group
+from hipport.core.proof import without_reason
 from hipport.core.source import Source
 from hipport.engine.outcomes import Outcome, Reported, Result
 from hipport.program.include_graph import Shared
@@ -57,7 +58,11 @@ def settled(project: Project, code: Shared, together: Result, alone: Sequence[Re
                 found.setdefault((each.path, each.span, each.rule, each.outcome), []).append(each)
     for same in found.values():
         most = max(each.certainty for each in same)
-        reported += dict.fromkeys(each for each in same if each.certainty is most)
+        # What is missing to a proof may differ with the program: the first says it.
+        once: dict[Reported, Reported] = {}
+        for each in same:
+            once.setdefault(replace(each, message=without_reason(each.message)), each)
+        reported += (each for each in once.values() if each.certainty is most)
     return replace(together, changed=changed, reported=reported, created=created)
 
 

@@ -12,6 +12,7 @@ import re
 import shutil
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -56,6 +57,8 @@ MATH = HERE / "math"
 HELPERS = HERE.parents[1] / "include"
 
 _FORMAT = 1
+#: Of how many units the headers are precompiled: that takes as long as they take in four units without.
+_WORTH = 4
 #: For how long a precompiled header that is not used is kept.
 _DAYS = 3
 _PRELUDE = "simt/prelude.h"
@@ -89,10 +92,10 @@ class CompileOptions:
 
     `optimize` is the level for kernels; `sanitize` has any of `address`, `undefined`, `bounds`, and
     `thread`, for races; `indices` has those named that are outside of an array's type, and goes on. `flags` are further
-    ones for every unit. `precompile` has the executor's headers compiled once for all units: without, a single unit is
-    there sooner. `jobs` is how many compilers run at once (None: as many as there are processors), `timeout` the
-    seconds that each may take. `compiler` is one that was chosen; else g++ or clang++ is looked for. `passes` are run
-    on the sources before the executor's own: what makes C++ of inline PTX.
+    ones for every unit. `precompile` has the executor's headers compiled once, as soon as there were a few units.
+    `jobs` is how many compilers run at once (None: as many as there are processors), `timeout` the seconds that each
+    may take. `compiler` is one that was chosen; else g++ or clang++ is looked for. `passes` are run on the sources
+    before the executor's own: what makes C++ of inline PTX.
     """
 
     env: Mapping[str, str]
@@ -141,6 +144,18 @@ class Executable:
     def reported(self) -> tuple[Reported, ...]:
         """The places that the rewriter did not understand."""
         return self.prepared.reported
+
+
+@dataclass(frozen=True)
+class _Command:
+    """How a unit is compiled: its words, without what stands in front, which has to be compiled with `fronted`.
+
+    These are flags, and a standard; None for a unit without the executor's headers.
+    """
+
+    language: str
+    words: tuple[str, ...]
+    fronted: tuple[tuple[str, ...], int] | None = None
 
 
 @dataclass(frozen=True)
@@ -207,7 +222,7 @@ class Builder:
     def runtime(self) -> Path:
         """Return the runtime library, compiled now if it was not yet. Raises NotCompiled."""
         options = self.options
-        return runtime(self.compiler, self.kept, env=options.env, sanitize=options.sanitize, timeout=options.timeout)
+        return runtime(self.compiler, self.kept, env=options.env, timeout=options.timeout)
 
     def math(self) -> Path:
         """Return the library of linear algebra and transforms, compiled now if it was not yet. Raises NotCompiled."""
@@ -221,9 +236,7 @@ class Builder:
         `header` is a path below a folder of includes; `flags` are those of the units, which must be the same. To be
         used, it has to be the first that a unit includes. Raises NotCompiled.
         """
-        command = [self.compiler.path, *self.flags(standard=standard), *flags, *self.includes]
-        key = digest_of(_FORMAT, self.compiler.identity, command, header, self.own_headers)
-        folder = self.kept / "precompiled" / key
+        command, folder = self._precompiling(header, flags, standard)
         made = folder / f"{header}.gch"
         with locked(folder):
             if not precompiled.is_current(made):
@@ -240,11 +253,20 @@ class Builder:
                 precompiled.note_sources(made, listing, folder)
         return folder
 
-    def front(self, header: str = _PRELUDE, flags: Sequence[str] = (), *, standard: int | None = None) -> list[str]:
-        """Return the flags that put `header`, precompiled, in front of a unit."""
-        if not self.options.precompile:
-            return ["-include", header]
-        folder = self.precompiled(header, flags, standard=standard)
+    def _precompiling(self, header: str, flags: Sequence[str], standard: int | None) -> tuple[list[str], Path]:
+        command = [self.compiler.path, *self.flags(standard=standard), *flags, *self.includes]
+        key = digest_of(_FORMAT, self.compiler.identity, command, header, self.own_headers)
+        return command, self.kept / "precompiled" / key
+
+    def front(
+        self, header: str = _PRELUDE, flags: Sequence[str] = (), *, standard: int | None = None, units: int = _WORTH
+    ) -> list[str]:
+        """Return the flags that put `header` in front of `units` units: precompiled, if there were enough of them."""
+        _, folder = self._precompiling(header, flags, standard)
+        with locked(folder):
+            if not self.options.precompile or not precompiled.is_wanted(folder, units, _WORTH):
+                return ["-include", header]
+        self.precompiled(header, flags, standard=standard)
         if self.compiler.family == "clang":
             return ["-include-pch", str(folder / f"{header}.gch")]
         return [f"-I{folder}", "-include", header]
@@ -254,38 +276,50 @@ class Builder:
         units = tuple(units)
         places = SourcePlaces(prepared.root, copies={prepared.folder: prepared.base})
         digests = Digests()
-        commands = [self._command(unit, prepared, header) for unit in units]
+        commands = [self._command(unit, prepared) for unit in units]
+        wanted = Counter(each.fronted for each in commands if each.fronted)
+        fronts = {
+            each: self.front(header, each[0], standard=each[1], units=count) for each, count in wanted.items() if each
+        }
 
-        def compiled(unit: Unit, command: list[str]) -> CompiledUnit:
-            return self._compile(unit, command, prepared, places, digests)
+        def compiled(unit: Unit, command: _Command) -> CompiledUnit:
+            front = fronts[command.fronted] if command.fronted else []
+            return self._compile(unit, command, front, prepared, places, digests)
 
         with ThreadPoolExecutor(self.options.jobs or processors()) as pool:
             return tuple(pool.map(compiled, units, commands))
 
-    def _command(self, unit: Unit, prepared: Prepared, header: str) -> list[str]:
+    def _command(self, unit: Unit, prepared: Prepared) -> _Command:
         own, standard = own_flags(unit, prepared)
         if unit.language == "c":
             given = [
                 flag for flag in self.flags(device=False) if not flag.startswith("-std=") and flag != "-fpermissive"
             ]
-            compiler = [self.compiler.path, "-x", "c", *given, "-std=gnu11"]
-            return [*compiler, *own, *self.includes]
+            return _Command("c", (*given, "-std=gnu11", *own, *self.includes))
         # A standard that is older than the executor's headers is no reason to fail.
         used = max(standard or 0, self.options.standard)
         device = unit.language == "hip"
         # Sanitizers, of which there can be one, look at accesses in another way.
         step = self.compiler.lockstep(prepared) if device and not self.options.sanitize else ()
-        front = self.front(header, (*(f for f in own if f == "-fopenmp"), *step), standard=used) if device else []
-        return [self.compiler.path, "-x", "c++", *front, *self.flags(device=device, standard=used), *step, *own,
-                *self.includes]  # fmt: skip
+        fronted = ((*(f for f in own if f == "-fopenmp"), *step), used) if device else None
+        return _Command("c++", (*self.flags(device=device, standard=used), *step, *own, *self.includes), fronted)
 
     def _compile(
-        self, unit: Unit, command: list[str], prepared: Prepared, places: SourcePlaces, digests: Digests
+        self,
+        unit: Unit,
+        command: _Command,
+        front: Sequence[str],
+        prepared: Prepared,
+        places: SourcePlaces,
+        digests: Digests,
     ) -> CompiledUnit:
         source = prepared.made(unit.source)
         path = places.locate(unit.source, 0, 0, prepared.root)[0]
-        whole = [*command, *SAY[self.compiler.family], "-c", str(source)]
-        key = digest_of(_FORMAT, self.compiler.identity, whole, self.own_headers)
+        begin = [self.compiler.path, "-x", command.language]
+        end = [*command.words, *SAY[self.compiler.family], "-c", str(source)]
+        whole = [*begin, *front, *end]
+        # Whether headers are precompiled changes nothing of what comes out.
+        key = digest_of(_FORMAT, self.compiler.identity, [*begin, *end], bool(front), self.own_headers)
         folder = self.kept / "objects" / key[:2] / key[2:]
         states = folder / "states.json"
         for state in load_states(states):
@@ -369,23 +403,18 @@ class Builder:
 _OF_MATH = re.compile(r"undefined reference to `simt::(?:blas|fft|sparse)::")
 
 
-def runtime(
-    compiler: Compiler, kept: Path, *, env: Mapping[str, str], sanitize: Sequence[str] = (), timeout: float = 600.0
-) -> Path:
+def runtime(compiler: Compiler, kept: Path, *, env: Mapping[str, str], timeout: float = 600.0) -> Path:
     """Return the runtime library in the folder `kept`, compiled now if it was not yet. Raises NotCompiled.
 
-    It is never instrumented; under `address` it tells the sanitizer of its stacks.
+    It is of no dialect, and never instrumented; in a program that AddressSanitizer is in, it tells that of its stacks.
     """
-    # It is of no dialect.
-    flags = ["-DSIMT_RUNTIME", *(("-DSIMT_ASAN=1",) if "address" in sanitize else ())]
-    return _library(compiler, kept, RUNTIME, flags, env=env, timeout=timeout)
+    return _library(compiler, kept, RUNTIME, env=env, timeout=timeout)
 
 
 def _library(
     compiler: Compiler,
     kept: Path,
     folder: Path,
-    own: Sequence[str] = ("-DSIMT_RUNTIME",),
     *,
     optimize: str = "-O2",
     env: Mapping[str, str],
@@ -394,21 +423,22 @@ def _library(
     """Return the shared library of the sources in `folder`, compiled now if it was not yet. Raises NotCompiled."""
     flags = ["-std=c++17", optimize, "-g1", "-fPIC", "-fvisibility=hidden", "-fno-semantic-interposition"]
     flags += ["-ftls-model=initial-exec", "-pthread", "-fno-omit-frame-pointer", "-Wall"]
-    flags += [*SAY[compiler.family], *own]
+    flags += [*SAY[compiler.family], "-DSIMT_RUNTIME"]
     sources = sorted(folder.glob("*.cpp"))
     key = digest_of(_FORMAT, compiler.identity, flags, hash_tree((INCLUDE, folder)))
     library = kept / folder.name / key / f"libhipport_{'simt' if folder == RUNTIME else folder.name}.so"
     with locked(library.parent):
         if library.exists():
             return library
-        objects = [library.parent / f"{each.stem}.o" for each in sources]
+        units = _units(sources, library.parent)
+        objects = [each.with_suffix(".o") for each in units]
         commands = [
             [compiler.path, *flags, f"-I{INCLUDE}", "-c", str(each), "-o", str(made)]
-            for each, made in zip(sources, objects, strict=True)
+            for each, made in zip(units, objects, strict=True)
         ]
         with ThreadPoolExecutor(processors()) as pool:
             results = list(pool.map(lambda command: run_compiler(command, env, timeout), commands))
-        for each, (status, said, _) in zip(sources, results, strict=True):
+        for each, (status, said, _) in zip(units, results, strict=True):
             if status:
                 raise NotCompiled(located(said, each, SourcePlaces(HERE)), said)
         new = library.with_suffix(".new")
@@ -494,3 +524,22 @@ def _prune(folder: Path) -> None:
         with suppress(OSError):
             if time.time() - (each / ".lock").stat().st_mtime > _DAYS * 86400:
                 shutil.rmtree(each)
+
+
+def _units(sources: Sequence[Path], folder: Path) -> list[Path]:
+    """Write units that include `sources`, a few each: the standard library's headers take half of the time of one.
+
+    With fewer processors there are fewer units, each of them several whole units of more processors: what compiles
+    with two compiles with more.
+    """
+    count = 2
+    while 2 * count <= processors():
+        count *= 2
+    # The longest first, so that all take about as long.
+    by_size = sorted(sources, key=lambda each: (-each.stat().st_size, each.name))
+    units = []
+    for number in range(min(count, len(sources))):
+        unit = folder / f"unit_{number}.cpp"
+        unit.write_text("".join(f'#include "{each}"\n' for each in by_size[number::count]))
+        units.append(unit)
+    return units

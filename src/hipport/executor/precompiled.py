@@ -2,7 +2,7 @@
 """Record the inputs of a precompiled header beside it, so that a change of one rebuilds it.
 
 An installation into the same place is enough for that: clang refuses what it precompiled from files with other times,
-and g++ uses it without a look.
+and g++ uses it without a look. To precompile takes longer than to read: what too few units want is not precompiled.
 """
 
 from __future__ import annotations
@@ -51,3 +51,11 @@ def _state(name: str) -> tuple[int, ...]:
     except OSError:
         return ()
     return found.st_size, found.st_mtime_ns
+
+
+def is_wanted(folder: Path, units: int, enough: int) -> bool:
+    """Count `units` that want what is precompiled in a folder, which is locked; return whether they are `enough`."""
+    counted = folder / "wanted"
+    with counted.open("ab") as file:
+        file.write(b"." * units)
+    return counted.stat().st_size >= enough

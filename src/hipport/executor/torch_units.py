@@ -62,6 +62,9 @@ _TORCH_INCLUDE = re.compile(r"(?:torch|ATen|c10|THC|pybind11)/")
 #: optimizes little else than the inline functions of these headers, and for longer than it takes for the rest.
 _KERNELS, _HOST = "-O1", "-O0"
 
+#: Of how many units the headers are precompiled that few units need: that takes as long as to read them for three.
+_WORTH = 3
+
 #: PyTorch's compiled headers are half a gigabyte of g++'s memory, which it would look through for what is not needed.
 _NO_COLLECTING = {"g++": ("--param=ggc-min-expand=10000", "--param=ggc-min-heapsize=8000000")}
 
@@ -283,7 +286,9 @@ class UnitCompiler:
         # What else a unit of kernels needs is read behind what was compiled.
         kernels = unit.device and headers != "whole"
         try:
-            return [*front, "-include", str(self._precompiled(folders, compiler, flags, kernels))]
+            # More than what kernels use is what a unit asks for that does not compile without, or does not compile.
+            enough = _WORTH if unit.device and headers != "tensors" else 1
+            return [*front, "-include", str(self._precompiled(folders, compiler, flags, kernels, enough))]
         except NotBuildable:
             if headers == "tensors":
                 # A PyTorch that has no header for one of the operators.
@@ -306,9 +311,12 @@ class UnitCompiler:
         return path
 
     def _precompiled(
-        self, folders: Sequence[str], compiler: compilers.Compiler, flags: list[str], kernels: bool
+        self, folders: Sequence[str], compiler: compilers.Compiler, flags: list[str], kernels: bool, enough: int
     ) -> Path:
-        """PyTorch's headers, compiled: by g++ half a minute once, and half a gigabyte; a quarter of it by clang."""
+        """PyTorch's headers, compiled: by g++ half a minute once, and half a gigabyte; a quarter of it by clang.
+
+        They are left as they are until `enough` units want them.
+        """
         text = (_TORCH_SHIMS / _PCH_HEADER).read_text()
         if self.dialect != "host":
             text = (HERE / "include/simt/behind.h").read_text() + text
@@ -331,6 +339,9 @@ class UnitCompiler:
         compiled = folder / f"torch_headers.h.{compiler.precompiled}"
         with locked(folder):
             # A look at some thousand files, once for each of this run's commands.
+            if not compiled.exists() and not precompiled.is_wanted(folder, 1, enough):
+                header.write_text(text)
+                return header
             if compiled not in self.current and not precompiled.is_current(compiled):
                 header.write_text(text)
                 # Not one name for all: a compiler may outlive the process that it was started by.

@@ -18,6 +18,7 @@ from functools import cached_property
 
 from hipport.core.finding import Certainty
 from hipport.core.group import Group
+from hipport.core.proof import without_reason
 from hipport.engine.outcomes import Outcome, Reported
 
 #: How many subjects of a fact are named at the most.
@@ -146,6 +147,7 @@ def _said(each: Reported) -> str:
 
 def _core(message: str) -> str:
     """Return a message without how what it assumes comes about."""
+    message = without_reason(message)
     return _DETAIL.sub("", message) if "assum" in message else message
 
 

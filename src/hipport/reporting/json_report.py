@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from hipport.core.proof import Ground
 from hipport.engine.outcomes import Ported, Reported
 from hipport.program.project import Target
 from hipport.reporting.grouped_findings import Fact, facts
@@ -16,6 +17,7 @@ from hipport.reporting.grouped_findings import Fact, facts
 if TYPE_CHECKING:
     from hipport.building.builder import Built
     from hipport.reporting.assumptions import Reviewed
+    from hipport.reporting.explained_places import Explained
     from hipport.reporting.explainer import Explanation
     from hipport.toolchain.diagnosis import Diagnosis
 from hipport.reporting.text_report import summary
@@ -166,6 +168,28 @@ def explanation_as_json(explanation: Explanation) -> str:
     return json.dumps({"schema": SCHEMA, **asdict(explanation)}, indent=1, sort_keys=True, ensure_ascii=True) + "\n"
 
 
+def place_as_json(explained: Explained) -> str:
+    """Return what there is to say of a line as JSON, with sorted keys."""
+    document = {
+        "schema": SCHEMA,
+        "kind": "place",
+        "path": explained.path.as_posix(),
+        "line": explained.line,
+        "text": explained.text,
+        "findings": [_reported_as_json(each) for each in explained.reported],
+        "kept": [
+            {
+                "start": each.start,
+                "end": each.end,
+                "name": each.name,
+                "proof": [ground_as_json(ground) for ground in each.proof],
+            }
+            for each in explained.kept
+        ],
+    }
+    return json.dumps(document, indent=1, sort_keys=True, ensure_ascii=True) + "\n"
+
+
 def _reported_as_json(reported: Reported) -> dict[str, Any]:
     return {
         "path": reported.path.as_posix(),
@@ -180,6 +204,19 @@ def _reported_as_json(reported: Reported) -> dict[str, Any]:
         "reason": reported.reason,
         "needs_person": reported.needs_person,
         "group": str(reported.group),
+        "proof": [ground_as_json(each) for each in reported.proof],
+    }
+
+
+def ground_as_json(ground: Ground) -> dict[str, Any]:
+    """Return one ground of a proof as plain values."""
+    return {
+        "claim": ground.claim,
+        "scope": str(ground.scope),
+        "reason": ground.reason,
+        "path": ground.path.as_posix(),
+        "line": ground.line,
+        "proven": ground.proven,
     }
 
 

@@ -12,6 +12,7 @@ from hipport.reporting.json_report import (
     built_as_json,
     diagnosis_as_json,
     explanation_as_json,
+    place_as_json,
     reviewed_as_json,
     target_as_json,
 )
@@ -21,6 +22,7 @@ from hipport.reporting.text_report import (
     built_as_text,
     diagnosis_as_text,
     explanation_as_text,
+    place_as_text,
     reviewed_as_text,
     summary,
 )
@@ -38,6 +40,8 @@ __all__ = [
     "diagnosis_as_text",
     "explanation_as_json",
     "explanation_as_text",
+    "place_as_json",
+    "place_as_text",
     "reviewed_as_json",
     "reviewed_as_text",
     "summary",

@@ -9,6 +9,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from hipport.core.finding import Certainty
+from hipport.core.proof import Ground
 from hipport.core.terminal import block, joined, painter
 from hipport.engine.outcomes import Outcome, Ported
 from hipport.reporting import facts_report
@@ -18,6 +19,7 @@ from hipport.syntax.cpp import UNITS
 if TYPE_CHECKING:
     from hipport.building.builder import Built, Compiled
     from hipport.reporting.assumptions import Reviewed
+    from hipport.reporting.explained_places import Explained
     from hipport.reporting.explainer import Explanation
     from hipport.toolchain.diagnosis import Diagnosis
 
@@ -212,6 +214,38 @@ def explanation_as_text(explanation: Explanation, *, colour: bool = False) -> st
         lines = ["Passes", *(f"  {name.ljust(width)}  {first}" for name, first in explanation.passes.items())]
         parts.append("\n".join(lines))
     return joined("\n\n".join(parts).split("\n"))
+
+
+def place_as_text(explained: Explained, *, colour: bool = False) -> str:
+    """Return what a person reads of a line."""
+    paint = painter(_COLOUR if colour else {})
+    head = paint("path", f"{explained.path.as_posix()}:{explained.line}")
+    parts = [f"{head}\n  {explained.text.strip()}"]
+    for reported in explained.reported:
+        certainty = str(reported.certainty)
+        outcome = "" if reported.outcome is Outcome.APPLIED else f" {reported.outcome}"
+        first = f"{paint(certainty, certainty)}{outcome}  {paint('dim', f'[{reported.rule}]')}"
+        parts.append("\n".join([first, f"  {reported.message}", *_grounds(reported.proof, explained, paint)]))
+    for kept in explained.kept:
+        first = f"{kept.name} stays as it is"
+        parts.append("\n".join([first, *_grounds(kept.proof, explained, paint)]))
+    if len(parts) == 1:
+        parts.append("hipport changes nothing here, and nothing here waits for other threads")
+    return joined("\n\n".join(parts).split("\n"))
+
+
+def _grounds(proof: Sequence[Ground], explained: Explained, paint: Any) -> Iterator[str]:
+    """Yield the lines of a proof: what holds or is assumed, and why."""
+    for ground in proof:
+        word = "proven" if ground.proven else "not proven"
+        where = "" if (ground.path, ground.line) == (explained.path, explained.line) else f" ({_at(ground, explained)})"
+        yield f"  {paint('safe' if ground.proven else 'review', word)}: {ground.claim}"
+        yield f"    {'because' if ground.proven else 'as'} {ground.reason}{paint('dim', where)}"
+
+
+def _at(ground: Ground, explained: Explained) -> str:
+    line = f"line {ground.line}"
+    return line if ground.path == explained.path else f"{ground.path.as_posix()}, {line}"
 
 
 def _placed(path: PurePath, line: int, column: int) -> str:

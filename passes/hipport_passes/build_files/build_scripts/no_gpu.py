@@ -127,7 +127,7 @@ def openings(script: Script) -> Iterator[Said]:
         said = Said(script.source.span(question), "cuda_only", "", Certainty.REVIEW)
         if not trail.decides(question) or trail.needs_gpu or not _or_rocm(script, said, question, there):
             continue
-        script.open({question: there})
+        script.open_to_rocm({question: there})
         said.message = (
             "the CUDA release that PyTorch is for decides whether kernels are built: a PyTorch for ROCm is "
             "enough as well; assumes that PYTORCH_ROCM_ARCH is set where there is no GPU"

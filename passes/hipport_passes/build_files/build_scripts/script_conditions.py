@@ -73,7 +73,7 @@ class Conditions(ScriptNames):
         self._opened: dict[cst.CSTNode, bool] = {}
         self._truths: dict[tuple[cst.CSTNode, bool], bool | None] = {}
 
-    def open(self, tests: Mapping[cst.CSTNode, bool]) -> None:
+    def open_to_rocm(self, tests: Mapping[cst.CSTNode, bool]) -> None:
         """Take conditions, which are for CUDA only, to be what is given here, on ROCm and with CUDA."""
         self._opened.update(tests)
         self._truths.clear()

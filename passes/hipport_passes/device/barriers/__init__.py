@@ -27,9 +27,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from itertools import product, takewhile
+from itertools import chain, product, takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
+from hipport.analysis import grounds
 from hipport.analysis.divergence import meaning
 from hipport.analysis.exclusive_conditions import exclude, squeezed
 from hipport.analysis.functions import DEFINE, Call, Condition, Function, comes_by_label, contains
@@ -41,6 +42,7 @@ from hipport.analysis.uniformity import varies
 from hipport.analysis.word_index import leading_to
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
+from hipport.core.proof import Ground, Kept, Scope, missing
 from hipport.engine.pipeline import Pass
 from hipport.program.own_headers import include
 from hipport.program.project import Component, Project
@@ -85,6 +87,43 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         yield from _parted(function, kernels, waiting, widest)
         yield from in_turns(function, kernels, waiting, widest)
         yield from _parted_in_macros(function, project, kernels, waiting, widest)
+
+
+def kept(source: Cpp, project: Project, part: Span) -> Iterator[Kept]:
+    """Yield the barriers in a part of a file, with why threads wait at them as with CUDA, or where they may not."""
+    if not project.union_over(source, _barrier_functions):
+        return
+    kernels = Kernels.of(project)
+    waiting, widest = Waiting.of(source, project, kernels), max(project.target.wavefronts)
+    for function in kernels.functions(source):
+        for site in waiting.sites(function):
+            if not part.start <= site.node.start_byte < part.end:
+                continue
+            parting = next(_parting(function, project, kernels, waiting, widest), None)
+            proof = (parting,) if parting else grounds.reaching(kernels, function, site.node, widest, "barrier")
+            said = grounds.quoted(function.text(site.node))
+            yield Kept(site.node.start_byte, site.node.end_byte, f"the barrier {said}", proof)
+
+
+def _parting(function: Function, project: Project, kernels: Kernels, waiting: Waiting, widest: int) -> Iterator[Ground]:
+    """Yield where threads may part that wait in a function: in itself, or in what comes to it."""
+    seen, open_ = {function: None}, [function]
+    while open_:
+        each = open_.pop()
+        found = chain(
+            _parted(each, kernels, waiting, widest),
+            in_turns(each, kernels, waiting, widest),
+            _parted_in_macros(each, project, kernels, waiting, widest),
+        )
+        for finding in found:
+            path, line = grounds.place(each.source, finding.span.start)
+            reason = next((ground.reason for ground in finding.proof if not ground.proven), "")
+            reason = reason or f"see what barriers/{finding.kind} says of line {line} of {path.as_posix()}"
+            claim = "all threads of a block meet at it"
+            yield Ground(claim, Scope.BLOCK, reason, path, line, finding.certainty is Certainty.SAFE)
+        callers = dict.fromkeys(caller for caller, _ in kernels.called_at(each))
+        open_ += [caller for caller in callers if caller not in seen]
+        seen |= callers
 
 
 def _barrier_functions(source: Cpp) -> frozenset[bytes]:
@@ -161,6 +200,11 @@ def _votes(source: Cpp, project: Project, kernels: Kernels) -> Iterator[Finding]
                 f"{uses[span].decode()} → {helper.decode()}, which counts the active threads: {why}",
                 (Edit(span, helper), *((need,) if need else ())),
                 creates=(header,),
+                proof=(
+                    Ground(
+                        "it counts the threads that are there", Scope.BLOCK, why, *grounds.place(source, span.start)
+                    ),
+                ),
             )
 
 
@@ -187,13 +231,15 @@ def _parted(function: Function, kernels: Kernels, waiting: Waiting, widest: int)
         by_pointer = [of for of in targets(each, function, waiting.pointed, kernels) if of.name != CALLED]
         if len(by_pointer) > 1 and kernels.agreement(function, each.callee) < widest:
             text = b" ".join(function.text(each.callee).split()).decode("utf-8", "replace")
+            proof = (grounds.differing(kernels, function, each.callee, widest),)
             yield Finding(
                 Span(each.callee.start_byte, each.callee.end_byte),
                 "parted",
                 f"threads of one wavefront may call different functions by `{text}`, and wait at a barrier in each: "
                 "with CUDA they meet there, on AMD the wavefront waits at both, one after the other; let all "
-                "threads reach one barrier, outside of the called functions",
+                f"threads reach one barrier, outside of the called functions{missing(proof)}",
                 certainty=Certainty.MANUAL,
+                proof=proof,
             )
     barriers = waiting.sites(function)
     if len(barriers) < 2:
@@ -228,23 +274,30 @@ def _parted(function: Function, kernels: Kernels, waiting: Waiting, widest: int)
             head = statement.child_by_field_name("condition") or statement
             edits = _divided(function, statement, [barrier, *others], waiting, divided)
             divided += any(_SIDE in edit.new for edit in edits)
+            proof = (grounds.differing(kernels, function, condition.expression, widest, shown=bool(unless)),)
             if edits:
+                here = grounds.place(function.source, statement.start_byte)
+                claim = "each thread does the same between the same barriers"
+                same = f"both branches of `if ({text})` have as many barriers, and are divided at them"
                 yield Finding(
                     Span(statement.start_byte, head.end_byte),
                     "parted",
                     f"one barrier for both branches of `if ({text})`: {unless}a wavefront with threads in both waits "
                     "twice",
                     edits,
+                    proof=(Ground(claim, Scope.BLOCK, same, *here),),
                 )
             else:
-                here, there = barrier.node.start_point[0] + 1, others[0].node.start_point[0] + 1
+                first, there = barrier.node.start_point[0] + 1, others[0].node.start_point[0] + 1
                 yield Finding(
                     Span(statement.start_byte, head.end_byte),
                     "parted",
                     f"{unless}threads of one wavefront diverge at `{text}` and wait at different barriers, in lines "
-                    f"{here} and {there}: with CUDA they meet there, on AMD the wavefront waits at both, one after the "
-                    "other; let all threads reach one barrier, with the code around it under the condition",
+                    f"{first} and {there}: with CUDA they meet there, on AMD the wavefront waits at both, one after "
+                    "the other; let all threads reach one barrier, with the code around it under the condition"
+                    f"{missing(proof)}",
                     certainty=Certainty.MANUAL,
+                    proof=proof,
                 )
 
 
@@ -289,25 +342,35 @@ def _parted_apart(function: Function, kernels: Kernels, barriers: Sequence[Call]
                 break  # All of them meet there.
             text = b" ".join(function.text(at).split()).decode("utf-8", "replace")
             here, there = first.node.start_point[0] + 1, second.node.start_point[0] + 1
+            proof = (grounds.differing(kernels, function, at, widest),)
             yield Finding(
                 Span(first.node.start_byte, first.node.end_byte),
                 "parted",
                 f"threads of one wavefront diverge at `{text}` and wait at different barriers, in lines {here} and "
                 f"{there}: with CUDA they meet there, on AMD the wavefront waits at both, one after the other; let all "
-                "threads reach one barrier, with the code around it under the condition",
+                f"threads reach one barrier, with the code around it under the condition{missing(proof)}",
                 certainty=Certainty.MANUAL,
+                proof=proof,
             )
             break
 
 
 def _not_compared(barrier: Call) -> Finding:
+    proof = _unproven(barrier, "not each pair is compared")
     return Finding(
         Span(barrier.node.start_byte, barrier.node.end_byte),
         "parted",
         "there are too many barriers under conditions to compare each pair: make sure that threads of one "
-        "wavefront do not diverge at a condition and wait at different barriers",
+        f"wavefront do not diverge at a condition and wait at different barriers{missing(proof)}",
         certainty=Certainty.MANUAL,
+        proof=proof,
     )
+
+
+def _unproven(barrier: Call, reason: str) -> tuple[Ground, ...]:
+    """Return that threads of one wavefront may wait at different barriers, for a reason that is not a condition."""
+    where = grounds.place(barrier.function.source, barrier.node.start_byte)
+    return (Ground("all threads of a block meet at it", Scope.BLOCK, reason, *where, proven=False),)
 
 
 def _way(condition: Condition) -> tuple[int, bool | None]:
@@ -350,17 +413,20 @@ def _parted_by_labels(function: Function, kernels: Kernels, barriers: Sequence[C
                 leaving[exit_.start_byte] = exit_
                 sides.setdefault(exit_.start_byte, {}).setdefault(comes, barrier)
     for start, found in sides.items():
-        conditions = function.conditions(leaving[start])
-        if len(found) < 2 or all(kernels.agreement(function, each.expression) >= widest for each in conditions):
+        expressions = (each.expression for each in function.conditions(leaving[start]))
+        differing = next((each for each in expressions if kernels.agreement(function, each) < widest), None)
+        if len(found) < 2 or differing is None:
             continue
+        proof = (grounds.differing(kernels, function, differing, widest),)
         here, there = (found[side].node.start_point[0] + 1 for side in (False, True))
         yield Finding(
             Span(start, leaving[start].end_byte),
             "parted",
             f"threads of one wavefront diverge at this goto and wait at different barriers, in lines {here} and "
             f"{there}: with CUDA they meet there, on AMD the wavefront waits at both, one after the other; let all "
-            "threads reach one barrier",
+            f"threads reach one barrier{missing(proof)}",
             certainty=Certainty.MANUAL,
+            proof=proof,
         )
 
 
@@ -387,13 +453,16 @@ def _parted_in_macros(
             if not any(map(varies, words)) and min(agreed, default=BLOCK) >= widest:
                 continue
             text = b" ".join(condition.replace(b"\\", b" ").split()).decode("utf-8", "replace")
+            proof = _unproven(call, f"lanes may disagree on `{text}`, which {call.name.decode()} asks")
             yield Finding(
                 Span(call.node.start_byte, call.node.start_byte + len(call.name)),
                 "parted",
                 f"threads of one wavefront diverge at `{text}` in {call.name.decode()} and wait at a barrier in each "
                 "of its branches: with CUDA they meet there, on AMD the wavefront waits at both, one after the other; "
-                "write one barrier that all threads reach, with the code around it under the condition",
+                "write one barrier that all threads reach, with the code around it under the condition"
+                f"{missing(proof)}",
                 certainty=Certainty.MANUAL,
+                proof=proof,
             )
             break
 
@@ -568,4 +637,4 @@ def _range(node: Node) -> tuple[int, int]:
     return node.start_byte, node.end_byte
 
 
-PASS = Pass(Cpp, find)
+PASS = Pass(Cpp, find, proves=frozenset(("vote", "parted", "turns")), kept=kept)

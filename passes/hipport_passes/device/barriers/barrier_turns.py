@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
+from hipport.analysis import grounds
 from hipport.analysis.divergence import changes, loops_around, may_change, side_of
 from hipport.analysis.exclusive_conditions import squeezed
 from hipport.analysis.functions import LOOPS, Call, Condition, Function, contains, exclusive, nodes, operator_of
@@ -19,6 +20,7 @@ from hipport.analysis.uniformity import varies
 from hipport.analysis.warp_invariance import is_warp_invariant
 from hipport.core.edits import Span
 from hipport.core.finding import Certainty, Finding
+from hipport.core.proof import Ground, Scope, missing
 from hipport_passes.device.barriers.instead import instead_of
 from hipport_passes.device.barriers.waiting import Waiting
 
@@ -40,6 +42,8 @@ class _Parting(NamedTuple):
     text: bytes
     key: object
     unless: str
+    #: The condition, and the function that it stands in; None where a macro makes it.
+    at: tuple[Function, Node] | None = None
 
 
 def in_turns(function: Function, kernels: Kernels, waiting: Waiting, widest: int) -> Iterator[Finding]:
@@ -91,7 +95,17 @@ def in_turns(function: Function, kernels: Kernels, waiting: Waiting, widest: int
                     "the barrier under the condition; nothing has to be done if they already do"
                 )
             span = Span(barrier.node.start_byte, barrier.node.end_byte)
-            yield Finding(span, "turns", message, certainty=Certainty.MANUAL)
+            proof = _why(kernels, function, barrier, found, widest)
+            yield Finding(span, "turns", message + missing(proof), certainty=Certainty.MANUAL, proof=proof)
+
+
+def _why(kernels: Kernels, function: Function, barrier: Call, found: _Parting, widest: int) -> tuple[Ground, ...]:
+    """Return why threads of one wavefront may part."""
+    if found.at is not None:
+        return (grounds.differing(kernels, *found.at, widest, shown=bool(found.unless)),)
+    reason = f"lanes may disagree on {grounds.quoted(found.text)}, which a macro asks"
+    where = grounds.place(function.source, barrier.node.start_byte)
+    return (Ground("all lanes of a wavefront come in each iteration", Scope.WARP, reason, *where, proven=False),)
 
 
 def _skips(
@@ -153,7 +167,9 @@ def _parted(function: Function, kernels: Kernels, condition: Condition, loop: No
         # Who passes it by in every turn never comes.
         if not may_change(function, side, loop, kernels):
             return
-    yield _Parting(function.text(condition.expression), condition.statement.id, unless)
+    yield _Parting(
+        function.text(condition.expression), condition.statement.id, unless, (function, condition.expression)
+    )
 
 
 def _inside(
@@ -180,7 +196,9 @@ def _inside(
                 if by_parameters and all(kernels.agreement(function, each) >= widest for each in given):
                     continue
                 if changing or any(changes(function, value, loop, kernels) for value in given):
-                    yield _Parting(of.text(condition.expression), condition.statement.id, "")
+                    yield _Parting(
+                        of.text(condition.expression), condition.statement.id, "", (of, condition.expression)
+                    )
 
 
 def _in_macro(function: Function, kernels: Kernels, waiting: Waiting, barrier: Call, widest: int) -> Iterator[_Parting]:

@@ -11,20 +11,21 @@ from typing import NamedTuple
 from hipport.analysis.functions import Function
 from hipport.analysis.inlined_program import Inlining, Named
 from hipport.analysis.kernels import Kernels
+from hipport.analysis.memory_places import LOOKS
 from hipport.analysis.uniform_values import Value
 from hipport.analysis.wavefront_waits import At, wavefront_waits
 from hipport.core.edits import Span
 from hipport.core.finding import Certainty, Finding
+from hipport.core.tables import one_of
 from hipport.program.project import Component, Project
 from hipport.syntax.cpp import Cpp
 
-_LOOPS = re.compile(rb"\b(?:while|for|do|goto)\b")
+_LOOPS = re.compile(rb"\b%s\b" % one_of("while for do goto").encode())
 # What a loop may look at that others write: atomic operations whose result is used, volatile memory, loads past the
 # caches, and what stands in loops that wait for plain memory.
 _LOOKS = re.compile(
-    rb"\bvolatile\b|[^;{}:)\s]\s*(?:\w+\s*::\s*)*atomic(?:[A-Z]\w*|_load\w*)\s*\(|__ldc[gv]\b|\bld_(?:volatile|acquire|"
-    rb"relaxed|weak)|(?:\.|->)\s*(?:load|exchange|test_and_set|compare_exchange\w*)\s*\(|__hip_atomic_|"
-    rb"nanosleep|s_sleep|\bwhile\s*\([^;{}]*\)\s*__threadfence|\basm\b[^;]*\b(?:ld|atom)\."
+    rb"\bvolatile\b|[^;{}:)\s]\s*(?:\w+\s*::\s*)*atomic(?:[A-Z]\w*|_load\w*)\s*\(|\bwhile\s*\([^;{}]*\)\s*__threadfence|"
+    rb"\basm\b[^;]*\b(?:ld|atom)\.|\b%s\b|(?:\.|->)\s*%s\s*\(" % tuple(one_of(names).encode() for names in LOOKS)
 )
 _VOLATILE = re.compile(rb"volatile(?<!\wvolatile)\b[^;,(){}=]*?\b(\w+)\s*[\[=;]")
 _WORDS = re.compile(rb"[A-Za-z_]\w*")

@@ -31,10 +31,12 @@ from hipport.analysis.functions import Function, nodes
 from hipport.analysis.kernels import LED, Kernels
 from hipport.core.edits import Span
 from hipport.core.finding import Certainty, Finding
+from hipport.core.proof import missing
 from hipport.engine.pipeline import Pass
 from hipport.program.own_headers import include
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp
+from hipport_passes.device.warp_synchronous import of_one_warp
 from hipport_passes.device.warp_synchronous.accesses import places_of_order, step_macros
 from hipport_passes.device.warp_synchronous.arrays import (
     LAMBDAS,
@@ -88,8 +90,9 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         edits = [edit for node in dict.fromkeys(steps.before.values()) for edit in in_front(source, node)]
         edits += (edit for node in dict.fromkeys(steps.behind.values()) for edit in at_the_end(source, node))
         message = f"hipport::syncwarp() between steps in which lanes read what others stored (lines {lines})"
+        proof = of_one_warp.shown(kernels, function, places[0], steps.assumes)
         if steps.assumes:
-            message += "; assumes that lanes which exchange values are of one warp"
+            message += f"; assumes that lanes which exchange values are of one warp{missing(proof)}"
         yield Finding(
             Span(places[0].start_byte, places[0].end_byte),
             "lockstep",
@@ -97,6 +100,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             (*joined(edits), *((need,) if need else ())),
             Certainty.REVIEW if steps.assumes else Certainty.SAFE,
             (header,),
+            proof=proof,
         )
 
 
@@ -108,14 +112,16 @@ def _led(source: Cpp, project: Project) -> Iterator[Finding]:
         need, header = include(source, project, "warp.h")
         places = (match.start("atomic"), match.start("load"))
         edits = [edit for place in places for edit in at(source, place)]
+        proof = of_one_warp.unseen(source, match.start())
         yield Finding(
             Span(*match.span("atomic")),
             "lockstep",
             "hipport::syncwarp() around an atomic operation on a value that one lane stores before it and loads "
-            "after it; assumes that these lanes are of one warp and reach it together",
+            f"after it; assumes that these lanes are of one warp and reach it together{missing(proof)}",
             (*edits, *((need,) if need else ())),
             Certainty.REVIEW,
             (header,),
+            proof=proof,
         )
 
 
@@ -137,4 +143,4 @@ def _line(source: Cpp, node: Node) -> int:
     return source.first.position(source.origin(Span(node.start_byte, node.start_byte + 1)).start)[0]
 
 
-PASS = Pass(Cpp, find)
+PASS = Pass(Cpp, find, proves=frozenset(("lockstep",)))

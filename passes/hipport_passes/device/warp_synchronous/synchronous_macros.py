@@ -12,9 +12,11 @@ from hipport.analysis.functions import DEFINE, LOOPS, Function
 from hipport.analysis.kernels import Kernels
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
+from hipport.core.proof import missing
 from hipport.program.own_headers import include
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp, within
+from hipport_passes.device.warp_synchronous import of_one_warp
 from hipport_passes.device.warp_synchronous.accesses import (
     ELEMENT,
     HALVES,
@@ -89,10 +91,12 @@ def of_macros(
     need, header = include(source, project, "warp.h")
     lines = dict.fromkeys(str(source.first.position(source.origin(each).start)[0]) for each in places)
     message = f"hipport::syncwarp() between steps of a macro (lines {', '.join(lines)})"
+    proof = of_one_warp.of_uses(source, places[0].start, assumes)
     if assumes:
-        message += "; assumes that lanes which exchange values are of one warp"
+        message += f"; assumes that lanes which exchange values are of one warp{missing(proof)}"
     certainty = Certainty.REVIEW if assumes else Certainty.SAFE
-    yield Finding(places[0], "lockstep", message, (*joined(edits), *((need,) if need else ())), certainty, (header,))
+    every = (*joined(edits), *((need,) if need else ()))
+    yield Finding(places[0], "lockstep", message, every, certainty, (header,), proof=proof)
 
 
 def of_several_steps(source: Cpp, project: Project, kernels: Kernels) -> Iterator[Finding]:
@@ -134,11 +138,12 @@ def of_several_steps(source: Cpp, project: Project, kernels: Kernels) -> Iterato
         need, header = include(source, project, "warp.h")
         message = f"hipport::syncwarp() between the steps of {define[1].decode()}"
         certainty = Certainty.SAFE
-        if not all(one_warp for one_warp, _ in uses):
-            message += "; assumes that lanes which exchange values are of one warp"
+        proof = of_one_warp.of_uses(source, define.start(1), not all(one_warp for one_warp, _ in uses))
+        if missing(proof):
+            message += f"; assumes that lanes which exchange values are of one warp{missing(proof)}"
             certainty = Certainty.REVIEW
         all_edits = (*edits, *((need,) if need else ()))
-        yield Finding(Span(*define.span(1)), "lockstep", message, all_edits, certainty, (header,))
+        yield Finding(Span(*define.span(1)), "lockstep", message, all_edits, certainty, (header,), proof=proof)
 
 
 def _between_steps(source: Cpp, start: int, end: int) -> Iterator[Edit]:

@@ -77,7 +77,7 @@ void finish(Block& block, const Thread& one, Meeting& meeting, const Operation& 
 namespace {
 
 /// All lanes of a group have come: they go on, but for `last`, who has not waited.
-__attribute__((noinline)) void release(Block& block, Block::Wave& wave, Block::Group& group, const Thread& last) {
+__attribute__((noinline)) void release_group(Block& block, Block::Wave& wave, Block::Group& group, const Thread& last) {
   finish(block, last, *group.meeting, *group.operation, group.arrived);
   List list = group.list;
   group = wave.groups.back();
@@ -92,7 +92,7 @@ __attribute__((noinline)) void release(Block& block, Block::Wave& wave, Block::G
 bool settle_masked(Block& block, Block::Wave& wave) {
   for (Block::Group& group : wave.groups) {
     if ((group.mask & wave.alive & ~group.arrived) != 0) continue;
-    release(block, wave, group, *group.list.first);
+    release_group(block, wave, group, *group.list.first);
     return true;
   }
   return false;
@@ -185,7 +185,7 @@ Turn come_masked(const Operation& operation, std::uint64_t mask, const void* val
   }
   if ((mask & wave.alive & ~group.arrived) == 0) {
     // The last to come goes on at once.
-    release(block, wave, group, self);
+    release_group(block, wave, group, self);
     return {&self, nullptr};
   }
   self.wait = Wait::masked;

@@ -394,7 +394,8 @@ void install_handlers() {
   static bool done = false;
   if (done) return;
   done = true;
-#ifndef SIMT_ASAN
+  // It has its own, and says more.
+  if (has_address_sanitizer) return;
   // Handlers need a stack of their own: a thread's may be full.
   constexpr std::size_t size = 256 << 10;
   stack_t stack{};
@@ -411,7 +412,6 @@ void install_handlers() {
   sigemptyset(&ending.sa_mask);
   sigaction(SIGTERM, &ending, nullptr);
   for (int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP}) sigaction(number, &action, nullptr);
-#endif
 }
 
 }  // namespace simt

@@ -8,12 +8,22 @@
 
 #include <cstdint>
 
-#ifdef SIMT_ASAN
-#include <sanitizer/asan_interface.h>
-#include <sanitizer/common_interface_defs.h>
-#endif
+// As in <sanitizer/asan_interface.h> and common_interface_defs.h: there in programs that were compiled with
+// -fsanitize=address, and only there.
+// NOLINTBEGIN(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp): the names are the sanitizer's.
+extern "C" {
+__attribute__((weak)) void* __asan_get_current_fake_stack();
+__attribute__((weak)) void* __asan_addr_is_in_fake_stack(void* fake_stack, void* address, void** begin, void** end);
+__attribute__((weak)) void __sanitizer_start_switch_fiber(void** fake_stack_save, const void* bottom, std::size_t size);
+__attribute__((weak)) void __sanitizer_finish_switch_fiber(void* fake_stack, const void** bottom_old,
+                                                           std::size_t* size_old);
+}
+// NOLINTEND(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp)
 
 namespace simt {
+
+const bool has_address_sanitizer = &__asan_get_current_fake_stack != nullptr;
+
 namespace {
 
 // Pages are touched only where a thread needs them: a stack costs what it uses.
@@ -51,13 +61,11 @@ const Fiber& own_stack() {
 
 bool is_local(const void* address) {
   if (!runs_kernel()) return false;
-#ifdef SIMT_ASAN
   // Variables whose addresses are looked at after their function has ended have frames elsewhere.
-  if (void* frames = __asan_get_current_fake_stack()) {
+  if (void* frames = has_address_sanitizer ? __asan_get_current_fake_stack() : nullptr) {
     void *begin, *end;
     if (__asan_addr_is_in_fake_stack(frames, const_cast<void*>(address), &begin, &end) != nullptr) return true;
   }
-#endif
   return worker->stack().has(address);
 }
 
@@ -173,20 +181,14 @@ void prepare(Fiber& fiber, void (*entry)()) {
 
 #endif
 
-void switch_fibers([[maybe_unused]] Fiber& from, void** save, [[maybe_unused]] Fiber& to, void* load) {
-#ifdef SIMT_ASAN
-  __sanitizer_start_switch_fiber(&from.fake_stack, to.low, to.size);
-#endif
+void switch_fibers(Fiber& from, void** save, Fiber& to, void* load) {
+  if (has_address_sanitizer) __sanitizer_start_switch_fiber(&from.fake_stack, to.low, to.size);
   detail::hipport_simt_switch(save, load);
-#ifdef SIMT_ASAN
-  __sanitizer_finish_switch_fiber(from.fake_stack, nullptr, nullptr);
-#endif
+  if (has_address_sanitizer) __sanitizer_finish_switch_fiber(from.fake_stack, nullptr, nullptr);
 }
 
 void entered(Fiber& fiber) {
-#ifdef SIMT_ASAN
-  __sanitizer_finish_switch_fiber(nullptr, nullptr, nullptr);
-#endif
+  if (has_address_sanitizer) __sanitizer_finish_switch_fiber(nullptr, nullptr, nullptr);
   (void)fiber;
 }
 

@@ -19,9 +19,7 @@ struct Fiber {
   std::size_t size = 0;
   void* base = nullptr;  // frame of the function that runs the threads: where a walk over the frames ends
   Fiber* next = nullptr;  // in a list of free ones
-#ifdef SIMT_ASAN
-  void* fake_stack = nullptr;
-#endif
+  void* fake_stack = nullptr;  // AddressSanitizer's, for variables whose addresses outlive their function
   bool has(const void* address) const { return address >= low && address < low + size; }
 };
 
@@ -34,12 +32,16 @@ void prepare(Fiber& fiber, void (*entry)());
 /// To be called first by an entry.
 void entered(Fiber& fiber);
 
+/// Whether AddressSanitizer is in the program: it has to be told of each switch.
+extern const bool has_address_sanitizer;
 /// Whether nothing but the switch is needed to go to another stack.
-#if defined(SIMT_ASAN) || defined(SIMT_UCONTEXT)
-constexpr bool switches_are_plain = false;
+inline bool switches_are_plain() {
+#ifdef SIMT_UCONTEXT
+  return false;
 #else
-constexpr bool switches_are_plain = true;
+  return !has_address_sanitizer;
 #endif
+}
 /// Leave the stack `from` for the stack `to`, where it was left or starts.
 void switch_fibers(Fiber& from, void** save, Fiber& to, void* load);
 

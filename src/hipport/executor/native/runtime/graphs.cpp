@@ -119,7 +119,7 @@ int recordings = 0;
 
 namespace {
 
-std::mutex mutex;
+std::mutex graphs_mutex;
 using Guard = std::lock_guard<std::mutex>;
 
 struct Recording {
@@ -161,12 +161,12 @@ std::shared_ptr<Work> only_work(ihipGraph* from) {
 }  // namespace
 
 bool is_recording(const void* stream) {
-  const Guard guard(mutex);
+  const Guard guard(graphs_mutex);
   return streams().count(stream) != 0;
 }
 
 void record(const void* stream, NodeKind kind, Work* work) {
-  const Guard guard(mutex);
+  const Guard guard(graphs_mutex);
   auto node = std::make_unique<hipGraphNode>();
   node->kind = kind;
   node->work.reset(work);
@@ -178,7 +178,7 @@ void record(const void* stream, NodeKind kind, Work* work) {
 }
 
 void join_recording(const void* stream, const void* other) {
-  const Guard guard(mutex);
+  const Guard guard(graphs_mutex);
   const auto found = streams().find(other);
   if (found == streams().end() || streams().count(stream) != 0) return;
   streams()[stream] = found->second;
@@ -191,7 +191,7 @@ int& recording_mode() {
 }
 
 int refused_by_recordings(Unrecorded what) {
-  const Guard guard(mutex);
+  const Guard guard(graphs_mutex);
   hipError_t refused = hipSuccess;
   for (auto& [stream, recording] : streams()) {
     // The default stream waits for all streams that were not made to be left alone.
@@ -399,21 +399,21 @@ bool* enabled(hipGraphExec* made, const hipGraphNode* node) {
 }
 
 bool begin(const void* stream, hipStreamCaptureMode mode) {
-  const Guard guard(mutex);
+  const Guard guard(graphs_mutex);
   if (streams().count(stream) != 0) return false;
   streams()[stream] = {new ihipGraph, stream, mode, std::this_thread::get_id(), false};
   ++recordings;
   return true;
 }
 bool is_broken(const void* stream) {
-  const Guard guard(mutex);
+  const Guard guard(graphs_mutex);
   const auto found = streams().find(stream);
   if (found == streams().end()) return false;
   return std::any_of(streams().begin(), streams().end(),
                      [&](const auto& each) { return each.second.graph == found->second.graph && each.second.broken; });
 }
 ihipGraph* end(const void* stream) {
-  const Guard guard(mutex);
+  const Guard guard(graphs_mutex);
   const auto found = streams().find(stream);
   if (found == streams().end() || found->second.origin != stream) return nullptr;
   ihipGraph* const graph = found->second.graph;

@@ -27,7 +27,7 @@ Settings settings;
 
 namespace {
 
-std::mutex mutex;
+std::mutex host_mutex;
 using Guard = std::lock_guard<std::mutex>;
 
 /// Never destroyed: programs free memory in destructors of static objects.
@@ -61,16 +61,16 @@ std::atomic<std::size_t> used{0};
 // --------------------------------------------------------------------------------------------------------- handles
 
 void add_handle(const void* handle, HandleKind kind) {
-  const Guard guard(mutex);
+  const Guard guard(host_mutex);
   state().handles[handle] = kind;
 }
 bool has_handle(const void* handle, HandleKind kind) {
-  const Guard guard(mutex);
+  const Guard guard(host_mutex);
   const auto found = state().handles.find(handle);
   return found != state().handles.end() && found->second == kind;
 }
 bool remove_handle(const void* handle, HandleKind kind) {
-  const Guard guard(mutex);
+  const Guard guard(host_mutex);
   const auto found = state().handles.find(handle);
   if (found == state().handles.end() || found->second != kind) return false;
   state().handles.erase(found);
@@ -96,18 +96,18 @@ bool is_variable(const void* address) {
 }
 
 bool is_registered(const void* address, unsigned* flags) {
-  const Guard guard(mutex);
+  const Guard guard(host_mutex);
   const auto found = range_of(address);
   if (found == state().registered.end()) return false;
   if (flags != nullptr) *flags = found->second.second;
   return true;
 }
 bool is_any_registered() {
-  const Guard guard(mutex);
+  const Guard guard(host_mutex);
   return !state().registered.empty();
 }
 bool add_registered(const void* address, std::size_t size, unsigned flags) {
-  const Guard guard(mutex);
+  const Guard guard(host_mutex);
   auto& registered = state().registered;
   const auto start = reinterpret_cast<std::uintptr_t>(address);
   const auto next = registered.lower_bound(start);
@@ -116,16 +116,16 @@ bool add_registered(const void* address, std::size_t size, unsigned flags) {
   return true;
 }
 bool remove_registered(const void* address) {
-  const Guard guard(mutex);
+  const Guard guard(host_mutex);
   return state().registered.erase(reinterpret_cast<std::uintptr_t>(address)) != 0;
 }
 
 void set_pinned_flags(const void* start, unsigned flags) {
-  const Guard guard(mutex);
+  const Guard guard(host_mutex);
   state().pinned_flags[start] = flags;
 }
 unsigned pinned_flags(const void* start) {
-  const Guard guard(mutex);
+  const Guard guard(host_mutex);
   const auto found = state().pinned_flags.find(start);
   return found == state().pinned_flags.end() ? 0 : found->second;
 }
@@ -153,20 +153,20 @@ void give_memory_back(std::size_t size) { used -= size; }
 // --------------------------------------------------------------------------------------------------------- kernels
 
 void remember_kernel(const void* kernel, Untyped untyped) {
-  const Guard guard(mutex);
+  const Guard guard(host_mutex);
   state().kernels.emplace(kernel, untyped);
 }
 Untyped known_kernel(const void* kernel) {
-  const Guard guard(mutex);
+  const Guard guard(host_mutex);
   const auto found = state().kernels.find(kernel);
   return found == state().kernels.end() ? nullptr : found->second;
 }
 void set_shared_limit(const void* kernel, int size) {
-  const Guard guard(mutex);
+  const Guard guard(host_mutex);
   state().shared_limits[kernel] = size;
 }
 int shared_limit(const void* kernel, int otherwise) {
-  const Guard guard(mutex);
+  const Guard guard(host_mutex);
   const auto found = state().shared_limits.find(kernel);
   return found == state().shared_limits.end() ? otherwise : found->second;
 }
@@ -183,7 +183,7 @@ const char* kernel_name(const char* text) {
     depth += arguments[end] == '(' || arguments[end] == '<';
     depth -= arguments[end] == ')' || arguments[end] == '>';
   }
-  const Guard guard(mutex);
+  const Guard guard(host_mutex);
   return state().names.insert(arguments.substr(start, end - start)).first->c_str();
 }
 

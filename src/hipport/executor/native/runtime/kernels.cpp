@@ -25,7 +25,7 @@
 namespace simt {
 namespace {
 
-std::mutex mutex;
+std::mutex modules_mutex;
 
 /// A `__shared__` variable.
 struct Variable {
@@ -119,7 +119,7 @@ bool from_the_end(unsigned type) {
 #endif
 }
 
-Module read(const char* path) {
+Module read_module(const char* path) {
   Module module;
   const Mapped file(path);
   const auto* const head = file.at<Elf64_Ehdr>(0);
@@ -207,7 +207,7 @@ Loaded loaded(std::uintptr_t base) {
 namespace detail {
 void shared_outside(const volatile void* variable, std::size_t size, std::size_t alignment) {
   const auto* at = const_cast<const char*>(static_cast<const volatile char*>(variable));
-  const std::lock_guard<std::mutex> lock(mutex);
+  const std::lock_guard<std::mutex> lock(modules_mutex);
   outside()[at - thread_pointer()] = {size, alignment};
 }
 }  // namespace detail
@@ -215,7 +215,7 @@ void shared_outside(const volatile void* variable, std::size_t size, std::size_t
 namespace host {
 
 bool static_shared(const void* kernel, std::size_t& size) {
-  const std::lock_guard<std::mutex> lock(mutex);
+  const std::lock_guard<std::mutex> lock(modules_mutex);
   static auto* const sizes = new std::map<const void*, std::size_t>;
   static auto* const modules = new std::map<std::uintptr_t, Module>;
   if (const auto found = sizes->find(kernel); found != sizes->end()) {
@@ -230,7 +230,7 @@ bool static_shared(const void* kernel, std::size_t& size) {
   // The program itself has no name there.
   const char* const path = map->l_name != nullptr && map->l_name[0] != '\0' ? map->l_name : "/proc/self/exe";
   const auto [known, is_new] = modules->try_emplace(where.base);
-  if (is_new) known->second = read(path);
+  if (is_new) known->second = read_module(path);
   const Module& module = known->second;
   const std::size_t first = module.of(reinterpret_cast<std::uintptr_t>(kernel) - where.base);
   if (!module.complete || first == module.symbols.size()) return false;

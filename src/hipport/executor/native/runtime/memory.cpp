@@ -16,7 +16,7 @@
 namespace simt {
 namespace {
 
-std::mutex mutex;
+std::mutex known_mutex;
 std::map<std::uintptr_t, Known>& known() {
   static auto* all = new std::map<std::uintptr_t, Known>;  // never destroyed: objects of the program release late
   return *all;
@@ -62,7 +62,7 @@ void* allocate(std::size_t size, Memory kind, Place) {
   const std::size_t step = size % alignment == 0 ? alignment : 16;
   const std::size_t rounded = size == 0 ? step : (size + step - 1) / step * step;
   const std::size_t pages = (rounded + page - 1) / page * page;
-  const std::lock_guard<std::mutex> lock(mutex);
+  const std::lock_guard<std::mutex> lock(known_mutex);
   if (known().size() >= most_guarded) {
     void* start = nullptr;
     if (posix_memalign(&start, alignment, rounded) != 0) return nullptr;
@@ -87,7 +87,7 @@ void* allocate(std::size_t size, Memory kind, Place) {
 }
 
 bool release(void* address) {
-  const std::lock_guard<std::mutex> lock(mutex);
+  const std::lock_guard<std::mutex> lock(known_mutex);
   const auto at = known().find(reinterpret_cast<std::uintptr_t>(address));
   if (at == known().end()) return false;
   const Known k = at->second;
@@ -104,7 +104,7 @@ bool release(void* address) {
 }
 
 void suspend(void* start) {
-  const std::lock_guard<std::mutex> lock(mutex);
+  const std::lock_guard<std::mutex> lock(known_mutex);
   const auto at = known().find(reinterpret_cast<std::uintptr_t>(start));
   if (at == known().end() || at->second.suspended) return;
   Known& k = at->second;
@@ -114,7 +114,7 @@ void suspend(void* start) {
   mprotect(k.mapping, k.mapped, PROT_NONE);
 }
 void resume(void* start) {
-  const std::lock_guard<std::mutex> lock(mutex);
+  const std::lock_guard<std::mutex> lock(known_mutex);
   const auto at = known().find(reinterpret_cast<std::uintptr_t>(start));
   if (at == known().end()) return;
   Known& k = at->second;
@@ -127,7 +127,7 @@ void resume(void* start) {
 
 Allocation find(const void* address) {
   const auto a = reinterpret_cast<std::uintptr_t>(address);
-  const std::lock_guard<std::mutex> lock(mutex);
+  const std::lock_guard<std::mutex> lock(known_mutex);
   auto at = known().upper_bound(a);
   if (at == known().begin()) return {nullptr, 0, Memory::none};
   --at;
@@ -166,7 +166,7 @@ bool explain(const void* address, char* text, std::size_t size) {
     return true;
   };
   // Called from a signal handler: whoever holds the lock may be the one that faulted.
-  const bool locked = mutex.try_lock();
+  const bool locked = known_mutex.try_lock();
   bool found = false;
   for (auto& [start, k] : known()) {
     if (!found) found = inside(k, k.suspended ? "released memory" : "an allocation");
@@ -174,12 +174,12 @@ bool explain(const void* address, char* text, std::size_t size) {
   for (auto& [start, k] : released()) {
     if (!found) found = inside(k, "released memory");
   }
-  if (locked) mutex.unlock();
+  if (locked) known_mutex.unlock();
   return found;
 }
 
 std::vector<Known> live() {
-  const std::lock_guard<std::mutex> lock(mutex);
+  const std::lock_guard<std::mutex> lock(known_mutex);
   std::vector<Known> all;
   for (const auto& [start, k] : known()) {
     if (!k.suspended) all.push_back(k);

@@ -106,7 +106,7 @@ struct Racing {
 
 namespace {
 
-std::mutex mutex;
+std::mutex races_mutex;
 std::unordered_map<std::uintptr_t, Cell*>& pages() {
   static auto* all = new std::unordered_map<std::uintptr_t, Cell*>;
   return *all;
@@ -161,7 +161,7 @@ Racing& racing_of(Block& block) {
   return r;
 }
 
-bool ordered(const Access& a, const Access& now, const Racing& r) {
+bool is_ordered(const Access& a, const Access& now, const Racing& r) {
   if (a.launch != now.launch) return true;
   if (a.block != now.block) {
     return block_atomics()[a.block] > a.block_atomics && now.block_atomics > 0;
@@ -239,7 +239,7 @@ __attribute__((noinline)) void access(const void* address, unsigned size, bool w
   if (&w.stack() == &w.root || w.stack().has(a)) return;
   if (is_index(address) || is_meeting(address)) return;
   const bool looking = is_volatile && !is_shared(address);
-  const std::lock_guard<std::mutex> lock(mutex);
+  const std::lock_guard<std::mutex> lock(races_mutex);
   settle_pending();
   Block& block = *w.block;
   Racing& r = racing_of(block);
@@ -273,7 +273,7 @@ __attribute__((noinline)) void access(const void* address, unsigned size, bool w
     const auto conflicts = [&](const Access& other) {
       if (shared && other.block != now.block) return false;  // the memory is another's, at the same address
       return other.launch == now.launch && (other.bytes & bytes) != 0 && !(other.atomic && atomic) &&
-             !ordered(other, now, r);
+             !is_ordered(other, now, r);
     };
     const auto strong = [](const Access& each) { return each.atomic || each.looking; };
     if (conflicts(cell.write) && (write || !strong(cell.write) || !strong(now))) {
@@ -322,7 +322,7 @@ __attribute__((noinline)) void reads(const void* address, unsigned size, void* p
   const auto* held = static_cast<const unsigned char*>(address);
   const auto is_new = [](unsigned char byte) { return byte == settings().poison; };
   if (settings().poison >= 0 && !std::all_of(held, held + size, is_new)) return;
-  const std::lock_guard<std::mutex> lock(mutex);
+  const std::lock_guard<std::mutex> lock(races_mutex);
   const Racing& r = racing_of(*worker->block);
   const auto start = reinterpret_cast<std::uintptr_t>(address);
   for (unsigned i = 0; i < size; ++i) {
@@ -381,29 +381,29 @@ void races_meeting(Block& block, unsigned first_rank, std::uint64_t lanes) {
 
 // ------------------------------------------------------------------------------------------- what the compiler calls
 
-#define SIMT_CALLED extern "C" __attribute__((visibility("default")))
+#define SIMT_HOOKED extern "C" __attribute__((visibility("default")))
 #define SIMT_ACCESS(size, write, atomic)             \
   if (simt::races_looked_for && simt::runs_kernel()) \
   simt::access(address, size, write, atomic, __builtin_return_address(0))
 
-SIMT_CALLED void __tsan_init() { simt::is_instrumented = true; }
-SIMT_CALLED void __tsan_func_entry(void*) {}
-SIMT_CALLED void __tsan_func_exit() {}
-SIMT_CALLED void __tsan_vptr_update(void**, void*) {}
-SIMT_CALLED void __tsan_vptr_read(void**) {}
-SIMT_CALLED void __tsan_read_range(void* address, std::size_t size) {
+SIMT_HOOKED void __tsan_init() { simt::is_instrumented = true; }
+SIMT_HOOKED void __tsan_func_entry(void*) {}
+SIMT_HOOKED void __tsan_func_exit() {}
+SIMT_HOOKED void __tsan_vptr_update(void**, void*) {}
+SIMT_HOOKED void __tsan_vptr_read(void**) {}
+SIMT_HOOKED void __tsan_read_range(void* address, std::size_t size) {
   SIMT_ACCESS(static_cast<unsigned>(size), false, false);
 }
-SIMT_CALLED void __tsan_write_range(void* address, std::size_t size) {
+SIMT_HOOKED void __tsan_write_range(void* address, std::size_t size) {
   SIMT_ACCESS(static_cast<unsigned>(size), true, false);
 }
 // Newer clang calls these in the place of the functions of C.
-SIMT_CALLED void* __tsan_memset(void* address, int value, std::size_t size) {
+SIMT_HOOKED void* __tsan_memset(void* address, int value, std::size_t size) {
   SIMT_ACCESS(static_cast<unsigned>(size), true, false);
   return std::memset(address, value, size);
 }
 #define SIMT_COPIES(name)                                                         \
-  SIMT_CALLED void* __tsan_##name(void* to, const void* from, std::size_t size) { \
+  SIMT_HOOKED void* __tsan_##name(void* to, const void* from, std::size_t size) { \
     const void* address = from;                                                   \
     SIMT_ACCESS(static_cast<unsigned>(size), false, false);                       \
     address = to;                                                                 \
@@ -412,11 +412,11 @@ SIMT_CALLED void* __tsan_memset(void* address, int value, std::size_t size) {
   }
 SIMT_COPIES(memcpy)
 SIMT_COPIES(memmove)
-SIMT_CALLED void __tsan_atomic_thread_fence(int order) {
+SIMT_HOOKED void __tsan_atomic_thread_fence(int order) {
   (void)order;
   __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
-SIMT_CALLED void __tsan_atomic_signal_fence(int) {}
+SIMT_HOOKED void __tsan_atomic_signal_fence(int) {}
 
 /// What takes the value that is there. An exchange does not count: programs begin with one.
 #define SIMT_READS(size) \
@@ -427,31 +427,31 @@ SIMT_CALLED void __tsan_atomic_signal_fence(int) {}
   if (simt::races_looked_for && simt::runs_kernel()) \
   simt::access(address, size, write, false, __builtin_return_address(0), true)
 #define SIMT_PLAIN(size)                                                                               \
-  SIMT_CALLED void __tsan_read##size(void* address) {                                                  \
+  SIMT_HOOKED void __tsan_read##size(void* address) {                                                  \
     SIMT_READS(size);                                                                                  \
     SIMT_ACCESS(size, false, false);                                                                   \
   }                                                                                                    \
-  SIMT_CALLED void __tsan_write##size(void* address) { SIMT_ACCESS(size, true, false); }               \
-  SIMT_CALLED void __tsan_unaligned_read##size(void* address) {                                        \
+  SIMT_HOOKED void __tsan_write##size(void* address) { SIMT_ACCESS(size, true, false); }               \
+  SIMT_HOOKED void __tsan_unaligned_read##size(void* address) {                                        \
     SIMT_READS(size);                                                                                  \
     SIMT_ACCESS(size, false, false);                                                                   \
   }                                                                                                    \
-  SIMT_CALLED void __tsan_unaligned_write##size(void* address) { SIMT_ACCESS(size, true, false); }     \
-  SIMT_CALLED void __tsan_volatile_read##size(void* address) {                                         \
+  SIMT_HOOKED void __tsan_unaligned_write##size(void* address) { SIMT_ACCESS(size, true, false); }     \
+  SIMT_HOOKED void __tsan_volatile_read##size(void* address) {                                         \
     SIMT_READS(size);                                                                                  \
     SIMT_VOLATILE(size, false);                                                                        \
   }                                                                                                    \
-  SIMT_CALLED void __tsan_volatile_write##size(void* address) { SIMT_VOLATILE(size, true); }           \
-  SIMT_CALLED void __tsan_unaligned_volatile_read##size(void* address) {                               \
+  SIMT_HOOKED void __tsan_volatile_write##size(void* address) { SIMT_VOLATILE(size, true); }           \
+  SIMT_HOOKED void __tsan_unaligned_volatile_read##size(void* address) {                               \
     SIMT_READS(size);                                                                                  \
     SIMT_VOLATILE(size, false);                                                                        \
   }                                                                                                    \
-  SIMT_CALLED void __tsan_unaligned_volatile_write##size(void* address) { SIMT_VOLATILE(size, true); } \
-  SIMT_CALLED void __tsan_read_write##size(void* address) {                                            \
+  SIMT_HOOKED void __tsan_unaligned_volatile_write##size(void* address) { SIMT_VOLATILE(size, true); } \
+  SIMT_HOOKED void __tsan_read_write##size(void* address) {                                            \
     SIMT_READS(size);                                                                                  \
     SIMT_ACCESS(size, true, false);                                                                    \
   }                                                                                                    \
-  SIMT_CALLED void __tsan_unaligned_read_write##size(void* address) {                                  \
+  SIMT_HOOKED void __tsan_unaligned_read_write##size(void* address) {                                  \
     SIMT_READS(size);                                                                                  \
     SIMT_ACCESS(size, true, false);                                                                    \
   }
@@ -463,20 +463,20 @@ SIMT_PLAIN(16)
 
 // All as strong as can be: what order a program asks for is not what is looked at here.
 #define SIMT_RMW(bits, type, name, builtin, reads)                                    \
-  SIMT_CALLED type __tsan_atomic##bits##_##name(volatile type* at, type value, int) { \
+  SIMT_HOOKED type __tsan_atomic##bits##_##name(volatile type* at, type value, int) { \
     void* address = const_cast<type*>(at);                                            \
     reads;                                                                            \
     SIMT_ACCESS(bits / 8, true, true);                                                \
     return builtin(at, value, __ATOMIC_SEQ_CST);                                      \
   }
 #define SIMT_ATOMIC(bits, type)                                                                                     \
-  SIMT_CALLED type __tsan_atomic##bits##_load(const volatile type* at, int) {                                       \
+  SIMT_HOOKED type __tsan_atomic##bits##_load(const volatile type* at, int) {                                       \
     void* address = const_cast<type*>(at);                                                                          \
     SIMT_READS(bits / 8);                                                                                           \
     SIMT_ACCESS(bits / 8, false, true);                                                                             \
     return __atomic_load_n(at, __ATOMIC_SEQ_CST);                                                                   \
   }                                                                                                                 \
-  SIMT_CALLED void __tsan_atomic##bits##_store(volatile type* at, type value, int) {                                \
+  SIMT_HOOKED void __tsan_atomic##bits##_store(volatile type* at, type value, int) {                                \
     void* address = const_cast<type*>(at);                                                                          \
     SIMT_ACCESS(bits / 8, true, true);                                                                              \
     __atomic_store_n(at, value, __ATOMIC_SEQ_CST);                                                                  \
@@ -488,21 +488,21 @@ SIMT_PLAIN(16)
   SIMT_RMW(bits, type, fetch_or, __atomic_fetch_or, SIMT_READS(bits / 8))                                           \
   SIMT_RMW(bits, type, fetch_xor, __atomic_fetch_xor, SIMT_READS(bits / 8))                                         \
   SIMT_RMW(bits, type, fetch_nand, __atomic_fetch_nand, SIMT_READS(bits / 8))                                       \
-  SIMT_CALLED int __tsan_atomic##bits##_compare_exchange_strong(volatile type* at, type* expected, type value, int, \
+  SIMT_HOOKED int __tsan_atomic##bits##_compare_exchange_strong(volatile type* at, type* expected, type value, int, \
                                                                 int) {                                              \
     void* address = const_cast<type*>(at);                                                                          \
     SIMT_READS(bits / 8);                                                                                           \
     SIMT_ACCESS(bits / 8, true, true);                                                                              \
     return __atomic_compare_exchange_n(at, expected, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);             \
   }                                                                                                                 \
-  SIMT_CALLED int __tsan_atomic##bits##_compare_exchange_weak(volatile type* at, type* expected, type value, int,   \
+  SIMT_HOOKED int __tsan_atomic##bits##_compare_exchange_weak(volatile type* at, type* expected, type value, int,   \
                                                               int) {                                                \
     void* address = const_cast<type*>(at);                                                                          \
     SIMT_READS(bits / 8);                                                                                           \
     SIMT_ACCESS(bits / 8, true, true);                                                                              \
     return __atomic_compare_exchange_n(at, expected, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);             \
   }                                                                                                                 \
-  SIMT_CALLED type __tsan_atomic##bits##_compare_exchange_val(volatile type* at, type expected, type value, int,    \
+  SIMT_HOOKED type __tsan_atomic##bits##_compare_exchange_val(volatile type* at, type expected, type value, int,    \
                                                               int) {                                                \
     void* address = const_cast<type*>(at);                                                                          \
     SIMT_READS(bits / 8);                                                                                           \

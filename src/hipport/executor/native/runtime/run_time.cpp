@@ -50,7 +50,7 @@ constexpr char magic[] = "// hipport: a library for the CPU executor, and no cod
 /// Seconds that a compilation may take.
 constexpr int patience = 600;
 
-std::mutex mutex;
+std::mutex run_time_mutex;
 using Guard = std::lock_guard<std::mutex>;
 
 std::set<run_time::Program*>& programs() {
@@ -69,11 +69,11 @@ std::map<const void*, std::string>& kernel_names() {
 }
 
 /// What a library says of its kernels while it is loaded.
-struct Known {
+struct KnownKernel {
   std::string expression;
   const void* address;
 };
-thread_local std::vector<Known>* loading = nullptr;
+thread_local std::vector<KnownKernel>* loading = nullptr;
 
 /// The name of a function or variable in its library; empty if it has none that others can see.
 std::string symbol(const void* address) {
@@ -189,13 +189,13 @@ struct Program {
 
 namespace {
 bool exists(Program* program) {
-  const Guard guard(mutex);
+  const Guard guard(run_time_mutex);
   return programs().count(program) != 0;
 }
 
 /// Load what was compiled, to learn what its name expressions are called.
 bool learn_names(Program& program, const std::string& path) {
-  std::vector<Known> known;
+  std::vector<KnownKernel> known;
   loading = &known;
   void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   loading = nullptr;
@@ -203,7 +203,7 @@ bool learn_names(Program& program, const std::string& path) {
     program.log += dlerror();
     return false;
   }
-  for (const Known& each : known) {
+  for (const KnownKernel& each : known) {
     if (each.expression.empty()) continue;
     const std::string name = symbol(each.address);
     program.lowered[each.expression] = name.empty() ? each.expression : name;
@@ -224,7 +224,7 @@ int make(Program** made, const char* source, const char* name, int headers, cons
     program->headers.push_back(texts[i]);
     program->header_names.push_back(names[i]);
   }
-  const Guard guard(mutex);
+  const Guard guard(run_time_mutex);
   *made = program.release();
   programs().insert(*made);
   return success;
@@ -232,7 +232,7 @@ int make(Program** made, const char* source, const char* name, int headers, cons
 
 int destroy(Program** program) {
   if (program == nullptr) return invalid_program;
-  const Guard guard(mutex);
+  const Guard guard(run_time_mutex);
   if (programs().erase(*program) == 0) return invalid_program;
   delete *program;
   *program = nullptr;
@@ -373,7 +373,7 @@ ihipModule_t* load(const void* image, std::size_t most, Dialect dialect, Place p
   if (module->file < 0) return nullptr;
   // By a name that is the file's for others, too, who look up lines in it.
   const std::string path = "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(module->file);
-  std::vector<Known> kernels;
+  std::vector<KnownKernel> kernels;
   loading = &kernels;
   module->library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   loading = nullptr;
@@ -382,24 +382,24 @@ ihipModule_t* load(const void* image, std::size_t most, Dialect dialect, Place p
     close(module->file);
     return nullptr;
   }
-  for (const Known& each : kernels) {
+  for (const KnownKernel& each : kernels) {
     const std::string name = symbol(each.address);
     if (!name.empty()) module->kernels[name] = each.address;
     if (!each.expression.empty()) module->kernels.emplace(each.expression, each.address);
   }
-  const Guard guard(mutex);
+  const Guard guard(run_time_mutex);
   all_modules().insert(module.get());
   return module.release();
 }
 
 bool exists(ihipModule_t* module) {
-  const Guard guard(mutex);
+  const Guard guard(run_time_mutex);
   return all_modules().count(module) != 0;
 }
 
 bool unload(ihipModule_t* module) {
   {
-    const Guard guard(mutex);
+    const Guard guard(run_time_mutex);
     if (all_modules().erase(module) == 0) return false;
   }
   // The library stays: what is known by addresses in it, kernels above all, must not become something else's.
@@ -409,7 +409,7 @@ bool unload(ihipModule_t* module) {
 }
 
 const char* name_of(const void* kernel) {
-  const Guard guard(mutex);
+  const Guard guard(run_time_mutex);
   const auto found = kernel_names().find(kernel);
   return found == kernel_names().end() ? nullptr : found->second.c_str();
 }
@@ -419,7 +419,7 @@ const void* function(ihipModule_t* module, const char* name, Place place) {
   const void* const address = found != module->kernels.end() ? found->second : dlsym(module->library, name);
   if (address == nullptr) return nullptr;
   if (host::known_kernel(address) != nullptr) {
-    const Guard guard(mutex);
+    const Guard guard(run_time_mutex);
     kernel_names().emplace(address, name);
     return address;
   }

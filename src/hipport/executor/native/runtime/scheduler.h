@@ -111,7 +111,7 @@ inline Thread& take_ready(Worker& w, Block& block) {
 /// been woken already.
 inline detail::Turn turn(Block& block, Thread& self) {
   Worker& w = *worker;
-  if (!switches_are_plain || block.idle > 256 || w.due || w.switches >= w.until) {
+  if (!switches_are_plain() || block.idle > 256 || w.due || w.switches >= w.until) {
     dispatch();
     return {&self, nullptr};
   }

@@ -20,7 +20,7 @@ constexpr std::size_t dynamic_room = 256 << 10;
 constexpr std::size_t red_zone = 64;
 constexpr unsigned char red = 0xfd;
 
-std::mutex mutex;
+std::mutex shared_mutex;
 std::vector<void (*)(void*)>& listeners() {
   static auto* all = new std::vector<void (*)(void*)>;
   return *all;
@@ -120,7 +120,7 @@ void* shared_place(SharedSlot& slot) {
   const std::size_t align = slot.alignment;
   if (!runs_kernel()) fault("not-in-kernel", slot.place, "shared variable %s is used on the host", slot.name);
   if (__atomic_load_n(&slot.number, __ATOMIC_ACQUIRE) < 0) {
-    const std::lock_guard<std::mutex> lock(mutex);
+    const std::lock_guard<std::mutex> lock(shared_mutex);
     if (slot.number < 0) __atomic_store_n(&slot.number, slots++, __ATOMIC_RELEASE);
   }
   Block& block = *worker->block;

@@ -86,7 +86,7 @@ bool Standstill::is_seen(const Worker& w, const std::vector<Block*>& resident, d
   const bool first = next_ == 0;
   next_ = now + settings().watchdog / samples_wanted;
   // Stacks are looked at where threads leave them by a switch alone.
-  if (first || !switches_are_plain || host::host_memory_is_device() || host::is_any_registered()) return false;
+  if (first || !switches_are_plain() || host::host_memory_is_device() || host::is_any_registered()) return false;
   if (since_ == 0) since_ = now;
   if (samples_++ == 0) memory_ = memory_of(w, resident);
   for (const Block* block : resident) {

@@ -29,7 +29,7 @@ namespace {
 const int interrupt = SIGRTMIN + 5;
 
 // Never destroyed: the thread that watches outlives main.
-std::mutex& mutex = *new std::mutex;
+std::mutex& watch_mutex = *new std::mutex;
 std::condition_variable& changed = *new std::condition_variable;
 struct Running {
   pthread_t thread;
@@ -47,7 +47,7 @@ void watch() {
   sigset_t all;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, nullptr);
-  std::unique_lock<std::mutex> lock(mutex);
+  std::unique_lock<std::mutex> lock(watch_mutex);
   for (;;) {
     changed.wait(lock, [] { return !running.empty(); });
     changed.wait_for(lock, std::chrono::milliseconds(period.load()));
@@ -167,7 +167,7 @@ void begin_watch() {
     std::thread(watch).detach();
   });
   {
-    const std::lock_guard<std::mutex> lock(mutex);
+    const std::lock_guard<std::mutex> lock(watch_mutex);
     asked.store(false);
     running.push_back({pthread_self(), &asked});
     period = 200;
@@ -176,7 +176,7 @@ void begin_watch() {
 }
 
 void end_watch() {
-  const std::lock_guard<std::mutex> lock(mutex);
+  const std::lock_guard<std::mutex> lock(watch_mutex);
   running.erase(std::find_if(running.begin(), running.end(),
                              [](const Running& each) { return pthread_equal(each.thread, pthread_self()) != 0; }));
 }

@@ -1,0 +1,493 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Say why threads reach a place together, or what is missing to a proof of it: the grounds of findings.
+
+    for ground in reaching(kernels, function, call, WARP): ...
+    differing(kernels, function, condition, WARP).reason   # why lanes may disagree on it
+
+Nothing is worked out for it that was not asked before: the levels are those that Kernels has. What is added is where a
+value comes from, in the words of the program.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import islice
+from pathlib import PurePath
+from typing import TYPE_CHECKING, NamedTuple
+
+from hipport.analysis.built_ins import BY_BLOCK, BY_THREAD, BY_WARP
+from hipport.analysis.collective_summary import Meeting
+from hipport.analysis.functions import (
+    DEFINE,
+    LOOPS,
+    Condition,
+    Function,
+    Variable,
+    arguments,
+    bare,
+    called_name,
+    contains,
+    function_at,
+    is_method,
+)
+from hipport.analysis.kernels import Kernels
+from hipport.analysis.uniform_values import BLOCK, GRID, WARP, WAVEFRONT
+from hipport.core.edits import Span
+from hipport.core.proof import Ground, Scope
+from hipport.program.project import Component
+from hipport.syntax.cpp import Cpp
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+#: So much of an expression is quoted; so many origins of a value, conditions, calls of a function are told.
+_QUOTED, _ORIGINS, _CONDITIONS, _CALLS = 60, 3, 8, 4
+#: So many assignments are followed back, and calls up.
+_STEPS = 4
+_SIZES = {WARP: "all lanes of a warp", WAVEFRONT: "all lanes of a wavefront", 1: "each lane for itself"}
+_SHAPES = ("blockDim", "gridDim")
+#: A reason that is a name alone.
+_NAME = re.compile(r"[\w.]+")
+
+
+def place(source: Cpp, start: int) -> tuple[PurePath, int]:
+    """Return the file and the line of a place, as the user wrote it."""
+    at = min(start, max(len(source.text) - 1, 0))
+    return source.path, source.first.position(source.origin(Span(at, at + 1)).start)[0]
+
+
+def quoted(text: bytes) -> str:
+    """Return an expression in backquotes, on one line and not too long."""
+    said = b" ".join(text.split()).decode("utf-8", "replace").replace("`", "'")
+    return f"`{said if len(said) <= _QUOTED else said[: _QUOTED - 1] + '…'}`"
+
+
+def _called(function: Function) -> str:
+    return quoted(function.name or b"a lambda")
+
+
+# ---- why a value is the same
+
+
+def who(level: int) -> tuple[str, Scope]:
+    """Return the threads that have a value of such a level in common, in words."""
+    if level >= BLOCK:
+        return ("all threads of the launch", Scope.GRID) if level >= GRID else ("all threads of a block", Scope.BLOCK)
+    said = _SIZES.get(level, f"each {level} neighbouring threads")
+    return said, Scope.WARP if level >= WARP else Scope.GROUP if level > 1 else Scope.THREAD
+
+
+def agreed(kernels: Kernels, function: Function, expression: Node, *, shown: bool = False) -> Ground:
+    """Return that threads agree on an expression, as many as do, and where what it is made of comes from."""
+    level = kernels.agreement(function, expression, shown=shown)
+    if level >= BLOCK:
+        level = max(level, kernels.value(function, expression, shown=shown).level)
+    said, scope = who(level)
+    found = list(islice(_origins(kernels, function, expression, level), _ORIGINS + 1))
+    reason = "; ".join(found[:_ORIGINS]) or "it is made of constants"
+    if len(found) > _ORIGINS:
+        reason += "; and others"
+    claim = f"{said} agree on {quoted(function.text(expression))}"
+    return Ground(claim, scope, reason, *place(function.source, expression.start_byte))
+
+
+class _Leaf(NamedTuple):
+    function: Function
+    node: Node
+    steps: int
+
+
+def _origins(kernels: Kernels, function: Function, expression: Node, level: int) -> Iterator[str]:
+    """Yield where the values come from that an expression is made of, each once."""
+    told: set[str] = set()
+    seen: set[Variable] = set()
+    waiting = [_Leaf(function, expression, _STEPS)]
+    while waiting:
+        _, node, steps = leaf = waiting.pop()
+        text = "".join(function.text(node).decode("utf-8", "replace").split())
+        said = ""
+        if node.type == "field_expression" and text.partition(".")[0] in ("threadIdx", "blockIdx", *_SHAPES):
+            said = _of_built_in(kernels, function, text, level)
+        elif node.type == "call_expression":
+            said = _of_call(kernels, function, node, level)
+            if not said:
+                waiting += [leaf._replace(node=child) for child in reversed(node.named_children)]
+        elif node.type == "identifier":
+            variable = function.locals.named(function.text(node), node.start_byte)
+            if variable in seen:
+                continue
+            if variable is not None:
+                seen.add(variable)
+            values = _given(function, variable, node) if variable is not None and steps else []
+            waiting += [leaf._replace(node=value, steps=steps - 1) for value in reversed(values)]
+            if not values or function.text(node) in function.parameters:
+                said = _of_name(kernels, function, node, variable, level)
+        else:
+            waiting += [leaf._replace(node=child) for child in reversed(node.named_children)]
+        if said and said not in told:
+            told.add(said)
+            yield said
+
+
+def _given(function: Function, variable: Variable, node: Node) -> list[Node]:
+    """Return what a variable may have been given before a place, or in an earlier iteration; nothing of shared ones."""
+    last = function.locals.last(variable, node)
+    if variable in function.locals.shared or last is not None:
+        return list(last.values) if last is not None and variable not in function.locals.shared else []
+    loops = [each for each in function.around(node) if each.type in LOOPS]
+    return [
+        value
+        for each in function.locals.given.get(variable, ())
+        if each.node.start_byte < node.start_byte or any(contains(loop, each.node) for loop in loops)
+        for value in each.values
+    ]
+
+
+def _of_built_in(kernels: Kernels, function: Function, text: str, level: int) -> str:
+    kind = text.partition(".")[0]
+    if kind == "blockIdx":
+        return "" if level >= GRID else f"`{text}` is one for a block"
+    if kind in _SHAPES:
+        return f"`{text}` is one for the launch"
+    threads = who(level)[0]
+    blocks = kernels.blocks(function)
+    if blocks:
+        shapes = ", ".join(dict.fromkeys(" × ".join("?" if n is None else str(n) for n in each) for each in blocks))
+        return f"`{text}` counts so that {threads} come to the same, in blocks of {shapes} threads"
+    return f"`{text}` counts so that {threads} come to the same"
+
+
+def _of_call(kernels: Kernels, function: Function, call: Node, level: int) -> str:
+    name = called_name(call, function.source.code)
+    if BY_BLOCK.fullmatch(name):
+        return f"{quoted(name)} gives all threads of a block the same"
+    if BY_WARP.fullmatch(name):
+        return f"{quoted(name)} gives all lanes that take part the same"
+    if BY_THREAD.fullmatch(name):
+        return f"of {quoted(name)}, the lanes have the value of one of them"
+    if kernels.value(function, call).level >= level and any(
+        kernels.value(function, each).level < level for each in arguments(call)
+    ):
+        return f"{quoted(name)} returns the same to {who(level)[0]}, whatever they give it"
+    return ""
+
+
+def _of_name(kernels: Kernels, function: Function, node: Node, variable: Variable | None, level: int) -> str:
+    """Say where a name has its value from that nothing in the function gives it."""
+    name = function.text(node)
+    outer = node.parent
+    if outer is not None and outer.type in ("call_expression", "template_function", "qualified_identifier"):
+        return ""
+    if variable is None:
+        if name in function.template_parameters:
+            return f"{quoted(name)} is a parameter of a template"
+        if kernels.named_constant(function.source, name) is not None:
+            return f"{quoted(name)} is a constant"
+        if is_method(function):
+            return f"{quoted(name)} is a member of an object that the threads share, or declared outside"
+        return f"{quoted(name)} is declared outside, once for all threads"
+    if variable in function.locals.shared:
+        return f"{quoted(name)} is in shared memory, which a block has once"
+    if name in function.parameters and kernels.value(function, node).level < level:
+        return f"{quoted(name)} may differ, but what is made of it here is the same for {who(level)[0]}"
+    if name in function.parameters:
+        if function.kernel:
+            return f"{quoted(name)} is a parameter of the kernel {_called(function)}"
+        calls = sum(1 for _ in kernels.called_at(function))
+        every = f"all {_calls(calls)}" if calls != 1 else "the only call"
+        return f"{quoted(name)} is given so by {every} of {_called(function)} that {_are(calls)} seen"
+    return f"{quoted(name)} is a variable of {_called(function)}"
+
+
+def _calls(count: int) -> str:
+    return f"{count} call{'s' * (count != 1)}"
+
+
+def _are(count: int) -> str:
+    return "is" if count == 1 else "are"
+
+
+# ---- why it may not be
+
+
+def differing(
+    kernels: Kernels,
+    function: Function,
+    expression: Node,
+    size: int,
+    *,
+    shown: bool = False,
+    told_in: PurePath | None = None,
+) -> Ground:
+    """Return that `size` neighbouring threads may disagree on an expression, and why.
+
+    `told_in`: the file that the finding is in, if it is another one than the expression's.
+    """
+    at = place(function.source, expression.start_byte)
+    of_file = _of_file(at[0], told_in or at[0])
+    claim = f"{who(size)[0]} agree on {quoted(function.text(expression))}"
+    value = kernels.value(function, expression, shown=shown)
+    warps = size > WARP and kernels.agreement(function, expression, shown=shown) >= WARP
+    said = (
+        f"{'warps' if warps else 'lanes'} may disagree on {quoted(function.text(expression))} in line {at[1]}{of_file}"
+    )
+    reason, where = "", at
+    if value.level < size and value.why is not None:
+        reason = value.why.text
+        source = next((each for each in kernels.files(function.source) if each.path == value.why.path), None)
+        if source is not None and value.why.start >= 0:
+            where = place(source, value.why.start)
+    else:
+        found = _varying(kernels, function, expression, size)
+        if found is not None:
+            reason, where = function.text(found).decode("utf-8", "replace"), place(function.source, found.start_byte)
+    if shown and kernels.agreement(function, expression) >= size:
+        assumed = kernels.assumption(function.source, function, size)
+        reason = f"it is not shown that {assumed}, as not all launches of {_called(function)} are seen"
+        return Ground(claim, who(size)[1], f"{said}: {reason}", *at, proven=False)
+    reason = " ".join(reason.split()) or "where it comes from is not seen"
+    reason = reason if len(reason) <= 2 * _QUOTED else reason[: 2 * _QUOTED - 1] + "…"
+    behind = f" in line {where[1]}{_of_file(where[0], at[0])}" if where != at else ""
+    if _NAME.fullmatch(reason):
+        return Ground(claim, who(size)[1], f"{said}, because of `{reason}`{behind}", *where, proven=False)
+    return Ground(claim, who(size)[1], f"{said}: {reason}{behind and f' ({behind.strip()})'}", *where, proven=False)
+
+
+def _varying(kernels: Kernels, function: Function, expression: Node, size: int) -> Node | None:
+    """Return the part of an expression, or of what its variables are given, that first differs by thread."""
+    seen: set[int] = set()
+    node: Node | None = expression
+    found = None
+    for _ in range(_STEPS * 4):
+        if node is None or node.id in seen:
+            break
+        seen.add(node.id)
+        found = node
+        parts = list(node.named_children)
+        if node.type == "identifier":
+            variable = function.locals.named(function.text(node), node.start_byte)
+            given = function.locals.given.get(variable, ()) if variable is not None else ()
+            parts = [value for each in given for value in each.values]
+        node = next((part for part in parts if kernels.agreement(function, part) < size), None)
+    return found if found is not None and kernels.agreement(function, found) < size else None
+
+
+def parted(
+    kernels: Kernels,
+    source: Cpp,
+    offset: int,
+    meeting: Meeting,
+    size: int,
+    claim: str,
+    told_in: PurePath | None = None,
+) -> Ground:
+    """Return what is missing to a proof of `claim` for the call at `offset`, of which lanes may not be together.
+
+    `told_in`: the file that the finding is in, if it is another one than the call's.
+    """
+    at = place(source, offset)
+    told_in = told_in or at[0]
+    cause = meeting.cause
+    if cause is None:
+        reason = "there are too many calls or conditions to follow"
+        if meeting.kind != "far":
+            reason = "which side of a macro's choice lanes take is not followed"
+        return Ground(claim, who(size)[1], reason, *at, proven=False)
+    function = cause.function
+    node = function.body.descendant_for_byte_range(cause.start, cause.end)
+    expression = _condition_of(node) if node is not None else None
+    if expression is not None:
+        ground = differing(kernels, function, expression, size, shown=bool(meeting.unless), told_in=told_in)
+        return replace(ground, claim=claim)
+    where = place(function.source, cause.start)
+    text = quoted(function.source.code[cause.start : cause.end].partition(b"\n")[0])
+    reason = f"which lanes come to it by {text}, line {where[1]}{_of_file(where[0], told_in)}, is not followed"
+    if node is not None and node.type in ("identifier", "field_expression", "subscript_expression"):
+        reason = f"lanes may call different functions by {text}, line {where[1]}{_of_file(where[0], told_in)}"
+    return Ground(claim, who(size)[1], reason, *where, proven=False)
+
+
+def _condition_of(node: Node) -> Node | None:
+    """Return what decides at a statement; None for what is none, such as a call."""
+    condition = node.child_by_field_name("condition")
+    if condition is None and node.type in ("for_range_loop", "binary_expression"):
+        condition = node.child_by_field_name("right" if node.type == "for_range_loop" else "left")
+    return bare(condition) if condition is not None else None
+
+
+def _of_file(path: PurePath, other: PurePath) -> str:
+    return f" of {path.as_posix()}" if path != other else ""
+
+
+# ---- how threads come to a place
+
+
+class _Known:
+    """What was told of files that belong together."""
+
+    def __init__(self, component: Component) -> None:
+        self.callers: dict[tuple[Function, int, str], tuple[Ground, ...]] = {}
+
+
+def reaching(kernels: Kernels, function: Function, node: Node, size: int, what: str = "call") -> tuple[Ground, ...]:
+    """Return why `size` neighbouring threads come to a place together, or which of them are not there.
+
+    That is said of the function, and of what calls it. It holds for `what` no other one can meet of lanes that are not
+    there; see hipport.analysis.convergence for calls.
+    """
+    known = kernels.of_component(function.source, _Known).callers
+    key = (function, size, what)
+    if key not in known:
+        known[key] = tuple(_from_callers(kernels, function, size, what))
+    return (*_within(kernels, function, node, size, what), *known[key])
+
+
+def _within(kernels: Kernels, function: Function, node: Node, size: int, what: str) -> Iterator[Ground]:
+    """Yield what decides in a function whether threads come to a place, or that nothing does."""
+    found = list(_deciding(kernels, function, node, size, what))
+    if not found:
+        claim = f"all threads that come to {_called(function)} reach it"
+        reason = "no condition is around it, and none leaves before it"
+        yield Ground(claim, Scope.BLOCK, reason, *place(function.source, node.start_byte))
+    yield from found
+
+
+def _deciding(kernels: Kernels, function: Function, node: Node, size: int, what: str) -> Iterator[Ground]:
+    """Yield the conditions by which threads of a function come to a place, the first of many."""
+    conditions = list(islice(function.conditions(node), _CONDITIONS + 1))
+    # What rests on no assumption on blocks is told where one was made: it is known for those already.
+    shown = bool(kernels.assumption(function.source))
+    for condition in conditions[:_CONDITIONS]:
+        if kernels.may_differ(function, condition.expression, size, shown=shown):
+            yield _of_side(function, condition, what)
+        else:
+            yield agreed(kernels, function, condition.expression, shown=shown)
+    if len(conditions) > _CONDITIONS:
+        reason = f"more than {_CONDITIONS} are around it, and were looked at"
+        at = place(function.source, conditions[-1].expression.start_byte)
+        yield Ground("the conditions further out are such, too", Scope.GROUP, reason, *at)
+    yield from islice(_leaving(kernels, function, node, size, what, shown), _CONDITIONS)
+
+
+def _of_side(function: Function, condition: Condition, what: str) -> Ground:
+    """Say what becomes of lanes that take another way than to the place."""
+    where = place(function.source, condition.expression.start_byte)
+    text = quoted(function.text(condition.expression))
+    if condition.loop:
+        claim = f"the lanes that are still in the loop by {text} reach it together"
+        reason = f"no {what} of lanes that have left the loop meets it"
+    else:
+        claim = f"the lanes that come here by {text} reach it together"
+        reason = f"no {what} of lanes of the other side meets it"
+    return Ground(claim, Scope.GROUP, reason, *where)
+
+
+def _leaving(kernels: Kernels, function: Function, node: Node, size: int, what: str, shown: bool) -> Iterator[Ground]:
+    """Yield the ways out before the place that only some threads may take."""
+    told: set[int] = set()
+    for leaving in function.exits_before(node):
+        for condition in function.conditions(leaving):
+            if condition.statement.id in told or condition.statement.start_byte <= node.start_byte < (
+                condition.statement.end_byte
+            ):
+                continue
+            told.add(condition.statement.id)
+            where = place(function.source, leaving.start_byte)
+            if not kernels.may_differ(function, condition.expression, size, shown=shown):
+                yield agreed(kernels, function, condition.expression, shown=shown)
+                continue
+            text = quoted(function.text(condition.expression))
+            claim = f"the lanes that did not leave by {text} in line {where[1]} reach it together"
+            reason = f"no {what} of those that left meets it"
+            if function.kernel and leaving.type == "return_statement":
+                reason = "those that left the kernel are waited for by nobody"
+            yield Ground(claim, Scope.GROUP, reason, *where)
+
+
+def _from_callers(kernels: Kernels, function: Function, size: int, what: str) -> Iterator[Ground]:
+    """Yield how threads come to a function."""
+    at = place(function.source, function.node.start_byte)
+    if function.kernel:
+        yield Ground(f"whole blocks begin {_called(function)}", Scope.BLOCK, "it is a kernel", *at)
+        return
+    calls = sum(1 for _ in kernels.called_at(function))
+    if not calls:
+        claim = f"threads that call {_called(function)} together are together in it"
+        reason = "no call by its name is seen, and none by a pointer or an object that parts them"
+        yield Ground(claim, Scope.GROUP, reason, *at)
+        return
+    count = len(_kernels(kernels, function))
+    of = f", in the code of {count} kernel{'s' * (count != 1)}" if count else ""
+    claim = f"threads that come to a call of {_called(function)} come to it"
+    yield Ground(claim, Scope.GROUP, f"{_calls(calls)} of it {_are(calls)} seen{of}", *at)
+    told: dict[Ground, None] = {}
+    seen, waiting = {function}, [function]
+    while waiting and len(told) < _CONDITIONS:
+        for caller, node in islice(kernels.called_at(waiting.pop(0)), _CALLS):
+            told.update(dict.fromkeys(_deciding(kernels, caller, node, size, what)))
+            if caller not in seen and not caller.kernel:
+                seen.add(caller)
+                waiting.append(caller)
+    yield from islice(told, _CONDITIONS)
+
+
+def _kernels(kernels: Kernels, function: Function) -> set[Function]:
+    """Return the kernels that come to a function, as far as calls are followed."""
+    found: set[Function] = set()
+    seen = {function}
+    waiting = [function]
+    while waiting:
+        for caller in {caller for caller, _ in kernels.called_at(waiting.pop())} - seen:
+            seen.add(caller)
+            (found.add if caller.kernel else waiting.append)(caller)
+    return found
+
+
+def at_place(kernels: Kernels, source: Cpp, span: Span, size: int) -> tuple[Ground, ...]:
+    """Return why `size` neighbouring threads come to what stands at `span` together: in a function, or in a macro."""
+    directive = source.directive(span.start)
+    if directive is not None:
+        return tuple(_in_macro(kernels, source, directive, size))
+    function = device_function(kernels, source, span.start)
+    where = place(source, span.start)
+    if function is None:
+        other = function_at(source, span.start)
+        named = _called(other) if other is not None else "what it stands in"
+        claim = f"threads that run {named} together reach it together"
+        return (Ground(claim, Scope.GROUP, f"{named} is not known as device code, nor called by any that is", *where),)
+    node = function.body.descendant_for_byte_range(span.start, span.end)
+    if node is None or span.start < function.body.start_byte:
+        claim = f"all threads that come to {_called(function)} reach it"
+        return (Ground(claim, Scope.BLOCK, "it stands in front of the body", *where),)
+    return reaching(kernels, function, node, size)
+
+
+def device_function(kernels: Kernels, source: Cpp, offset: int) -> Function | None:
+    """Return the device function that has a place in it, the innermost."""
+    found = [each for each in kernels.functions(source) if each.node.start_byte <= offset < each.node.end_byte]
+    return min(found, key=lambda each: each.node.end_byte - each.node.start_byte, default=None)
+
+
+def _in_macro(kernels: Kernels, source: Cpp, directive: Span, size: int) -> Iterator[Ground]:
+    """Yield how threads come to what a macro says: to its uses, as far as they are seen."""
+    define = DEFINE.match(source.code, directive.start, directive.end)
+    name = define[1] if define is not None else b""
+    at = place(source, directive.start)
+    uses = list(islice(_uses(kernels, source, name), _CALLS)) if name else []
+    claim = f"threads that use {quoted(name)} together reach it together"
+    seen = f"{len(uses)} use{'s' * (len(uses) != 1)} in functions told" if uses else "no use in a function is seen"
+    yield Ground(claim, Scope.GROUP, f"a macro stands for its text; {seen}", *at)
+    told = (each for function, node in uses for each in reaching(kernels, function, node, size))
+    yield from islice(dict.fromkeys(told), _CONDITIONS)
+
+
+def _uses(kernels: Kernels, source: Cpp, name: bytes) -> Iterator[tuple[Function, Node]]:
+    """Yield the functions in which a macro is used, with the places."""
+    for other in kernels.files(source):
+        for span, _ in other.names(frozenset((name,))) if name in other.words else ():
+            function = device_function(kernels, other, span.start) if other.directive(span.start) is None else None
+            node = function.body.descendant_for_byte_range(span.start, span.end) if function is not None else None
+            if function is not None and node is not None and span.start >= function.body.start_byte:
+                yield function, node

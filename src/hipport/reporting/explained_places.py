@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Say what hipport finds in a line of a program, what waits there and stays, and what both rest on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Any
+
+from hipport.core.edits import Span
+from hipport.core.proof import Ground, Kept
+from hipport.core.source import Source
+from hipport.engine.outcomes import Ported, Reported
+from hipport.engine.pipeline import Pass
+
+
+@dataclass(frozen=True)
+class Explained:
+    """A line of a file: its text, what was found in it, and what waits in it and stays as it is."""
+
+    path: PurePath
+    line: int
+    text: str
+    reported: tuple[Reported, ...]
+    kept: tuple[Kept, ...]
+
+    @property
+    def grounds(self) -> tuple[Ground, ...]:
+        """All that is said to be proven or missing."""
+        proofs = (*(each.proof for each in self.reported), *(each.proof for each in self.kept))
+        return tuple(dict.fromkeys(ground for proof in proofs for ground in proof))
+
+
+def explain_place(ported: Ported, passes: Sequence[Pass[Any]], path: PurePath, line: int) -> Explained:
+    """Return what there is to say of a line of one of the files of `ported`. Raises ValueError if it is not there."""
+    source = ported.before.by_path.get(path)
+    if source is None:
+        why = next((f": {each.why}" for each in ported.before.skipped if each.path == path), "")
+        raise ValueError(f"{path.as_posix()} is not among the files that hipport reads{why}")
+    lines = source.text.split(source.newline)
+    if not 1 <= line <= len(lines):
+        raise ValueError(f"{path.as_posix()} has {len(lines)} lines, and no line {line}")
+    start = sum(len(each) + len(source.newline) for each in lines[: line - 1])
+    part = Span(start, start + len(lines[line - 1]))
+    reported = tuple(
+        each
+        for each in ported.reported
+        if each.path == path and (each.line == line or (each.span.start < part.end and part.start < each.span.end))
+    )
+    kept = tuple(_kept(ported, passes, source, part))
+    return Explained(path, line, lines[line - 1].decode("utf-8", "replace"), reported, kept)
+
+
+def _kept(ported: Ported, passes: Sequence[Pass[Any]], source: Source, part: Span) -> Iterator[Kept]:
+    """Yield what waits in a part of a file and stays, each once."""
+    seen: set[tuple[int, int]] = set()
+    for each in passes:
+        if each.kept is None or not isinstance(source, each.language):
+            continue
+        for kept in each.kept(source, ported.before, part):
+            if (kept.start, kept.end) not in seen:
+                seen.add((kept.start, kept.end))
+                yield kept
