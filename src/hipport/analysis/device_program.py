@@ -35,7 +35,7 @@ _WORD = re.compile(rb"[A-Za-z_]\w*")
 # What may change something, call something or be a member of it.
 _NO_ARITHMETIC = re.compile(rb"(?<![=!<>])=(?!=)|\+\+|--|[.\[{\"'@#;]|->|\w\s*\(")
 #: In front of variables outside of functions that threads may change.
-_CHANGEABLE = rb"\b%s\b" % one_of("__device__ __shared__ __managed__ volatile").encode()
+_CHANGEABLE = one_of("__device__ __shared__ __managed__ volatile").encode()
 #: What takes control elsewhere.
 _LEAVES = re.compile(rb"\b(?:return|break|continue|goto|for|while|do|case|else)\b")
 #: Texts that macros make are followed up to this size.
@@ -348,7 +348,7 @@ class _Program:
         if name not in self._variables:
             word = name.encode("latin1")
             pattern = re.compile(
-                _CHANGEABLE + rb"(?![^;(){}=]*\bconst(?:expr)?\b)[^;(){}=]*\b" + re.escape(word) + rb"\s*[\[;={,]"
+                rb"\b" + _CHANGEABLE + rb"\b(?![^;(){}=]*\bconst\w*\b)[^;(){}=]*\b" + re.escape(word) + rb"\s*[\[;={,]"
             )
             self._variables[name] = any(
                 word in each.words and pattern.search(each.code) is not None for each in self._files

@@ -30,7 +30,7 @@ _READS = frozenset(("reads", "counts", "compares", "changes"))
 _WRITES = frozenset(("writes", "counts", "compares", "changes"))
 _HARMLESS = _FUNCTIONS.pop("harmless")
 #: What code that looks at memory which others write has in it; see waiting loops.
-LOOKS = (_TABLE["words"]["functions"], _TABLE["words"]["methods"])
+LOOKS = tuple(_TABLE["words"][kind] for kind in ("functions", "methods", "atomics", "fences", "assembly"))
 _DEEPEST = 40
 #: A variable and the way from it.
 Place = tuple[str, ...]

@@ -23,9 +23,19 @@ from hipport.syntax.cpp import Cpp
 _LOOPS = re.compile(rb"\b%s\b" % one_of("while for do goto").encode())
 # What a loop may look at that others write: atomic operations whose result is used, volatile memory, loads past the
 # caches, and what stands in loops that wait for plain memory.
+_FUNCTIONS, _METHODS, _ATOMICS, _FENCES, _LOADS = (one_of(names).encode() for names in LOOKS)
 _LOOKS = re.compile(
-    rb"\bvolatile\b|[^;{}:)\s]\s*(?:\w+\s*::\s*)*atomic(?:[A-Z]\w*|_load\w*)\s*\(|\bwhile\s*\([^;{}]*\)\s*__threadfence|"
-    rb"\basm\b[^;]*\b(?:ld|atom)\.|\b%s\b|(?:\.|->)\s*%s\s*\(" % tuple(one_of(names).encode() for names in LOOKS)
+    rb"\bvolatile\b|[^;{}:)\s]\s*(?:\w+\s*::\s*)*"
+    + _ATOMICS
+    + rb"\s*\(|\bwhile\s*\([^;{}]*\)\s*"
+    + _FENCES
+    + rb"|\basm\b[^;]*\b"
+    + _LOADS
+    + rb"\.|\b"
+    + _FUNCTIONS
+    + rb"\b|(?:\.|->)\s*"
+    + _METHODS
+    + rb"\s*\("
 )
 _VOLATILE = re.compile(rb"volatile(?<!\wvolatile)\b[^;,(){}=]*?\b(\w+)\s*[\[=;]")
 _WORDS = re.compile(rb"[A-Za-z_]\w*")
