@@ -67,10 +67,25 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say how much was left out."""
+    """Say how much was left out, and how many wrong ports were noticed."""
     skipped = [each for each in terminalreporter.stats.get("skipped", ()) if _NOT_RUN in str(each.longrepr)]
     if skipped:
         terminalreporter.write_line(f"{len(skipped)} tests were {_NOT_RUN}")
+    scores = [
+        counts
+        for kind in ("passed", "failed")
+        for each in terminalreporter.stats.get(kind, ())
+        for name, counts in each.user_properties
+        if name == "mutation score"
+    ]
+    if scores:
+        noticed, missed, same = (sum(column) for column in zip(*scores, strict=True))
+        percent = 100 * noticed / max(1, noticed + missed)
+        terminalreporter.write_line(
+            f"MUTATION SCORE: {noticed} of {noticed + missed} wrong ports were noticed ({percent:.1f} %) in "
+            f"{len(scores)} programs; {same} more give the same as the port",
+            bold=True,
+        )
 
 
 @pytest.fixture

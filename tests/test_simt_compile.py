@@ -305,7 +305,7 @@ def test_what_is_behind_a_loop_that_waits_comes_behind_it(name: str, tmp_path: P
     tree = write(tmp_path / "tree", {"chained_blocks.cu": source.read_text()})
     options = CompileOptions(env=env, compiler=compiler, optimize="-O1", precompile=False)
     built = program(hipport.rewrite([tree]), "hip", options)
-    assert any(b"SIMT_WAITING_LOOP" in each.read_bytes() for each in built.prepared.sources)
+    assert any(b"SIMT_TOGETHER" in each.read_bytes() for each in built.prepared.sources)
     for wave in ("32", "64"):
         given = {**env, "SIMT_WAVE": wave}
         done = subprocess.run([str(built.path)], capture_output=True, text=True, env=given, timeout=ENDLESS)

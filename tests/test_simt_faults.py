@@ -292,9 +292,23 @@ def test_lanes_that_wait_in_a_loop_for_what_others_of_their_wavefront_do_behind_
         result = ran(waits, what, "ported", lanes, order, SIMT_WATCHDOG="0.3")
         assert result.status == 97, (what, result.status, result.errors)
         (fault,) = result.faults
-        assert (fault.kind, fault.line) == ("spin-in-wavefront", marked(WAITS, what)), result.errors
-        assert "wait in the end of a loop in which other lanes of the wavefront still are" in fault.message
+        assert (fault.kind, fault.line) == ("no-progress", marked(WAITS, what)), result.errors
+        assert "wait in the end of a statement in which other lanes of the wavefront still are" in fault.message
         assert "spin at" in fault.message
+
+
+@pytest.mark.parametrize("lanes", [32, 64])
+def test_one_branch_runs_before_the_other_and_which_is_not_known(waits: Path, lanes: int) -> None:
+    # With 32 lanes the other wavefront does what lane 0 waits for.
+    for what in ("in-two-branches", *(("in-two-branches-the-other-way",) if lanes == 64 else ())):
+        result = ran(waits, what, "ported", lanes, "forward", SIMT_WATCHDOG="0.3")
+        (fault,) = result.faults
+        # Lane 0 is alone in its loop, and in the branch with others.
+        line = marked(WAITS, "in-two-branches") + (what == "in-two-branches")
+        assert (fault.kind, fault.line) == ("no-progress", line), result.errors
+        assert "in another branch of the statement at" in fault.message
+        result = ran(waits, what, "ported", lanes, "reverse", SIMT_WATCHDOG="10")
+        assert (result.status, result.lines, result.faults) == (0, ("done",), ()), (what, result.errors)
 
 
 @pytest.mark.parametrize("order", ["forward", "reverse", "random:3"])
@@ -303,8 +317,6 @@ def test_lanes_that_wait_for_others_end(waits: Path, lanes: int, order: str) -> 
     for what in (
         "takes-inside",
         "after-the-block-before",
-        "in-two-branches",
-        "in-two-branches-the-other-way",
         "one-in-each-turn",
         "leaves-others-to-meet",
         "after-the-wave-before",

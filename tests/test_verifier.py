@@ -13,6 +13,7 @@ import pytest
 
 import hipport
 import verifying
+from hipport.program.project import Project
 from hipport.reporting import verify_report
 from hipport.verifying import extension_verifier, traces
 from hipport.verifying.mutants import mutations
@@ -46,51 +47,6 @@ def test_importing_needs_neither_numpy_nor_torch() -> None:
     code = "import sys, hipport.verifying.extension_verifier, hipport.reporting.verify_report; "
     code += "print({'numpy', 'torch'} & set(sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "set()"
-
-
-def test_compares_values(run_cases: ModuleType) -> None:
-    import numpy as np
-
-    a = np.array([[1.0, 2.0], [np.nan, 4.0]], dtype="float32")
-    same = run_cases.compare(a, a, None)
-    assert (same["why"], same["absolute"], same["count"]) == ("", 0.0, 0)
-    b = a.copy()
-    b[1, 1] = 4.5
-    off = run_cases.compare(b, a, (1e-6, 1e-6))
-    assert off["why"] == "1 of 4 values differ"
-    assert (off["absolute"], off["relative"], off["where"], off["output"]) == (0.5, 0.125, [1, 1], "4.5")
-    assert run_cases.compare(b, a, (0.2, 0.0))["why"] == ""
-    # A tolerance is no excuse for a NaN, and an infinity equals itself alone.
-    b[1, 1] = np.nan
-    assert run_cases.compare(b, a, (1.0, 1.0))["absolute"] == "inf"
-    assert run_cases.compare(b, a, (1.0, 1.0))["why"]
-    inf = np.array([np.inf, -np.inf])
-    assert run_cases.compare(inf, inf, (0.0, 0.0))["why"] == ""
-    assert run_cases.compare(-inf, inf, (1.0, 1.0))["why"]
-    assert run_cases.compare(a[:1], a, None)["why"] == "shape [1, 2], not [2, 2]"
-    assert run_cases.compare(a.astype("float64"), a, None)["why"] == "type float64, not float32"
-    empty = np.zeros((0, 3), dtype="int32")
-    assert run_cases.compare(empty, empty, None)["why"] == ""
-    ints = np.array([1, 2], dtype="int64")
-    assert run_cases.compare(ints, np.array([1, 3]), None)["where"] == [1]
-
-
-def test_the_place_shown_is_beyond_the_tolerance(run_cases: ModuleType) -> None:
-    import numpy as np
-
-    expected = np.array([1e6, 1.0])
-    # The first is further off, and within the tolerance.
-    assert run_cases.compare(np.array([1e6 + 0.5, 1.1]), expected, (1e-6, 0.0))["where"] == [1]
-
-
-def test_the_tolerance_of_a_case_that_says_none(run_cases: ModuleType) -> None:
-    import numpy as np
-
-    assert run_cases._default_tolerance(np.zeros(3, dtype="int32"), 10) is None
-    few = run_cases._default_tolerance(np.ones(3, dtype="float32"), 1)
-    many = run_cases._default_tolerance(np.ones(3, dtype="float32"), 100)
-    assert few is not None and many is not None
-    assert many[1] == pytest.approx(10 * few[1]) and many[0] == few[0] < 2e-6
 
 
 def difference(against: str = "original", why: str = "") -> Difference:
@@ -244,6 +200,100 @@ def test_mutants_are_one_change_each_at_the_users_line(tmp_path: Path) -> None:
     assert len(list(mutations(ported, tmp_path, 2))) == 2
 
 
+PORTED = b"""#include "hipport/warp.h"
+#include <hip/hip_runtime.h>
+__global__ void k(int *x, int n) {
+  const int lane = threadIdx.x & 31;
+  for (int step = 16; step > 0; step /= 2) x[0] += hipport::shfl_down_sync(0xffffffff, x[lane], step);
+  const unsigned votes = hipport::ballot_sync(~0u, x[lane] > 0);
+  const int leader = __ffs(votes) - 1;
+  hipport::syncwarp();
+  auto tile = hipport::cooperative_groups::tiled_partition<32>(hipport::cooperative_groups::this_thread_block());
+  tile.sync();
+  x[lane] = __popc(votes & hipport::lanemask_lt()) + __popc(votes & ((1u << lane) - 1));
+  if (lane == 0) x[n] = tile.shfl_xor(x[n], 16);
+  if (lane >= leader) x[n] = 0;
+  for (int i = 0; i < n; ++i) x[i] = 0;
+}
+void run(int *x, int n) { k<<<(n + 63) / 64, 64>>>(x, n); }
+"""
+
+
+@pytest.mark.parametrize(
+    ("what", "line"),
+    [
+        ("a barrier is missing", "  ;"),
+        ("a lane's number is that of a wavefront", "  const int lane = threadIdx.x & 63;"),
+        ("the lanes of a warp are in reverse order", "  const int lane = (threadIdx.x ^ 31) & 31;"),
+        (
+            "a helper for 32 lanes is HIP's own for all",
+            "  const unsigned votes = __ballot_sync((unsigned long long)~0u, x[lane] > 0);",
+        ),
+        ("a ballot of 64 lanes is kept in 32 bits", "  const unsigned votes = (unsigned)__ballot( x[lane] > 0);"),
+        (
+            "a mask names half of the lanes",
+            "  const unsigned votes = hipport::ballot_sync(0x0000ffffu, x[lane] > 0);",
+        ),
+        (
+            "a shuffle reads from one lane further on",
+            "  for (int step = 16; step > 0; step /= 2) x[0] += "
+            "hipport::shfl_down_sync(0xffffffff, x[lane], 1 + ( step));",
+        ),
+        (
+            "half of the lanes are left out",
+            "  for (int step = 8; step > 0; step /= 2) x[0] += hipport::shfl_down_sync(0xffffffff, x[lane], step);",
+        ),
+        ("a shuffle reaches twice as far", "  if (lane == 0) x[n] = tile.shfl_xor(x[n], 32);"),
+        (
+            "a tile has half of the lanes",
+            "  auto tile = hipport::cooperative_groups::tiled_partition<16>"
+            "(hipport::cooperative_groups::this_thread_block());",
+        ),
+        (
+            "a lane counts itself",
+            "  x[lane] = __popc(votes & hipport::lanemask_le()) + __popc(votes & ((1u << lane) - 1));",
+        ),
+        (
+            "a lane counts itself",
+            "  x[lane] = __popc(votes & hipport::lanemask_lt()) + __popc(votes & hipport::lanemask_le());",
+        ),
+        ("another lane leads", "  const int leader = __ffs(votes);"),
+        ("another lane leads", "  if (lane == 1) x[n] = tile.shfl_xor(x[n], 16);"),
+        ("a lane too few takes part", "  if (lane > leader) x[n] = 0;"),
+        ("an index is one too large", "  for (int i = 0; i <= n; ++i) x[i] = 0;"),
+        ("the last element is left out", "  for (int i = 0; i < n - 1; ++i) x[i] = 0;"),
+        ("the last block is left out", "void run(int *x, int n) { k<<<(n) / 64, 64>>>(x, n); }"),
+    ],
+)
+def test_kinds_of_mutants(of_ported: list[tuple[str, str, list[str]]], what: str, line: str) -> None:
+    """Each changes one line of the port, at a line of the user that says so."""
+    found = [(own, changed) for kind, own, changed in of_ported if kind == what]
+    assert [line] in [changed for _, changed in found]
+    users = PORTED.decode().splitlines()
+    assert all(own in users for own, _ in found)
+
+
+@pytest.fixture(scope="module")
+def of_ported(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, str, list[str]]]:
+    """What each mutant is, the user's line that it is said to be at, and the lines of the port that it changes."""
+    folder = tmp_path_factory.mktemp("ported")
+    (folder / "k.cu").write_bytes(PORTED)
+    ported = hipport.rewrite([folder])
+    users = PORTED.decode().splitlines()
+
+    def lines(project: Project) -> list[str]:
+        return next(s for s in project.sources if s.path.name == "k.cu").text.decode().splitlines()
+
+    return [
+        (
+            what,
+            users[number - 1],
+            [a for a, b in zip(lines(mutant.project), lines(ported.project), strict=True) if a != b],
+        )
+        for what, mutant, _, number in mutations(ported, folder, 99)
+    ]
+
+
 def test_cases_that_launch_nothing_are_said_to_be() -> None:
     def ran(**launches: int) -> list[Ran]:
         outcomes = tuple(replace(outcome(case), launches=count) for case, count in launches.items())
@@ -265,6 +315,16 @@ def test_weak_cases() -> None:
     )
     assert score.weak == ("two",)
     assert [mutant.what for mutant in score.unnoticed] == ["width"]
+    # One that gives the same as the port is not missed.
+    assert not score.missed and [mutant.what for mutant in score.noticed] == ["barrier"]
+    missed = replace(score, mutants=(*score.mutants, Mutant("order", PurePath("a.cu"), 6, changes="stdout is another")))
+    assert [mutant.what for mutant in missed.missed] == ["order"]
+    said = verify_report.mutation_score_as_text(missed)
+    assert "a.cu:6: order: not noticed, though stdout is another\n" in said
+    assert "mutation score: 1 of 2 that give something else are noticed (50 %)" in said
+    assert "mutation score: 1 of 1 that give something else" in verify_report.mutation_score_as_text(score)
+    values = json.loads(verify_report.mutation_score_as_json(missed))
+    assert (values["noticed"], values["missed"], values["mutants"][3]["changes"]) == (1, 1, "stdout is another")
     text = verify_report.mutation_score_as_text(score)
     assert "a.cu:3: barrier: noticed by 1 of 2 cases" in text and "a.cu:4: width: not noticed" in text
     assert json.loads(verify_report.mutation_score_as_json(score))["weak"] == ["two"]
@@ -340,7 +400,7 @@ def test_an_output_that_is_no_array_is_named() -> None:
     with pytest.raises(TypeError, match=r"call\(\) has to return tensors and numbers, but slope is None"):
         run_cases._one(cases, None, "a", "cpu")
     cases.call = lambda _package: {"out": 1.0, "flags": [True]}
-    assert set(run_cases._one(cases, None, "a", "cpu")) == {"out", "flags"}
+    assert set(run_cases._one(cases, None, "a", "cpu")[0]) == {"out", "flags"}
 
 
 def test_a_port_with_nothing_to_compare_with_is_not_verified() -> None:

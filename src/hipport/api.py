@@ -12,6 +12,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -22,12 +23,14 @@ from hipport.engine.outcomes import Ported, Scanned
 from hipport.engine.pipeline import Pass, Progress, run
 from hipport.program import extensions
 from hipport.program.project import Target
+from hipport.syntax import file_languages
 from hipport.toolchain.processors import processors
 from hipport.workspace import discovery, writing
 from hipport.workspace.environment import allowed, from_anywhere
 
 if TYPE_CHECKING:
-    from hipport.building import builder
+    from hipport.building import builder, oracle
+    from hipport.building.proving import UnitProof
     from hipport.engine.knowledge import Knowledge
     from hipport.reporting.assumptions import Reviewed
     from hipport.reporting.evidence import Evidence, Verification
@@ -268,10 +271,15 @@ def build(
     python: str | Path = sys.executable,
     jobs: int | None = None,
     timeout: float = 900.0,
+    prove: bool = False,
+    accept: Certainty = Certainty.REVIEW,
+    rules: Mapping[str, Any] | None = None,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> builder.Built:
     """Compile every unit at `paths` for every architecture of `target`. Runs code of the tree; writes nothing to it.
 
+    With `prove`, LLVM is asked who reaches collectives and barriers, and its answer is held against what hipport said
+    when it rewrote the tree in place, with the same `accept` and `rules`: see `oracle.compared`.
     See `builder.build` for what each parameter means and what is raised.
     """
     env = allowed(env, pass_on)
@@ -279,6 +287,10 @@ def build(
 
     places = _listed(paths)
     target = target or Target()
+    judge = None
+    if prove:
+        _check_rules(rules)
+        judge = partial(_judged, places, target=target, accept=accept, rules=rules or {})
     options = builder.BuildOptions(
         env,
         _knowledge(),
@@ -289,8 +301,35 @@ def build(
         jobs=jobs,
         timeout=timeout,
         on_progress=on_progress,
+        judge=judge,
     )
     return builder.build(places, target.archs, options)
+
+
+def _judged(
+    paths: Sequence[Path],
+    proofs: Sequence[UnitProof],
+    built_at: Path,
+    *,
+    target: Target,
+    accept: Certainty,
+    rules: Mapping[str, Any],
+) -> oracle.Oracle:
+    """Hold LLVM's word against what hipport said when it rewrote the trees that `paths` lie in."""
+    from hipport.building import oracle
+    from hipport_passes import PASSES
+
+    found: list[oracle.Oracle] = []
+    for root in dict.fromkeys(root for path in paths for root in writing.find_roots(path.resolve())):
+        originals = writing.originals(root)
+        project = discovery.discover([root], target, vendored=_markers(), named=_named(rules))
+        before = tuple(
+            file_languages.source(source.path, originals[source.path]) if source.path in originals else source
+            for source in project.sources
+        )
+        ported = run(replace(project, sources=before, rules=rules), PASSES, accept)
+        found.append(oracle.compared(proofs, built_at, root, ported))
+    return oracle.merged(proofs, found)
 
 
 def doctor(*, env: Mapping[str, str], root: str | Path = "/", python: str | Path | None = sys.executable) -> Diagnosis:
@@ -329,8 +368,9 @@ def port(
 
     The original and its port are run on the CPU before anything is written: extensions that have cases.py beside their
     setup.py (or `cases`, or a `recording`, where there is one extension), and a program that `arguments` are given for
-    or whose files `paths` are. What was written is then compiled for `target`. A step that cannot be made, and one of
-    `declined` (`build`, `verify`), is in what the evidence says was not checked. Runs code of the tree.
+    or whose files `paths` are. What was written is then compiled for `target`, and LLVM is asked who reaches
+    collectives and barriers. A step that cannot be made, and one of `declined` (`build`, `prove`, `verify`), is in what
+    the evidence says was not checked. Runs code of the tree.
     Raises discovery.NotFound, writing.Refused and extension_verifier.BadCases.
     """
     env = allowed(env, pass_on)
@@ -372,7 +412,8 @@ def port(
     built, why_not = None, "it was not asked for"
     if "build" not in declined:
         moved = [to / path.resolve().relative_to(root) for path in places]
-        built, why_not = porting.built(moved, to, ported, (target or Target()).archs)
+        archs = (target or Target()).archs
+        built, why_not = porting.built(moved, to, ported, archs, prove="prove" not in declined)
     gpus = tuple(str(gpu) for gpu in known_gpus(Path("/"))[0])
     return Evidence(
         root, to, scanned.extensions, ported, built, tuple(verifications), why_not, earlier is not None,

@@ -64,12 +64,17 @@ class Porting:
         return scanned, ""
 
     def built(
-        self, paths: Sequence[Path], root: Path, ported: Ported, archs: Sequence[str]
+        self, paths: Sequence[Path], root: Path, ported: Ported, archs: Sequence[str], *, prove: bool
     ) -> tuple[Built | None, str]:
-        """Compile what was written for `archs`, or say why that could not be done."""
+        """Compile what was written for `archs`, or say why that could not be done; `prove`: and ask LLVM about it."""
         from hipport.building import builder
+        from hipport.building.oracle import Oracle, compared
+        from hipport.building.proving import UnitProof
         from hipport.building.recorder import NoPyTorch
         from hipport.toolchain.toolchains import NoToolchain
+
+        def judge(proofs: Sequence[UnitProof], built_at: Path) -> Oracle:
+            return compared(proofs, built_at, root, ported)
 
         options = builder.BuildOptions(
             self.how.env,
@@ -80,6 +85,7 @@ class Porting:
             exclude_base=root,
             jobs=self.how.jobs,
             on_progress=self.how.on_progress,
+            judge=judge if prove else None,
         )
         try:
             built = builder.build(paths, archs, options)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lanes that wait in loops for others of their wavefront, and for others; as faults.cu.
 #include <hip/hip_runtime.h>
+#include <hipport/lock.h>
 
 #include <cstdio>
 #include <cstring>
@@ -34,10 +35,23 @@ __global__ void returnsFromIt() {
   if (threadIdx.x == 3) atomicExch(&counter, 1);
 }
 
+// Each side waits for the other: whichever a GPU runs first.
+__global__ void inTwoBranches(bool first) {
+  if ((threadIdx.x == 0) == first) {  // here: in-two-branches
+    while (atomicAdd(&counter, 0) == 0) {
+    }
+    atomicExch(&lock, 1);
+  } else {
+    while (atomicAdd(&lock, 0) == 0 && threadIdx.x > 64) {
+    }
+    atomicExch(&counter, 1);
+  }
+}
+
 // ---- these do not
 
 __global__ void takesInside() {
-  for (bool done = false; !done;) {
+  for (bool done = false; !hipport::opaque(done);) {
     if (atomicCAS(&lock, 0, 1) == 0) {
       sum = sum + 1;
       __threadfence();
@@ -53,19 +67,6 @@ __global__ void afterTheBlockBefore() {
       do;
       while (atomicAdd(&flags[blockIdx.x + 1], 0) == 0);
     atomicExch(&flags[blockIdx.x], 1);
-  }
-}
-
-// Whichever branch a GPU goes into first.
-__global__ void inTwoBranches(bool first) {
-  if ((threadIdx.x == 0) == first) {
-    while (atomicAdd(&counter, 0) == 0) {
-    }
-    atomicExch(&lock, 1);
-  } else {
-    while (atomicAdd(&lock, 0) == 0 && threadIdx.x > 64) {
-    }
-    atomicExch(&counter, 1);
   }
 }
 

@@ -19,12 +19,14 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
-from typing import Any
+from typing import Any, TypeVar
 
 from hipport.building.compiler_messages import EmbeddedLines, Message, SourcePlaces, parse
 from hipport.building.digests import Digests, load_states, save_states
 from hipport.building.just_in_time import JustInTime, just_in_time
+from hipport.building.oracle import Oracle
 from hipport.building.programs import programs
+from hipport.building.proving import Prover, UnitProof, find_opt, judged_targets
 from hipport.building.recorder import Recorder, check_torch, setup_script, setup_scripts
 from hipport.building.session import BuildSession, Toolkit, build_session
 from hipport.building.units import Found, NotBuilt, Unit
@@ -64,6 +66,10 @@ _SAY = (
     "-Wno-unknown-warning-option",
 )
 
+#: What is written where lanes wait for each other; hipport's helpers among it.
+_WAITS = (b"hipport", b"__sync", b"cooperative_groups")
+
+_Done = TypeVar("_Done", "Compiled", UnitProof)
 _FORMAT = 2
 #: How many states of its files are remembered for one unit and target.
 _STATES = 4
@@ -94,7 +100,8 @@ class Compiled:
 class Built:
     """The result of a build. Paths are relative to `root`.
 
-    `ran` are the files of the tree that were executed to learn how it is built.
+    `ran` are the files of the tree that were executed to learn how it is built. `oracle` is LLVM's word on what was
+    compiled, where it was asked.
     """
 
     root: Path
@@ -103,12 +110,14 @@ class Built:
     compiled: tuple[Compiled, ...]
     not_built: tuple[NotBuilt, ...]
     ran: tuple[str, ...]
+    oracle: Oracle | None = None
 
     @property
     def ok(self) -> bool:
-        """Whether there was something to compile, and all of it compiled."""
+        """Whether there was something to compile, all of it compiled, and LLVM contradicts nothing that was SAFE."""
         left_out = any(each.needs_person for each in self.not_built)
-        return bool(self.compiled) and not left_out and all(each.ok for each in self.compiled)
+        contradicted = self.oracle is not None and bool(self.oracle.contradictions)
+        return bool(self.compiled) and not left_out and not contradicted and all(each.ok for each in self.compiled)
 
     @property
     def units(self) -> tuple[tuple[Compiled, ...], ...]:
@@ -141,7 +150,8 @@ class BuildOptions:
     looked for. `python` is the interpreter that extensions are built with; theirs is the PyTorch that is compiled
     against. `sources` are files that hipport rewrote, by absolute path, for messages to be reported at the lines they
     had before. `exclude` and `exclude_base` are as for `discovery.discover`. `jobs` is how many compilers run at once
-    (as many as there are processors), `timeout` the seconds that each may take.
+    (as many as there are processors), `timeout` the seconds that each may take. `judge` has LLVM asked who reaches
+    collectives and barriers, and compares what it says; it is given the folder that paths are relative to.
     """
 
     env: Mapping[str, str]
@@ -154,6 +164,7 @@ class BuildOptions:
     jobs: int | None = None
     timeout: float = 900.0
     on_progress: Callable[[Progress], None] | None = None
+    judge: Callable[[Sequence[UnitProof], Path], Oracle] | None = None
 
 
 def build(paths: Sequence[Path], archs: Sequence[str], options: BuildOptions) -> Built:
@@ -200,9 +211,41 @@ def build(paths: Sequence[Path], archs: Sequence[str], options: BuildOptions) ->
             units = []
         compiler = _Compiler(toolchain, toolchain.environment(options.env), kept / "compiled", places, options.timeout)
         tasks = [(unit, target) for unit in units for target in _targets(unit, archs)]
-        compiled = _all(compiler, tasks, options.jobs or processors(), options.on_progress)
+        compiled = _all(compiler.compile, tasks, options)
+        oracle = None
+        if options.judge is not None:
+            oracle = _asked(compiler, tasks, compiled, project.root, options)
     ran = tuple(str(prefix / name) for prefix, each in found for name in each.ran)
-    return Built(project.root, toolchain, tuple(archs), compiled, tuple(dict.fromkeys(not_built)), ran)
+    return Built(project.root, toolchain, tuple(archs), compiled, tuple(dict.fromkeys(not_built)), ran, oracle)
+
+
+def _asked(
+    compiler: _Compiler,
+    tasks: Iterable[tuple[Unit, str]],
+    compiled: Iterable[Compiled],
+    root: Path,
+    options: BuildOptions,
+) -> Oracle:
+    """Have LLVM prove who reaches the collectives and barriers of what was compiled, and compare."""
+    assert options.judge is not None
+    tasks = [(unit, target) for unit, target in tasks if target != HOST]
+    targets = judged_targets(list(dict.fromkeys(target for _, target in tasks)))
+    tasks = [(unit, target) for unit, target in tasks if target in targets and compiler.may_wait(unit, target)]
+    failed = tuple(
+        UnitProof(each.path, each.target, 0.0, False, why_not="it does not compile")
+        for each in compiled
+        if each.target in targets and not each.ok
+    )
+    opt = find_opt(compiler.toolchain, compiler.env, options.timeout) if tasks else None
+    if isinstance(opt, str):
+        return Oracle(targets=targets, why_not=opt)
+    proofs: tuple[UnitProof, ...] = ()
+    if opt is not None:
+        kept = compiler.folder.parent / "proven"
+        places, digests = compiler.places, compiler.digests
+        prover = Prover(compiler.toolchain, compiler.env, kept, places, opt, compiler.command, digests)
+        proofs = _all(prover.prove, tasks, options)
+    return options.judge((*proofs, *failed), root)
 
 
 def _gathered(
@@ -373,16 +416,16 @@ def _targets(unit: Unit, archs: Sequence[str]) -> tuple[str, ...]:
 
 
 def _all(
-    compiler: _Compiler, tasks: Sequence[tuple[Unit, str]], jobs: int, on_progress: Callable[[Progress], None] | None
-) -> tuple[Compiled, ...]:
+    work: Callable[[Unit, str], _Done], tasks: Sequence[tuple[Unit, str]], options: BuildOptions
+) -> tuple[_Done, ...]:
     done = 0
-    with ThreadPoolExecutor(jobs) as pool:
-        running = [pool.submit(compiler.compile, unit, target) for unit, target in tasks]
+    with ThreadPoolExecutor(options.jobs or processors()) as pool:
+        running = [pool.submit(work, unit, target) for unit, target in tasks]
         try:
             for each in as_completed(running):
                 done += 1
-                if on_progress is not None:
-                    on_progress(Progress(str(each.result().path), done, len(tasks)))
+                if options.on_progress is not None:
+                    options.on_progress(Progress(str(each.result().path), done, len(tasks)))
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise
@@ -400,18 +443,27 @@ class _Compiler:
         self.folder = folder
         self.places = places
         self.timeout = timeout
-        self._digests = Digests()
+        self.digests = Digests()
+        self._read: dict[tuple[Unit, str], tuple[str, ...]] = {}
+
+    def may_wait(self, unit: Unit, target: str) -> bool:
+        """Whether something of the tree that a unit was compiled of may have lanes wait for each other."""
+        read = self._read.get((unit, target), ())
+        own = (path for path in read if self.places.locate(PurePath(path), 0, 0, unit.folder)[3])
+        return any(word in text for text in map(read_or_nothing, map(Path, own)) for word in _WAITS)
 
     def compile(self, unit: Unit, target: str) -> Compiled:
         """Compile `unit` for `target`."""
-        command = self._command(unit, target)
+        command = self.command(unit, target)
         key = hashlib.sha256(
             json.dumps([_FORMAT, self._identity(unit), str(unit.folder), command]).encode()
         ).hexdigest()
         known = self.folder / key[:2] / f"{key[2:]}.json.z"
         states = load_states(known)
         for state in states:
-            if self._digests.are(state["read"]):
+            if self.digests.are(state["read"]):
+                if state["ok"]:
+                    self._read[unit, target] = tuple(state["read"])
                 return self._result(unit, target, command, state, cached=True)
         with tempfile.TemporaryDirectory(prefix="hipport-") as scratch:
             made, read = Path(scratch, "out.o"), Path(scratch, "read")
@@ -428,6 +480,8 @@ class _Compiler:
                 made_now["empty"] = self._nothing_left(unit, command, scratch)
             if status is not None and (status == 0 or self._lists(command, read, unit, scratch)):
                 made_now["read"] = self._all_read(read, unit)
+                if status == 0:
+                    self._read[unit, target] = tuple(made_now["read"])
                 save_states(known, [made_now, *states][:_STATES])
         return self._result(unit, target, command, made_now, cached=False)
 
@@ -459,7 +513,8 @@ class _Compiler:
         start = source.conditional[0].start
         return " ".join(source.text[start:].split(b"\n", 1)[0].decode("utf-8", "replace").split())
 
-    def _command(self, unit: Unit, target: str) -> list[str]:
+    def command(self, unit: Unit, target: str) -> list[str]:
+        """Return what compiles a unit for a target, without what is to be written."""
         flags = list(unit.flags)
         headers = self.toolchain.headers
         # After all others: it may be the machine's own.
@@ -503,7 +558,7 @@ class _Compiler:
         # What the toolchain has of its own is told by its version.
         own = str(self.toolchain.root) + os.sep
         names = {os.path.normpath(unit.folder / path) for path in (*paths, unit.source)}
-        return self._digests.all_of(n for n in sorted(names) if not n.startswith(own) or own in ("/usr/", "/"))
+        return self.digests.all_of(n for n in sorted(names) if not n.startswith(own) or own in ("/usr/", "/"))
 
     def _result(self, unit: Unit, target: str, command: list[str], state: dict[str, Any], *, cached: bool) -> Compiled:
         said, ok = state["said"], state["ok"]

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 @click.option("--cases", type=PATH, help="The cases of the extension; cases.py beside setup.py.")
 @REPLAY
 @click.option("--no-build", is_flag=True, help="Do not compile.")
+@click.option("--no-prove", is_flag=True, help="Do not ask LLVM who reaches collectives and barriers.")
 @click.option("--no-verify", is_flag=True, help="Do not run anything on the CPU.")
 @TIMEOUT
 @JOBS
@@ -66,6 +67,7 @@ def port(
     cases: Path | None,
     recording: Path | None,
     no_build: bool,
+    no_prove: bool,
     no_verify: bool,
     timeout: float,
     jobs: int | None,
@@ -119,7 +121,9 @@ def port(
                 python=python or Path(sys.executable),
                 cases=cases,
                 recording=recording,
-                declined=[name for name, left in (("build", no_build), ("verify", no_verify)) if left],
+                declined=[
+                    name for name, left in (("build", no_build), ("prove", no_prove), ("verify", no_verify)) if left
+                ],
                 seconds=timeout,
                 jobs=jobs,
                 on_progress=tell,

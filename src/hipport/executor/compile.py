@@ -78,7 +78,12 @@ _NO_TURNS = (
     "-DSIMT_NEXT_TURN=((void)0)",
     "-DSIMT_LOCKSTEP_TURN=((void)0)",
     "-DSIMT_LOOP_TURN=((void)0)",
-    "-DSIMT_WAITING_LOOP=",
+    "-DSIMT_TOGETHER(n)=",
+    "-DSIMT_TOGETHER_FROM_HERE(n)=",
+    "-DSIMT_TOGETHER_LATER(n)=",
+    "-DSIMT_ENTERS(n)=",
+    "-DSIMT_SIDE(n,number)=",
+    "-DSIMT_LEAVES(n)=",
     "-DSIMT_KEPT(...)=",
     "-DSIMT_ON_DEVICE=0",
 )

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path, PurePath
 
 from hipport.building.compiler_messages import Message, SourcePlaces, parse
 from hipport.core.finding import Certainty
 from hipport.engine.outcomes import Reported
+from hipport.executor import hip_lacks
 from hipport.executor.missing_names import absent
 
 
@@ -43,7 +45,8 @@ def left_to_a_person(messages: Sequence[Message], reported: Sequence[Reported]) 
 
 def located(said: str, source: Path, places: SourcePlaces) -> tuple[Message, ...]:
     """Return the messages in what a compiler said of `source`, at the lines that the user wrote."""
-    return places.located(parse(_as_clang(said), source), source.parent)
+    found = places.located(parse(_as_clang(said), source), source.parent)
+    return tuple(replace(each, text=hip_lacks.said(each.text)) for each in found)
 
 
 _REQUIRED = re.compile(r"(?P<where>[^\s:][^:]*:\d+:\d+):\s+(?P<text>(?:recursively )?required (?:from|by) .*)")

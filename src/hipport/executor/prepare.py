@@ -22,7 +22,7 @@ from hipport.core.placing import walk
 from hipport.core.source import Source
 from hipport.engine.outcomes import Outcome, Ported, Reported
 from hipport.engine.pipeline import Pass
-from hipport.executor import ballots, device_assembly, launches, loops, shared, sides
+from hipport.executor import ballots, device_assembly, hip_lacks, launches, loops, shared, sides
 from hipport.program.hip_backends import known
 from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp
@@ -37,7 +37,7 @@ Dialect = Literal["cuda", "hip"]
 _ALL: tuple[Pass[Any], ...] = (shared.PASS, launches.PASS)
 PASSES: Mapping[Dialect, tuple[Pass[Any], ...]] = {
     "cuda": (sides.CUDA, loops.CUDA, device_assembly.CUDA, *_ALL),
-    "hip": (sides.HIP, loops.HIP, device_assembly.HIP, ballots.HIP, *_ALL),
+    "hip": (sides.HIP, loops.HIP, device_assembly.HIP, ballots.HIP, hip_lacks.HIP, *_ALL),
 }
 _OWN = frozenset(id(each) for passes in PASSES.values() for each in passes)
 
@@ -303,10 +303,24 @@ def _link_others(folder: Path, to: Path, kept: set[Path], made: Mapping[Path, Pa
 
 
 #: Modules that the text of a prepared file depends on, in this folder.
-_REWRITING = frozenset(("device_assembly", "ballots", "launches", "loops", "prepare", "shared"))
+_REWRITING = frozenset(
+    (
+        "device_assembly",
+        "ballots",
+        "held_lanes",
+        "hip_lacks",
+        "launches",
+        "loop_exits",
+        "loops",
+        "prepare",
+        "shared",
+        "sides",
+        "waits",
+    )
+)
 
 
 def rewriter() -> list[str]:
     """Return the hashes of what the text of a prepared file depends on, besides the file."""
-    files = sorted(path for path in Path(__file__).parent.glob("*.py") if path.stem in _REWRITING)
+    files = sorted(path for path in Path(__file__).parent.glob("*.*") if path.stem in _REWRITING)
     return [hashlib.sha256(path.read_bytes()).hexdigest() for path in files]

@@ -44,7 +44,9 @@ def _load(path: str, name: str) -> ModuleType:
 
 numpy: Any = importlib.import_module("numpy")
 torch: Any = importlib.import_module("torch")
-pretend_gpu = _load(str(Path(__file__).with_name("pretend_gpu.py")), "hipport_pretend_gpu")
+pretend_gpu, arrays = (
+    _load(str(Path(__file__).with_name(f"{name}.py")), f"hipport_{name}") for name in ("pretend_gpu", "compare_arrays")
+)
 
 
 def inputs_of(cases: Any, case: str) -> dict[str, Any]:
@@ -97,88 +99,13 @@ def _on_device(value: Any, device: str = "cpu") -> Any:
 
 
 def _array(value: Any) -> Any:
-    """A tensor as an array; bfloat16, which NumPy has not, in 32 bits."""
+    """A tensor as an array; of types that NumPy has not, as bfloat16, in 32 bits."""
     if not isinstance(value, torch.Tensor):
         return numpy.asarray(value)
     value = value.detach().cpu()
-    if value.dtype == torch.bfloat16:
+    if value.is_floating_point() and not hasattr(numpy, arrays.type_of(value)):
         value = value.float()
     return value.resolve_conj().resolve_neg().numpy()
-
-
-# --- Comparing --------------------------------------------------------------------------------------------------------
-
-
-def _default_tolerance(expected: Any, terms: int) -> tuple[float, float] | None:
-    """For a case that says none: integers are equal, a float is a sum of at most `terms` numbers in any order.
-
-    The error of such a sum grows with the root of their number; 8 units are for the functions that made them.
-    """
-    if not numpy.issubdtype(expected.dtype, numpy.inexact):
-        return None
-    unit = float(numpy.finfo(expected.dtype).eps)
-    finite = numpy.abs(expected[numpy.isfinite(expected)]).astype("float64")
-    scale = float(finite.max()) if finite.size else 0.0
-    return 8 * unit, 4 * unit * max(1, terms) ** 0.5 * scale
-
-
-def compare(output: Any, expected: Any, tolerance: tuple[float, float] | None) -> dict[str, Any]:
-    """Return how two arrays differ, as plain values; `why` is empty if they agree.
-
-    `tolerance` is (relative, absolute) as in `numpy.allclose`; None wants equal values of equal types. NaN equals NaN.
-    """
-    output, expected = numpy.asarray(output), numpy.asarray(expected)
-    result: dict[str, Any] = {"absolute": 0.0, "relative": 0.0, "where": None, "count": 0, "size": int(expected.size)}
-    if output.shape != expected.shape:
-        return {**result, "why": f"shape {list(output.shape)}, not {list(expected.shape)}"}
-    if tolerance is None and output.dtype != expected.dtype:
-        return {**result, "why": f"type {output.dtype}, not {expected.dtype}"}
-    if not expected.size:
-        return {**result, "why": ""}
-    floats = numpy.issubdtype(output.dtype, numpy.inexact) or numpy.issubdtype(expected.dtype, numpy.inexact)
-    relative, absolute = tolerance or (0.0, 0.0)
-    if floats:
-        wide = "complex128" if numpy.issubdtype(output.dtype, numpy.complexfloating) else "float64"
-        a, b = output.astype(wide), expected.astype(wide)
-        with numpy.errstate(all="ignore"):
-            same = (a == b) | (numpy.isnan(a) & numpy.isnan(b))
-            error = numpy.where(same, 0.0, numpy.abs(a - b))
-            error = numpy.where(numpy.isnan(error), numpy.inf, error)
-            ratio = numpy.where(same, 0.0, error / numpy.abs(b))
-            ratio = numpy.where(numpy.isnan(ratio), numpy.inf, ratio)
-            # The tolerance of an infinity would be infinite.
-            close = same | (numpy.isfinite(b) & (error <= absolute + relative * numpy.abs(b)))
-    else:
-        close = output == expected
-        with numpy.errstate(all="ignore"):
-            error = numpy.abs(output.astype("float64") - expected.astype("float64"))
-            ratio = numpy.where(error == 0, 0.0, error / numpy.abs(expected.astype("float64")))
-        error = numpy.where(close, 0.0, numpy.maximum(error, 1e-300))
-    # Beyond the tolerance, not the greatest: that is what is wrong.
-    shown = numpy.where(close, -1.0, error) if not close.all() else error
-    worst = numpy.unravel_index(int(numpy.argmax(shown)), shown.shape)
-    result.update(
-        absolute=_number(error.max()),
-        relative=_number(ratio.max()),
-        where=[int(i) for i in worst],
-        count=int((~close).sum()),
-        output=_shown(output[worst]),
-        expected=_shown(expected[worst]),
-        why="",
-    )
-    if not close.all():
-        result["why"] = f"{result['count']} of {close.size} values differ"
-    return result
-
-
-def _number(value: Any) -> float | str:
-    value = float(value)
-    # JSON has no infinity.
-    return value if numpy.isfinite(value) else "inf"
-
-
-def _shown(value: Any) -> str:
-    return str(value.item() if hasattr(value, "item") else value)
 
 
 # --- Running ----------------------------------------------------------------------------------------------------------
@@ -221,7 +148,7 @@ def _run_child(request: Mapping[str, Any], run: Mapping[str, Any], names: list[s
             _tell(say, f"start {name}")
             start, before = time.monotonic(), launches()
             try:
-                outputs = _one(cases, package, name, device)
+                outputs, types = _one(cases, package, name, device)
                 if run.get("gradients"):
                     slopes = _slopes(cases, package, name, device)
                     numpy.savez(folder / f"{_file(name)}.slopes.npz", **slopes)
@@ -233,19 +160,23 @@ def _run_child(request: Mapping[str, Any], run: Mapping[str, Any], names: list[s
                 _tell(say, "error " + json.dumps([name, f"{type(error).__name__}: {text}{where}"]))
             else:
                 launched = launches() - before if side["dialect"] != "gpu" else None
-                _tell(say, f"end {json.dumps([name, time.monotonic() - start, launched])}")
+                _tell(say, f"end {json.dumps([name, time.monotonic() - start, launched, types])}")
     _tell(say, "done")
 
 
-def _one(cases: Any, package: Any, name: str, device: str) -> dict[str, Any]:
+def _one(cases: Any, package: Any, name: str, device: str) -> tuple[dict[str, Any], dict[str, str]]:
+    """Run a case; its outputs as arrays, and of which types they are."""
     arguments = {key: _on_device(value, device) for key, value in inputs_of(cases, name).items()}
     outputs = cases.call(package, **arguments)
-    arrays = {key: _array(value) for key, value in outputs.items()}
-    for key, array in arrays.items():
+    found = {key: _array(value) for key, value in outputs.items()}
+    for key, array in found.items():
         # None, where no gradient came to a tensor; or a list of tensors.
         if array.dtype == object:
             raise TypeError(f"call() has to return tensors and numbers, but {key} is {outputs[key]!r:.60}")
-    return arrays
+    types = {
+        key: arrays.type_of(value if isinstance(value, torch.Tensor) else found[key]) for key, value in outputs.items()
+    }
+    return found, types
 
 
 def _slopes(cases: Any, package: Any, name: str, device: str) -> dict[str, Any]:
@@ -369,9 +300,10 @@ def _watch(
             elif word == "start":
                 current = text
             elif word == "end":
-                name, seconds, launches = json.loads(text)
+                name, seconds, launches, types = json.loads(text)
                 said = _faults(report)
-                results[name] = {"status": "ok", "seconds": seconds, "launches": launches, "faults": said[seen:]}
+                results[name] = {"status": "ok", "seconds": seconds, "launches": launches, "types": types}
+                results[name]["faults"] = said[seen:]
                 current, seen = None, len(said)
             elif word == "error":
                 name, message = json.loads(text)
@@ -419,10 +351,10 @@ def _references(request: Mapping[str, Any], cases: Any, names: Iterable[str]) ->
     recorded: dict[str, Any] = {}
     about: dict[str, Any] = {}
     if request.get("recorded"):
-        with numpy.load(request["recorded"]) as arrays:
-            for key in arrays.files:
+        with numpy.load(request["recorded"]) as kept:
+            for key in kept.files:
                 case, _, output = key.rpartition("/")
-                recorded.setdefault(case, {})[output] = arrays[key]
+                recorded.setdefault(case, {})[output] = kept[key]
         about = json.loads(Path(request["recorded"]).with_suffix(".json").read_text())
     for name in found:
         if hasattr(cases, "reference"):
@@ -437,32 +369,77 @@ def _references(request: Mapping[str, Any], cases: Any, names: Iterable[str]) ->
         elif request.get("recorded"):
             unchecked.append(f"{name}: nothing of it was recorded")
         if request.get("originals"):
-            with contextlib.suppress(OSError), numpy.load(Path(request["originals"], f"{_file(name)}.npz")) as arrays:
-                found[name]["original"] = {key: arrays[key] for key in arrays.files}
+            with contextlib.suppress(OSError), numpy.load(Path(request["originals"], f"{_file(name)}.npz")) as kept:
+                found[name]["original"] = {key: kept[key] for key in kept.files}
     return found, unchecked
 
 
-def _compared(
-    cases: Any, name: str, outputs: Mapping[str, Any], references: Mapping[str, Mapping[str, Any]]
-) -> dict[str, Any]:
-    """Return output → reference → difference; an output that only one side has is one, too."""
-    tolerances = cases.tolerance(**cases.CASES[name]) if hasattr(cases, "tolerance") else None
-    terms = max((v.size for v in inputs_of(cases, name).values() if isinstance(v, numpy.ndarray)), default=1)
-    sloped = set(getattr(cases, "GRADIENTS", {})) if name in getattr(cases, "GRADIENT_CASES", cases.CASES) else set()
-    result: dict[str, Any] = {}
-    for against, expected in references.items():
-        for key in sorted({*outputs, *expected}):
-            # A reference need not differentiate what finite differences check.
-            if against == "reference" and key in sloped - set(expected):
+class _Case:
+    """What the outputs of a case are compared with: `references`, by name, and by what they may differ."""
+
+    def __init__(self, cases: Any, name: str, references: Mapping[str, Mapping[str, Any]]) -> None:
+        self.references = dict(references)
+        self.tolerances = cases.tolerance(**cases.CASES[name]) if hasattr(cases, "tolerance") else None
+        given = [value for value in inputs_of(cases, name).values() if isinstance(value, numpy.ndarray)]
+        self.about = {
+            "terms": max((value.size for value in given), default=1),
+            "scale": max(map(arrays.largest, given), default=0.0),
+        }
+        cased = name in getattr(cases, "GRADIENT_CASES", cases.CASES)
+        self.sloped = set(getattr(cases, "GRADIENTS", {})) if cased else set()
+        #: The types of the original's outputs, and by how much these differ in other orders of its threads.
+        self.types: dict[str, str] = {}
+        self.spreads: dict[str, Any] = {}
+
+    def compared(self, outputs: Mapping[str, Any], types: Mapping[str, str], side: str) -> dict[str, Any]:
+        """Return output → reference → difference; an output that only one side has is one, too."""
+        result: dict[str, Any] = {}
+        for against, expected in self.references.items():
+            for key in sorted({*outputs, *expected}):
+                # A reference need not differentiate what finite differences check.
+                if against == "reference" and key in self.sloped - set(expected):
+                    continue
+                difference: dict[str, Any] = {"absolute": 0.0, "relative": 0.0, "where": None, "count": 0, "size": 0}
+                if key not in outputs or key not in expected:
+                    why = "there is no such output" if key not in outputs else f"{against} has no such output"
+                    difference["why"] = why
+                elif against == "original" and types.get(key) != self.types.get(key, types.get(key)):
+                    difference["why"] = f"type {types[key]}, not {self.types[key]}"
+                else:
+                    tolerance = self.tolerance(key, types.get(key, ""), expected[key], against, side)
+                    difference = arrays.compare(outputs[key], expected[key], tolerance)
+                result.setdefault(key, {})[against] = difference
+        return result
+
+    def tolerance(self, key: str, kind: str, expected: Any, against: str, side: str) -> Any:
+        """Return what an output may differ by from what is expected."""
+        of_case = self.tolerances is not None
+        given = self.tolerances.get(key) if self.tolerances is not None else None
+        there = self.types.get(key, kind) if against == "original" else str(expected.dtype)
+        spread = self.spreads.get(key) if against == "original" and side != "original" else None
+        # Sums whose order is that of threads have another in each run; others have that of the code.
+        by_order = side == "original" or (spread is not None and spread.any())
+        same_code = against == "original" and side != "gpu" and not by_order
+        found = arrays.tolerance_for(given, (kind, there), expected, self.about, of_case=of_case, same_code=same_code)
+        return arrays.with_spread(found, spread)
+
+    def keep_original(self, outputs: Mapping[str, Any], types: Mapping[str, str]) -> None:
+        """Keep what the original gives first; of later runs, by how much they differ from it, if they may."""
+        first = self.references.get("original")
+        if first is None:
+            self.references["original"], self.types = outputs, dict(types)
+            return
+        for key, values in outputs.items():
+            if (
+                key not in first
+                or values.shape != first[key].shape
+                or not numpy.issubdtype(values.dtype, numpy.inexact)
+            ):
                 continue
-            if key not in outputs or key not in expected:
-                why = "there is no such output" if key not in outputs else f"{against} has no such output"
-                difference = {"why": why, "absolute": 0.0, "relative": 0.0, "where": None, "count": 0, "size": 0}
-            else:
-                tolerance = tolerances.get(key) if tolerances is not None else _default_tolerance(expected[key], terms)
-                difference = compare(outputs[key], expected[key], tolerance)
-            result.setdefault(key, {})[against] = difference
-    return result
+            tolerance = self.tolerance(key, types[key], first[key], "original", "original")
+            if not arrays.compare(values, first[key], tolerance)["why"]:
+                spread = arrays.spread_of(values, first[key])
+                self.spreads[key] = numpy.maximum(self.spreads.get(key, 0.0), spread)
 
 
 def _checked_slopes(cases: Any, outputs: Mapping[str, Any], path: Path) -> dict[str, Any]:
@@ -476,7 +453,10 @@ def _checked_slopes(cases: Any, outputs: Mapping[str, Any], path: Path) -> dict[
             given = numpy.asarray(outputs[gradient]).flatten()[places]
             relative = 1e-5 if given.dtype == numpy.float64 else 2e-2
             scale = float(numpy.abs(outputs[gradient]).max(initial=0))
-            result[gradient] = {"differences": compare(given, expected, (relative, relative * max(scale, 1e-3)))}
+            tolerance = arrays.Tolerance(relative, relative * max(scale, 1e-3), "finite differences, which are coarse")
+            own = (tolerance.relative, tolerance.absolute)
+            difference = arrays.compare(given, expected, tolerance._replace(own=own))
+            result[gradient] = {"differences": difference}
     return result
 
 
@@ -492,6 +472,7 @@ def main(path: str) -> None:
     names = [name for name in cases.CASES if not request.get("names") or name in request["names"]]
     folder = Path(request["folder"])
     references, unchecked = _references(request, cases, names)
+    about = {name: _Case(cases, name, references[name]) for name in names}
     answer: list[dict[str, Any]] = []
     for number, run in enumerate(request["runs"]):
         place = folder / str(number)
@@ -500,17 +481,18 @@ def main(path: str) -> None:
             result = results[name]
             if result["status"] != "ok":
                 continue
-            with numpy.load(place / f"{_file(name)}.npz") as arrays:
-                outputs = {key: arrays[key] for key in arrays.files}
-            result["outputs"] = _compared(cases, name, outputs, references[name])
-            result["shapes"] = {key: [str(value.dtype), list(value.shape)] for key, value in outputs.items()}
+            with numpy.load(place / f"{_file(name)}.npz") as kept:
+                outputs = {key: kept[key] for key in kept.files}
+            types = result.pop("types")
+            result["outputs"] = about[name].compared(outputs, types, run["side"])
+            result["shapes"] = {key: [types[key], list(value.shape)] for key, value in outputs.items()}
             slopes = place / f"{_file(name)}.slopes.npz"
             if slopes.exists():
                 for gradient, checked in _checked_slopes(cases, outputs, slopes).items():
                     result["outputs"].setdefault(gradient, {}).update(checked)
             # The first run is what later ones are compared with.
-            if run.get("is_reference") and "original" not in references[name]:
-                references[name]["original"] = outputs
+            if run.get("is_reference") or (run["side"] == "original" and "original" in about[name].references):
+                about[name].keep_original(outputs, types)
         answer.append({"name": run["name"], "cases": results})
     Path(request["output"]).write_text(
         json.dumps({"runs": answer, "not_checked": unchecked, "cases": names}), encoding="utf-8"

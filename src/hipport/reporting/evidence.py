@@ -14,10 +14,12 @@ from typing import Any
 
 from hipport import __version__
 from hipport.building.builder import HOST, Built
+from hipport.building.oracle import Oracle
 from hipport.core.terminal import joined
 from hipport.engine.outcomes import Outcome, Ported
 from hipport.program.extension_facts import Extension
 from hipport.reporting import report, verify_report
+from hipport.reporting.oracle_report import oracle_summary
 from hipport.verifying.results import Verified
 
 
@@ -88,6 +90,8 @@ def _shown(evidence: Evidence) -> Iterator[str]:
         targets = ", ".join((HOST, *built.targets))
         whole = f"{good} of {len(built.units)}" if good < len(built.units) else f"all {good}"
         yield f"compiled: {whole} units for {targets}, not linked, by {built.toolchain}"
+    if built is not None and built.oracle is not None and any(not proof.why_not for proof in built.oracle.proofs):
+        yield f"proven: {oracle_summary(built.oracle)}"
     for each in evidence.verifications:
         verified = each.verified
         if verified is None:
@@ -127,6 +131,7 @@ def _not_checked(evidence: Evidence) -> Iterator[str]:
             yield f"compiled: not without errors: {', '.join(bad)}"
         for left in evidence.built.not_built:
             yield f"compiled: not {left.path.as_posix()}: {left.why}"
+        yield from _not_proven(evidence.built.oracle)
         for guess in dict.fromkeys(each.guess for each in evidence.built.compiled if each.guess):
             yield f"compiled as in the repository's own build: {guess}"
     if not evidence.verifications:
@@ -139,14 +144,29 @@ def _not_checked(evidence: Evidence) -> Iterator[str]:
                 if not line.startswith(_EVERYWHERE):
                     yield f"{each.what}: {line}"
     review = sum(1 for r in evidence.ported.reported if r.needs_person and r.outcome is Outcome.APPLIED)
+    oracle = evidence.built.oracle if evidence.built is not None else None
+    proven = len(oracle.discharged) if oracle is not None else 0
     left_over = sum(1 for r in evidence.ported.reported if r.needs_person and r.outcome is not Outcome.APPLIED)
     if review:
-        yield f"right under its assumptions: {_count(review, 'change')} to review"
+        less = f", of which LLVM has proven {proven}" if proven else ""
+        yield f"right under its assumptions: {_count(review, 'change')} to review{less}"
     if left_over:
         yield f"ported: not {_count(left_over, 'place')}, which need a person"
     for skipped in evidence.ported.before.skipped:
         if skipped.kind != "excluded":
             yield f"ported: not {skipped.path.as_posix()}: {skipped.why}"
+
+
+def _not_proven(oracle: Oracle | None) -> Iterator[str]:
+    if oracle is None:
+        yield "proven by LLVM, who reaches collectives and barriers: it was not asked"
+        return
+    if oracle.why_not:
+        yield f"proven by LLVM, who reaches collectives and barriers: {oracle.why_not}"
+    for proof in oracle.not_judged:
+        yield f"proven by LLVM, who reaches collectives and barriers: not {proof.path.as_posix()}: {proof.why_not}"
+    for each in oracle.contradictions:
+        yield f"right at {each.path.as_posix()}:{each.line}: {each.message}"
 
 
 def as_values(evidence: Evidence) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from hipport.core.proof import Ground
 from hipport.engine.outcomes import Ported, Reported
 from hipport.program.project import Target
 from hipport.reporting.grouped_findings import Fact, facts
+from hipport.reporting.oracle_report import oracle_as_values
 
 if TYPE_CHECKING:
     from hipport.building.builder import Built
@@ -134,6 +135,7 @@ def built_as_json(built: Built) -> str:
             {"path": n.path.as_posix(), "line": n.line, "why": n.why, "needs_person": n.needs_person}
             for n in built.not_built
         ],
+        "oracle": oracle_as_values(built.oracle) if built.oracle is not None else None,
     }
     return json.dumps(document, indent=1, sort_keys=True, ensure_ascii=True) + "\n"
 

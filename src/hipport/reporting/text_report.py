@@ -14,6 +14,7 @@ from hipport.core.terminal import block, joined, painter
 from hipport.engine.outcomes import Outcome, Ported
 from hipport.reporting import facts_report
 from hipport.reporting.grouped_findings import facts
+from hipport.reporting.oracle_report import oracle_lines
 from hipport.syntax.cpp import UNITS
 
 if TYPE_CHECKING:
@@ -160,6 +161,9 @@ def built_as_text(built: Built, *, colour: bool = False) -> str:
     if count := sum(each.path.suffix in UNITS for each in built.not_built):
         last += f"; {count} {'source' if count == 1 else 'sources'} not built"
     lines.append(last)
+    for kind, text in oracle_lines(built.oracle) if built.oracle is not None else ():
+        said = list(block(text))
+        lines += [paint(kind, said[0]) if kind else said[0], *said[1:]]
     return joined(lines)
 
 

@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from hipport.core.terminal import block, joined, painter
 from hipport.engine.outcomes import Reported
-from hipport.verifying.results import CaseOutcome, Difference, Fault, Mutant, MutationScore, Ran, Verified
+from hipport.verifying.results import CaseOutcome, Difference, Fault, Mutant, MutationScore, Ran, Tolerance, Verified
 
 _COLOUR = {"bad": "31", "good": "32", "dim": "2", "bold": "1"}
 
@@ -38,6 +39,7 @@ def as_text(verified: Verified, colour: bool = False) -> str:
             f"({first.kernel}): {first.what}"
         )
     lines += _depends_on_order(verified, paint)
+    lines += _tolerances(verified, paint)
     slow = sorted(verified.compiled.items(), key=lambda item: -item[1])[:3]
     if slow:
         total = sum(verified.compiled.values())
@@ -82,6 +84,49 @@ def _depends_on_order(verified: Verified, paint: Callable[[str, str], str]) -> I
             f"order ({', '.join(others)}): a data race, or sums that rounding changes by more than the tolerance. "
             "The port cannot be measured by its results there"
         )
+
+
+def _tolerances(verified: Verified, paint: Callable[[str, str], str]) -> Iterator[str]:
+    """Yield the tolerances that values are within, though they differ, each with what it comes from; and warnings."""
+    widest: dict[tuple[str, str, str, str], tuple[Tolerance, str]] = {}
+    for ran in verified.ran:
+        for outcome in ran.outcomes:
+            for output in outcome.outputs:
+                for difference in output.differences:
+                    if difference.why or not difference.trusted:
+                        continue
+                    for each in difference.tolerances:
+                        key = (outcome.case, output.name, difference.against, each.origin)
+                        if key not in widest or each.error_relative > widest[key][0].error_relative:
+                            widest[key] = (each, f"{ran.configuration}")
+    used = [(key, each, where) for key, (each, where) in widest.items() if each.count]
+    if used:
+        yield "within a tolerance:"
+    for (case, name, against, _), each, where in used[:_SHOWN]:
+        at = f" at [{', '.join(map(str, each.where))}]" if each.where is not None else ""
+        off = f"by {each.error:.2g}{at} ({each.error_relative:.2g} of it) at the most in {where}"
+        allowed = tolerance_as_text(each)
+        yield f"  {case}: {name}, against {against}: {each.count} differ, {off}; allowed {allowed}"
+    if len(used) > _SHOWN:
+        yield f"  and {len(used) - _SHOWN} more; --format json has them all"
+    warnings: dict[str, list[str]] = {}
+    for (case, name, *_), (each, _) in widest.items():
+        if each.warning:
+            warnings.setdefault(each.warning, []).append(f"{name} of {case}")
+    for warning, of in list(warnings.items())[:_SHOWN]:
+        names = list(dict.fromkeys(of))
+        more = f" and {len(names) - 4} more" if len(names) > 4 else ""
+        yield f"{paint('bad', 'warning')}: {warning} ({', '.join(names[:4])}{more})"
+    if len(warnings) > _SHOWN:
+        yield f"  and {len(warnings) - _SHOWN} more of tolerances that are wider than the type can tell"
+
+
+def tolerance_as_text(tolerance: Tolerance) -> str:
+    """Return a tolerance and where it comes from."""
+    if not tolerance.relative:
+        return f"{tolerance.absolute:.2g}: {tolerance.origin}"
+    absolute = f" and {tolerance.absolute:.2g}" if tolerance.absolute else ""
+    return f"{tolerance.relative:.2g} of it{absolute}: {tolerance.origin}"
 
 
 def _last(verified: Verified, paint: Callable[[str, str], str]) -> Iterator[str]:
@@ -175,6 +220,8 @@ def _difference(difference: Difference) -> str:
             f": [{index}] is {difference.output}, not {difference.expected} "
             f"(largest error {difference.absolute:.3g}, relative {difference.relative:.3g})"
         )
+    for tolerance in difference.tolerances:
+        text += f"; allowed {tolerance_as_text(tolerance)}"
     return text
 
 
@@ -264,12 +311,26 @@ def _outcome_values(outcome: CaseOutcome) -> dict[str, Any]:
                         "count": each.count,
                         "size": each.size,
                         "trusted": each.trusted,
+                        "tolerances": [_tolerance_values(tolerance) for tolerance in each.tolerances],
                     }
                     for each in output.differences
                 ],
             }
             for output in outcome.outputs
         ],
+    }
+
+
+def _tolerance_values(each: Tolerance) -> dict[str, Any]:
+    return {
+        "origin": each.origin,
+        "relative": each.relative,
+        "absolute": _number(each.absolute),
+        "count": each.count,
+        "error": _number(each.error),
+        "error_relative": _number(each.error_relative),
+        "where": list(each.where) if each.where is not None else None,
+        "warning": each.warning,
     }
 
 
@@ -283,8 +344,14 @@ def mutation_score_as_text(score: MutationScore, colour: bool = False) -> str:
         elif mutant.noticed:
             count = f"{len(mutant.noticed)} of {len(mutant.noticed) + len(mutant.passed)} cases"
             lines.append(f"{_place(mutant)}{mutant.what}: {paint('good', 'noticed')} by {count}")
+        elif mutant.changes:
+            lines.append(f"{_place(mutant)}{mutant.what}: {paint('bad', 'not noticed')}, though {mutant.changes}")
         else:
-            lines.append(f"{_place(mutant)}{mutant.what}: {paint('bad', 'not noticed')}")
+            lines.append(f"{_place(mutant)}{mutant.what}: {paint('dim', 'not noticed: it gives the same here')}")
+    noticed, judged = len(score.noticed), len(score.noticed) + len(score.missed)
+    if judged:
+        percent = f"{100 * noticed / judged:.0f} %"
+        lines.append(f"mutation score: {noticed} of {judged} that give something else are noticed ({percent})")
     if score.weak:
         lines.append(f"weak, because they notice nothing: {', '.join(score.weak)}")
     return joined(lines)
@@ -300,10 +367,17 @@ def mutation_score_as_json(score: MutationScore) -> str:
             "noticed": list(mutant.noticed),
             "passed": list(mutant.passed),
             "why_not": mutant.why_not,
+            "changes": mutant.changes,
         }
         for mutant in score.mutants
     ]
-    values = {"original": score.original, "mutants": mutants, "weak": list(score.weak)}
+    values = {
+        "original": score.original,
+        "mutants": mutants,
+        "noticed": len(score.noticed),
+        "missed": len(score.missed),
+        "weak": list(score.weak),
+    }
     return json.dumps(values, indent=2) + "\n"
 
 
@@ -312,4 +386,4 @@ def _place(mutant: Mutant) -> str:
 
 
 def _number(value: float) -> float | str:
-    return value if value != float("inf") else "inf"
+    return value if math.isfinite(value) else "inf"

@@ -54,7 +54,7 @@ from hipport.verifying.results import (
     not_on_gpu,
     sides_of_host,
 )
-from hipport.verifying.traces import first_changed
+from hipport.verifying.traces import first_changed, outputs_changed
 
 _SCRIPTS = Path(__file__).parents[1] / "executor"
 _RUN_CASES, _RECORD_CALLS, _REPLAY_CASES = (
@@ -250,7 +250,7 @@ class Driver:
         outputs = []
         for name, differences in result.get("outputs", {}).items():
             dtype, shape = result.get("shapes", {}).get(name, ("", []))
-            found = tuple(_difference(against, values) for against, values in differences.items())
+            found = tuple(Difference.read(against, values) for against, values in differences.items())
             outputs.append(Output(name, dtype, tuple(shape), found))
         return CaseOutcome(
             case,
@@ -354,16 +354,27 @@ def mutation_score(
     assert ported is not None
     first = Configuration("original", 32)
     ran, _ = driver.run((first, Configuration("original", 64)), sides, recorded=kept)
-    mutants = [_judged("the original, with 64 lanes", PurePath(), 0, ran[1])]
-    for what, mutant, where, line in mutations(ported, driver.root, most):
-        try:
-            sides["ported"] = driver.build("ported", mutant)
-        except torch_installed.NotBuildable as problem:
-            mutants.append(Mutant(what, where, line, why_not=str(problem).splitlines()[0]))
-            continue
-        ran, _ = driver.run((first, Configuration("ported", 32), Configuration("ported", 64)), sides, recorded=kept)
-        merged = Ran(ran[1].configuration, (*ran[1].outcomes, *ran[2].outcomes))
-        mutants.append(_judged(what, where, line, merged))
+    mutants = [_judged("the original, with 64 lanes", PurePath(), 0, ran[1:])]
+    places = tuple(Matrix().configurations(ported=True))
+    own = sum(each.side == "original" for each in places)
+    with tempfile.TemporaryDirectory(prefix="hipport-") as scratch:
+        right, wrong = Path(scratch, "right"), Path(scratch, "wrong")
+        for what, mutant, where, line in mutations(ported, driver.root, most):
+            try:
+                sides["ported"] = driver.build("ported", mutant)
+            except torch_installed.NotBuildable as problem:
+                mutants.append(Mutant(what, where, line, why_not=str(problem).splitlines()[0]))
+                continue
+            wrong.mkdir()
+            ran, _ = driver.run(places, sides, recorded=kept, folder=wrong)
+            judged = _judged(what, where, line, ran[own:])
+            if not judged.noticed:
+                if not right.is_dir():
+                    right.mkdir()
+                    driver.run(places, {**sides, "ported": driver.build("ported", ported)}, folder=right)
+                judged = replace(judged, changes=outputs_changed(right, wrong, tuple(map(str, places))))
+            mutants.append(judged)
+            shutil.rmtree(wrong)
     return MutationScore(tuple(mutants))
 
 
@@ -457,9 +468,10 @@ def replay(
     return tuple(results)
 
 
-def _judged(what: str, path: PurePath, line: int, ran: Ran) -> Mutant:
-    noticed = dict.fromkeys(outcome.case for outcome in ran.outcomes if not outcome.ok)
-    passed = dict.fromkeys(outcome.case for outcome in ran.outcomes if outcome.case not in noticed)
+def _judged(what: str, path: PurePath, line: int, ran: Sequence[Ran]) -> Mutant:
+    outcomes = [outcome for each in ran for outcome in each.outcomes]
+    noticed = dict.fromkeys(outcome.case for outcome in outcomes if not outcome.ok)
+    passed = dict.fromkeys(outcome.case for outcome in outcomes if outcome.case not in noticed)
     return Mutant(what, path, line, tuple(noticed), tuple(passed))
 
 
@@ -499,21 +511,6 @@ def _clean(env: Mapping[str, str]) -> dict[str, str]:
         "LD_PRELOAD": preload,
     }
     return {**kept, **own}
-
-
-def _difference(against: str, values: Mapping[str, Any]) -> Difference:
-    where = values.get("where")
-    return Difference(
-        against,
-        values["why"],
-        float(values["absolute"]),
-        float(values["relative"]),
-        tuple(where) if where is not None else None,
-        values["count"],
-        values["size"],
-        values.get("output", ""),
-        values.get("expected", ""),
-    )
 
 
 def _with_trust(ran: Sequence[Ran]) -> tuple[Ran, ...]:

@@ -9,76 +9,130 @@ from __future__ import annotations
 
 import difflib
 import math
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 
 from hipport.verifying.amd_gpus import Hardware
+from hipport.verifying.printed_numbers import (
+    LEFT_OVER,
+    RELATIVE,
+    RELATIVE_ON_GPU,
+    SPREADS,
+    Token,
+    allowed,
+    is_warp_size,
+    read,
+    same,
+)
 from hipport.verifying.program_runs import ProgramRun
-from hipport.verifying.results import CaseOutcome, Difference, Output, not_on_gpu
-
-#: What a decimal number may differ by that a program prints, of itself: sums in another order. And a number that a line
-#: says is an error: what is left where two results are the same up to rounding.
-RELATIVE, LEFT_OVER = 1e-3, 1e-6
-#: And how many times as much as the original's differs from itself in other orders of its threads. A few orders show
-#: a part of what a sum can be, and the port's wavefronts add in orders of their own.
-SPREADS = 4.0
-# A line that tells how many lanes the device's wavefronts have.
-_WARP_SIZE = re.compile(
-    r"\b(?:warp|wave(?:front)?)[ _-]?sizes?\b|\b(?:lanes|threads)\b.*\bper (?:warp|wave)", re.IGNORECASE
-)
-# What a port prints where the original asks for the name of an error.
-_HIP_NAME = re.compile(r"\bhip(?=(?:Error|Success))")
-_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?)|[-+]?\b(?:nan|inf)\b", re.ASCII)
-# Numbers near zero are what is left of larger ones, where they are printed with so many decimals.
-_DECIMALS = 4
-_INTEGER = re.compile(r"[-+]?\d+")
-_ERROR = re.compile(r"err(?:or)?s?\b|diff(?:erence)?s?\b|residual|deviation|\br?mse\b|norm of", re.IGNORECASE)
-# Lines that tell how long something took are about the machine. (`in 3 s`, `12.5 GB/s`, `Kernel time:` …)
-_TIMES = re.compile(
-    r"\b(?:time|elapsed|seconds?|secs?|msec|usec|latency|bandwidth|throughput|speed-?up|[KMGT]?i?B/s|[KMGT]?FLOPS?"
-    r"(?:/s)?|[KMGT]?flops?|fps)\b|\d\s*(?:ms|us|ns|µs|s)\b",
-    re.IGNORECASE,
-)
-
+from hipport.verifying.results import CaseOutcome, Difference, Output, Tolerance, not_on_gpu
 
 _SAID = 5  # lines of what a program that failed said that are shown
+
+#: By how much an original may differ from itself in another order of its threads, of a number: sums. By more, it races.
+RELATIVE_OF_ORIGINAL = 1e-3
 
 
 @dataclass(frozen=True)
 class Varying:
     """Output that depends on the run or the device. `places` are (line, number in it), or (line, -1) for all of it.
 
-    `more` are the shapes of lines that another device has printed besides. `moved` are lines that the original prints
-    in another place in other orders of its threads: they may be in any order among those beside them. `spreads` are the
+    Of such a line `ends` has how many words at its beginning and at its end do not depend on that, and are compared.
+    `more` are the shapes of lines that another device has printed besides. `moved` are groups of lines
+    that the original prints in other orders where its threads run in others: these may be in any order, each group in
+    its place. `spreads` are the
     places of numbers by which the original differs from itself in such orders, and by how much at the most.
     """
 
     places: frozenset[tuple[int, int]] = frozenset()
+    ends: Mapping[int, tuple[int, int]] = field(default_factory=dict)
     more: frozenset[str] = frozenset()
-    moved: frozenset[int] = frozenset()
+    moved: tuple[tuple[int, ...], ...] = ()
     spreads: Mapping[tuple[int, int], float] = field(default_factory=dict)
 
 
-def outcome(name: str, ran: ProgramRun, first: ProgramRun, ignored: Varying, index: int) -> CaseOutcome:
-    if ran.status is None:
-        return CaseOutcome(name, "timeout", f"did not end within {ran.seconds:.0f} s", ran.seconds, ran.faults)
-    # Races are only looked for where that was asked for.
-    if any(fault.level == "fault" or fault.kind == "race" for fault in ran.faults):
-        return CaseOutcome(name, "fault", "", ran.seconds, ran.faults)
-    last = _last(ran) if ran.status else ""
-    if ran.status < 0:
-        text = f"signal {-ran.status}" + (f": {last.splitlines()[-1]}" if last else "")
-        return CaseOutcome(name, "crash", text, ran.seconds, ran.faults)
-    # An original that fails its own check is nothing to compare with.
-    trusted = first.status == 0
-    status = _status(ran, first, trusted)
-    said = printed(ran, first, ignored, trusted)
-    outputs = [Output("exit status", "int", (), (status,))]
-    if index != 0:
-        outputs.append(Output("stdout", "text", (len(ran.lines),), (said,)))
-    return CaseOutcome(name, "ok", last, ran.seconds, ran.faults, tuple(outputs))
+@dataclass(frozen=True)
+class Measure:
+    """What runs are compared with: the first of the original, and what varies in each text that it prints."""
+
+    first: ProgramRun
+    varying: Mapping[str, Varying] = field(default_factory=dict)
+
+    @staticmethod
+    def of(first: ProgramRun, again: ProgramRun, others: Sequence[ProgramRun]) -> Measure:
+        """Return what runs are compared with, where the original did as `again` on another device, and as `others` in
+        other orders of its threads.
+        """
+        found = {}
+        for name, lines in first.texts.items():
+            varying = varying_in(lines, again.texts.get(name, ()))
+            differing = [each.texts.get(name, ()) for each in others]
+            varying = replace(varying, moved=moved_in(lines, differing, varying))
+            found[name] = replace(varying, spreads=spreads_of(lines, differing, varying))
+        return Measure(first, found)
+
+    def outcome(self, name: str, ran: ProgramRun, side: str = "ported") -> CaseOutcome:
+        """Return what came of a run of a `side`, under the name of a case."""
+        if ran.status is None:
+            return CaseOutcome(name, "timeout", f"did not end within {ran.seconds:.0f} s", ran.seconds, ran.faults)
+        # Races are only looked for where that was asked for.
+        if any(fault.level == "fault" or fault.kind == "race" for fault in ran.faults):
+            return CaseOutcome(name, "fault", "", ran.seconds, ran.faults)
+        last = _last(ran) if ran.status else ""
+        if ran.status < 0:
+            text = f"signal {-ran.status}" + (f": {last.splitlines()[-1]}" if last else "")
+            return CaseOutcome(name, "crash", text, ran.seconds, ran.faults)
+        # An original that fails its own check is nothing to compare with.
+        trusted = self.first.status == 0
+        outputs = [Output("exit status", "int", (), (_status(ran, self.first, trusted),))]
+        for text in _texts_of(ran, self.first, side):
+            mine, theirs = ran.texts.get(text, ()), self.first.texts.get(text, ())
+            varying = self.varying.get(text, Varying())
+            if side == "original":
+                # By what it differs from itself, the original is not judged.
+                varying = replace(varying, spreads={})
+            said = printed(mine, theirs, varying, trusted, _RELATIVE.get(side, RELATIVE))
+            outputs.append(Output(text, "text", (len(mine),), (said,)))
+        return CaseOutcome(name, "ok", last, ran.seconds, ran.faults, tuple(outputs))
+
+    def changed(self, one: ProgramRun, other: ProgramRun) -> str:
+        """Say where two runs print something else, to the last digit; empty if only times differ."""
+        for name in one.texts:
+            mine, theirs = one.texts[name], other.texts[name]
+            moved = self.varying.get(name, Varying()).moved
+            if moved and len(mine) == len(theirs):
+                mine = tuple(_in_order_of(mine, theirs, moved))
+            ignored = {line for line, _ in self.varying.get(name, Varying()).places}
+            for index in range(max(len(mine), len(theirs))):
+                a, b = (read(each[index]) if index < len(each) else None for each in (mine, theirs))
+                if index not in ignored and (a is None or b is None or not a.says_the_same(b)):
+                    return f"{name} is another in line {index + 1}"
+        return ""
+
+    def left_out(self, ported: bool, gpu: Hardware | str) -> Iterator[str]:
+        """Say what is not compared."""
+        yield from not_on_gpu(gpu)
+        if not ported:
+            yield "a port: none was given"
+        for name, lines in self.first.texts.items():
+            yield from _left_out(name, lines, self.varying.get(name, Varying()))
+        if self.first.cut:
+            yield f"what it prints behind its first {self.first.cut} bytes"
+        yield (
+            "other arguments than these" if self.first.status == 0 else "results: the original fails its own check here"
+        )
+        yield "files that the program writes"
+
+
+_RELATIVE = {"original": RELATIVE_OF_ORIGINAL, "gpu": RELATIVE_ON_GPU}
+
+
+def _texts_of(ran: ProgramRun, first: ProgramRun, side: str) -> Iterator[str]:
+    """Yield the texts that are compared: of a GPU not what the runtime may print besides."""
+    for text in dict.fromkeys((*first.texts, *ran.texts)):
+        # Nothing to say where neither has printed anything.
+        if text == "stdout" or (side != "gpu" and (ran.texts.get(text) or first.texts.get(text))):
+            yield text
 
 
 def _last(ran: ProgramRun) -> str:
@@ -98,180 +152,199 @@ def _status(ran: ProgramRun, first: ProgramRun, trusted: bool) -> Difference:
     return Difference("original", why, 0.0, 0.0, None, int(bool(why)), 1, str(ran.status), "0")
 
 
-def printed(ran: ProgramRun, first: ProgramRun, varying: Varying, trusted: bool) -> Difference:
+def printed(
+    mine: Sequence[str], theirs: Sequence[str], varying: Varying, trusted: bool = True, relative: float = RELATIVE
+) -> Difference:
     """Compare what was printed, line by line; lines that threads print in any order, as they do in the original."""
-    found = _compared(ran.lines, first.lines, varying)
-    if found[2] and varying.more:
-        ran = replace(ran, lines=_without_more(ran.lines, first.lines, varying))
-        found = _compared(ran.lines, first.lines, varying)
-    if found[2] and varying.moved and len(ran.lines) == len(first.lines):
-        again = _compared(*_in_one_order(ran.lines, first.lines, varying))
-        if not again[2]:
+    found = _compared(mine, theirs, varying, relative)
+    if found.wrong and varying.more:
+        mine = _without_more(mine, theirs, varying)
+        found = _compared(mine, theirs, varying, relative)
+    if found.wrong and varying.moved and len(mine) == len(theirs):
+        again = _compared(_in_order_of(mine, theirs, varying.moved), theirs, varying, relative)
+        if not again.wrong:
             found = again
-    absolute, relative, wrong = found
-    if not wrong:
-        return Difference("original", "", absolute, relative, None, 0, len(first.lines), trusted=trusted)
-    line = wrong[0]
-    mine_line = ran.lines[line] if line < len(ran.lines) else "(nothing)"
-    their_line = first.lines[line] if line < len(first.lines) else "(nothing)"
-    why = f"{len(wrong)} of {max(len(ran.lines), len(first.lines))} lines differ"
+    if not found.wrong:
+        return Difference(
+            "original", "", found.absolute, found.relative, None, 0, len(theirs), trusted=trusted,
+            tolerances=tuple(found.within.values()),
+        )  # fmt: skip
+    line = min(found.wrong)
+    mine_line = mine[line] if line < len(mine) else "(nothing)"
+    their_line = theirs[line] if line < len(theirs) else "(nothing)"
+    why = f"{len(found.wrong)} of {max(len(mine), len(theirs))} lines differ"
+    beyond = found.wrong[line]
     return Difference(
-        "original", why, absolute, relative, (line + 1,), len(wrong), len(first.lines), repr(mine_line[:200]),
-        repr(their_line[:200]), trusted,
+        "original", why, found.absolute, found.relative, (line + 1,), len(found.wrong), len(theirs),
+        repr(mine_line[:200]), repr(their_line[:200]), trusted, (beyond,) if beyond is not None else (),
     )  # fmt: skip
 
 
-def _in_one_order(
-    mine: Sequence[str], theirs: Sequence[str], varying: Varying
-) -> tuple[Sequence[str], Sequence[str], Varying]:
-    """Sort each group of lines that stand beside each other and that threads print in any order."""
-    own, others = list(mine), list(theirs)
-    moved = {index: index for index in range(len(theirs))}
-    for group in _groups(varying.moved):
-        # Numbers that are nearly the same sort nearly the same.
-        own[group.start : group.stop] = sorted(own[group.start : group.stop], key=_as_cuda)
-        order = sorted(group, key=lambda index: _as_cuda(theirs[index]))
-        others[group.start : group.stop] = [theirs[index] for index in order]
-        moved |= {old: group.start + new for new, old in enumerate(order)}
-    places = frozenset((moved[line], token) for line, token in varying.places if line in moved)
-    spreads = {(moved[line], token): spread for (line, token), spread in varying.spreads.items()}
-    return own, others, replace(varying, places=places, spreads=spreads)
+class _Compared:
+    """How two texts differ: the largest errors of numbers, the lines that are `wrong`, and what others are `within`."""
+
+    def __init__(self) -> None:
+        self.absolute = self.relative = 0.0
+        #: Of each line by what a number in it is off, if it is a number.
+        self.wrong: dict[int, Tolerance | None] = {}
+        self.within: dict[str, Tolerance] = {}
+
+    def number(self, line: int, mine: Token, theirs: Token, spread: float | None, relative: float) -> bool:
+        """Compare a number of a line."""
+        limit = allowed(mine, theirs, spread, relative)
+        if "exact" in (mine.kind, theirs.kind):
+            self.wrong[line] = None
+            return False
+        error = mine.off(theirs)
+        of_it = error / max(abs(float(mine.text)), abs(float(theirs.text)), 1e-300)
+        self.absolute = max(self.absolute, error)
+        self.relative = max(self.relative, of_it)
+        used = Tolerance(limit.why, 0.0, max(limit.absolute, 0.0), 1, error, of_it, (line + 1,))
+        if not error <= limit.absolute:
+            self.wrong[line] = used
+            return False
+        before = self.within.get(limit.why)
+        if before is None:
+            self.within[limit.why] = used
+        else:
+            widest = max(before, used, key=lambda each: each.error_relative)
+            self.within[limit.why] = replace(widest, count=before.count + 1)
+        return True
 
 
-def _groups(lines: frozenset[int]) -> Iterator[range]:
-    """Yield the lines in groups that stand beside each other."""
-    start = end = -1
-    for line in sorted(lines):
-        if line != end:
-            if start >= 0:
-                yield range(start, end)
-            start = line
-        end = line + 1
-    if start >= 0:
-        yield range(start, end)
-
-
-def moved_in(first: ProgramRun, others: Sequence[ProgramRun]) -> frozenset[int]:
-    """Return the lines that the original prints in another place in other orders of its threads.
-
-    Those between them that look the same are of the same threads, though they stayed where they were.
-    """
-    found: set[int] = set()
-    shapes = _shapes(first.lines)
-    for other in others:
-        if len(other.lines) != len(first.lines) or sorted(_shapes(other.lines)) != sorted(shapes):
-            continue
-        same = sorted(map(_as_cuda, other.lines)) == sorted(map(_as_cuda, first.lines))
-        if same:
-            found |= {
-                index for index, pair in enumerate(zip(first.lines, other.lines, strict=True)) if pair[0] != pair[1]
-            }
-    among = {shapes[index] for index in found}
-    lines = sorted(found)
-    for one, two in pairwise(lines):
-        between = range(one + 1, two)
-        if all(shapes[index] in among for index in between):
-            found.update(between)
-    for line in lines:
-        # What stands in front of the first and behind the last of them, too.
-        for step in (-1, 1):
-            at = line + step
-            while 0 <= at < len(shapes) and at not in found and shapes[at] in among:
-                found.add(at)
-                at += step
-    return frozenset(found)
-
-
-def _compared(mine: Sequence[str], theirs: Sequence[str], varying: Varying) -> tuple[float, float, list[int]]:
-    """Return the largest absolute and relative error of numbers, and the lines that are not the same."""
-    absolute = relative = 0.0
-    wrong = []
+def _compared(mine: Sequence[str], theirs: Sequence[str], varying: Varying, relative: float) -> _Compared:
+    """Return how two texts differ."""
+    found = _Compared()
     ignored = varying.places
     for index in range(max(len(mine), len(theirs))):
         if index >= len(mine) or index >= len(theirs):
-            wrong.append(index)
+            found.wrong[index] = None
             continue
-        a, b = _as_cuda(mine[index]), _as_cuda(theirs[index])
-        if a == b or (index, -1) in ignored:
+        if mine[index] == theirs[index]:
             continue
-        x, y = _NUMBER.findall(a), _NUMBER.findall(b)
-        if _shape(a) != _shape(b) or len(x) != len(y):
-            wrong.append(index)
-            continue
-        for token, (p, q) in enumerate(zip(x, y, strict=True)):
-            if p == q or (index, token) in ignored:
+        one, two = mine[index], theirs[index]
+        if (index, -1) in ignored:
+            ends = varying.ends.get(index, (0, 0))
+            if len(one.split()) < sum(ends):
+                found.wrong[index] = None
                 continue
-            if (p, q) == ("64", "32") and _WARP_SIZE.search(b):
+            one, two = (_ends(each, *ends) for each in (one, two))
+        a, b = read(one), read(two)
+        if a.shape != b.shape:
+            found.wrong[index] = None
+            continue
+        for number, (p, q) in enumerate(zip(a.tokens, b.tokens, strict=True)):
+            if q.kind == "time" or (index, number) in ignored or same(p, q) or is_warp_size(p, q):
                 continue
-            u, v = float(p), float(q)
-            error = abs(u - v)
-            absolute = max(absolute, error)
-            relative = max(relative, error / max(abs(u), abs(v), 1e-300))
-            if not error <= within(p, q, b, varying.spreads.get((index, token), 0.0)):
-                wrong.append(index)
+            if not found.number(index, p, q, varying.spreads.get((index, number)), relative):
                 break
-    return absolute, relative, wrong
+    return found
 
 
-def within(one: str, two: str, line: str, spread: float) -> float:
-    """Return by how much two numbers of a line may differ, as they are printed: integers by nothing.
+def _ends(line: str, first: int, last: int) -> str:
+    """Return some words of the beginning of a line, and of its end."""
+    words = line.split()
+    return " ".join((*words[:first], *words[len(words) - last :]))
 
-    `spread` is what the original differs by in other orders of its threads.
+
+def _alike(one: str, other: str) -> tuple[int, int]:
+    """Return how many words two lines have alike at their beginnings, and at their ends."""
+    a, b = one.split(), other.split()
+    most = min(len(a), len(b))
+    first = next((n for n in range(most) if a[n] != b[n]), most)
+    last = next((n for n in range(most - first) if a[-1 - n] != b[-1 - n]), most - first)
+    return first, last
+
+
+def _key(line: str) -> tuple[object, ...]:
+    """Return what lines in any order are told from each other by: what is exact in them first."""
+    parts = read(line)
+    shown = [t for t in parts.tokens if t.kind != "time"]
+    whole = [t.text for t in shown if t.kind == "exact" or t.is_whole]
+    # Numbers that are nearly the same sort nearly the same.
+    rest = [float(t.text) for t in shown if t.kind != "exact" and not t.is_whole]
+    return parts.shape, whole, [each if math.isfinite(each) else math.copysign(1e308, each) for each in rest]
+
+
+def _in_order_of(mine: Sequence[str], theirs: Sequence[str], moved: Iterable[Sequence[int]]) -> Sequence[str]:
+    """Return `mine` with the lines of each group of lines that threads print in any order as they are in `theirs`."""
+    own = list(mine)
+    for group in moved:
+        order = sorted(group, key=lambda index: _key(theirs[index]))
+        for index, line in zip(order, sorted((mine[index] for index in group), key=_key), strict=True):
+            own[index] = line
+    return own
+
+
+def moved_in(first: Sequence[str], others: Iterable[Sequence[str]], varying: Varying) -> tuple[tuple[int, ...], ...]:
+    """Return groups of lines that the original prints in other orders where its threads run in others.
+
+    A group is the least that keeps its place as a whole: lines of the host, and those of another launch, are no part.
     """
-    u, v = float(one), float(two)
-    if u.is_integer() and v.is_integer() and max(abs(u), abs(v)) < 2**24:
-        # Whole numbers are counts, also where they are printed as decimal ones: such sums have no rounding.
-        return SPREADS * spread
-    if _INTEGER.fullmatch(one) and _INTEGER.fullmatch(two):
-        return SPREADS * spread
-    left_over = LEFT_OVER if _ERROR.search(line) else 0.0
-    return max(RELATIVE * max(abs(u), abs(v)), _last_digit(one, two), SPREADS * spread, left_over)
+    shapes = _shapes(first)
+    own = {line for line, _ in varying.places}
+    still = [index for index in range(len(first)) if index not in own]
+    together: set[int] = set()  # places in `still` whose line is of one group with the next
+    for other in others:
+        if len(other) != len(first) or sorted(_shapes(other)) != sorted(shapes):
+            continue
+        # The lines of each as they are sorted are the same ones.
+        mine, theirs = (
+            sorted(range(len(still)), key=lambda place: _key(lines[still[place]])) for lines in (first, other)
+        )
+        if all(_agree(other[still[b]], first[still[a]]) for a, b in zip(mine, theirs, strict=True)):
+            went = dict(zip(mine, theirs, strict=True))
+            reach = -1
+            for place in range(len(still)):
+                reach = max(reach, went[place])
+                if reach > place:
+                    together.add(place)
+    groups: list[list[int]] = []
+    for place, line in enumerate(still):
+        if place - 1 in together:
+            groups[-1].append(line)
+        else:
+            groups.append([line])
+    return tuple(tuple(group) for group in groups if len(group) > 1)
 
 
-def _last_digit(one: str, two: str) -> float:
-    """What the last of at least four decimals stands for that two numbers are printed with; 0 for others."""
-    decimals = {len(each.partition(".")[2]) if "e" not in each.lower() else 0 for each in (one, two)}
-    digits = decimals.pop() if len(decimals) == 1 else 0
-    return 10.0**-digits * (1 + 1e-6) if digits >= _DECIMALS else 0.0
-
-
-def _as_cuda(line: str) -> str:
-    """A line with CUDA's names of errors, which are HIP's in a port."""
-    return _HIP_NAME.sub("cuda", line)
-
-
-def _shape(line: str) -> str:
-    """A line without its numbers."""
-    return _NUMBER.sub("#", _as_cuda(line))
+def _agree(one: str, other: str) -> bool:
+    """Whether two lines of the original are the same, but for sums in another order."""
+    return not _compared((one,), (other,), Varying(), RELATIVE_OF_ORIGINAL).wrong
 
 
 def _shapes(lines: Sequence[str]) -> list[str]:
-    return [_shape(line) for line in lines]
+    return [read(line).shape for line in lines]
 
 
-def varying_in(first: ProgramRun, again: ProgramRun) -> Varying:
+def varying_in(first: Sequence[str], again: Sequence[str]) -> Varying:
     """Return what is about the run and not its result."""
     found = set()
+    ends = {}
     more = set()
-    lines: list[str | None] = [None] * len(first.lines)
-    for kind, start, end, other_start, other_end in _aligned(first.lines, again.lines):
+    lines: list[str | None] = [None] * len(first)
+    for kind, start, end, other_start, other_end in _aligned(first, again):
         if kind == "equal" or end - start == other_end - other_start:
-            lines[start:end] = list(again.lines[other_start:other_end])
+            lines[start:end] = list(again[other_start:other_end])
         else:
-            more.update(_shapes(again.lines[other_start:other_end]))
-    for index, (line, other) in enumerate(zip(first.lines, lines, strict=True)):
-        if (_TIMES.search(line) and _NUMBER.search(line)) or other is None:
+            more.update(_shapes(again[other_start:other_end]))
+    for index, (line, other) in enumerate(zip(first, lines, strict=True)):
+        if other is None:
             found.add((index, -1))
         elif line != other:
-            x, y = _NUMBER.findall(line), _NUMBER.findall(other)
-            if _shape(line) == _shape(other) and len(x) == len(y):
-                found |= {(index, token) for token, (p, q) in enumerate(zip(x, y, strict=True)) if p != q}
+            a, b = read(line), read(other)
+            if a.shape == b.shape:
+                pairs = enumerate(zip(a.tokens, b.tokens, strict=True))
+                found |= {(index, number) for number, (p, q) in pairs if p.text != q.text and q.kind != "time"}
             else:
                 found.add((index, -1))
-    return Varying(frozenset(found), frozenset(more))
+                ends[index] = _alike(line, other)
+    return Varying(frozenset(found), ends, frozenset(more))
 
 
-def spreads_of(first: ProgramRun, others: Sequence[ProgramRun], varying: Varying) -> Mapping[tuple[int, int], float]:
+def spreads_of(
+    first: Sequence[str], others: Iterable[Sequence[str]], varying: Varying
+) -> Mapping[tuple[int, int], float]:
     """Return by how much numbers of the original differ from themselves in other orders of its threads.
 
     Where they differ by more than a number may, or in the text around them, the original is no measure, and nothing
@@ -279,15 +352,20 @@ def spreads_of(first: ProgramRun, others: Sequence[ProgramRun], varying: Varying
     """
     found: dict[tuple[int, int], float] = {}
     for other in others:
-        if len(other.lines) != len(first.lines) or _compared(other.lines, first.lines, varying)[2]:
+        if len(other) != len(first):
             continue
-        for index, (line, again) in enumerate(zip(first.lines, other.lines, strict=True)):
+        ordered = _in_order_of(other, first, varying.moved)
+        if _compared(ordered, first, varying, RELATIVE_OF_ORIGINAL).wrong:
+            continue
+        for index, (line, again) in enumerate(zip(first, ordered, strict=True)):
             if line == again or (index, -1) in varying.places:
                 continue
-            for token, (p, q) in enumerate(zip(_NUMBER.findall(line), _NUMBER.findall(again), strict=True)):
-                error = abs(float(p) - float(q))
-                if p != q and (index, token) not in varying.places and math.isfinite(error):
-                    found[index, token] = max(found.get((index, token), 0.0), error)
+            for number, (p, q) in enumerate(zip(read(line).tokens, read(again).tokens, strict=True)):
+                if p.text == q.text or p.kind != "number" or (index, number) in varying.places:
+                    continue
+                error = p.off(q)
+                if math.isfinite(error):
+                    found[index, number] = max(found.get((index, number), 0.0), error)
     return found
 
 
@@ -309,7 +387,7 @@ def _without_more(mine: Sequence[str], first: Sequence[str], varying: Varying) -
     """Return `mine` without the lines that `first` lacks and that another device prints besides."""
     kept: list[str] = []
     for kind, first_start, first_end, start, end in _aligned(first, mine):
-        own = [line for line in mine[start:end] if kind == "equal" or _shape(line) not in varying.more]
+        own = [line for line in mine[start:end] if kind == "equal" or read(line).shape not in varying.more]
         if not own and all((index, -1) in varying.places for index in range(first_start, first_end)):
             # In place of lines that are not compared.
             own = list(first[first_start:first_end])
@@ -317,39 +395,42 @@ def _without_more(mine: Sequence[str], first: Sequence[str], varying: Varying) -
     return tuple(kept)
 
 
-def _alone(line: str, token: int) -> float:
-    """By how much a number of a line may differ without what the original differs by."""
-    number = _NUMBER.findall(line)[token]
-    return within(number, number, line, 0.0)
-
-
-def left_out(ported: bool, gpu: Hardware | str, first: ProgramRun, varying: Varying) -> Iterator[str]:
-    yield from not_on_gpu(gpu)
-    if not ported:
-        yield "a port: none was given"
-    lines = sorted({line for line, _ in varying.places})
-    if lines:
-        shown = ", ".join(str(line + 1) for line in lines[:8]) + (" …" if len(lines) > 8 else "")
+def _left_out(name: str, lines: Sequence[str], varying: Varying) -> Iterator[str]:
+    """Say what of a text is not compared, and how precisely the rest."""
+    if not lines:
+        return
+    of = "" if name == "stdout" else f" to {name}"
+    timed = {index for index, line in enumerate(lines) if any(t.kind == "time" for t in read(line).tokens)}
+    ignored = sorted({line for line, _ in varying.places} | timed)
+    if ignored:
         yield (
-            f"{len(lines)} of {len(first.lines)} lines that it prints (times, or values that differ between runs): "
-            f"{shown}"
+            f"times, or values that differ between runs, in {len(ignored)} of {len(lines)} lines that it prints{of}: "
+            f"{_numbered(ignored)}"
         )
-    wider = {
-        line: SPREADS * spread
-        for (line, token), spread in sorted(varying.spreads.items())
-        if SPREADS * spread > _alone(first.lines[line], token)
-    }
+    wider = [
+        f"{line + 1} within {limit.absolute:.2g}"
+        for (line, number), spread in sorted(varying.spreads.items())
+        for token in (read(lines[line]).tokens[number],)
+        for limit in (allowed(token, replace(token, text=token.text + "1"), spread),)
+        if limit.absolute == SPREADS * spread > 0
+    ]
     if wider:
-        shown = ", ".join(f"{line + 1} within {within:.2g}" for line, within in list(wider.items())[:8])
         yield (
             f"numbers more precisely than {SPREADS:g} times the original's differences in other orders of its "
-            f"threads: line {shown}" + (" …" if len(wider) > 8 else "")
+            f"threads{of}: line {', '.join(wider[:8])}" + (" …" if len(wider) > 8 else "")
         )
-    if any(not _INTEGER.fullmatch(number) for line in first.lines for number in _NUMBER.findall(line)):
-        yield f"decimal numbers more precisely than by {RELATIVE:g} of them, or the last of four or more decimals"
+    tokens = [t for line in lines for t in read(line).tokens if t.kind == "number"]
+    if any(not t.is_whole for t in tokens):
+        yield (
+            f"decimal numbers{of} more precisely than by {RELATIVE:g} of them (on a GPU {RELATIVE_ON_GPU:g}), or by "
+            f"their last digit; {LEFT_OVER:g} in lines that tell an error"
+        )
     if varying.moved:
         yield (
-            f"the order of {len(varying.moved)} lines among those beside them: the original prints them in others, too"
+            f"the order of {sum(map(len, varying.moved))} lines{of} among those beside them: the original prints them "
+            "in others, too"
         )
-    yield "other arguments than these" if first.status == 0 else "results: the original fails its own check here"
-    yield "files that the program writes"
+
+
+def _numbered(lines: Sequence[int]) -> str:
+    return ", ".join(str(line + 1) for line in lines[:8]) + (" …" if len(lines) > 8 else "")

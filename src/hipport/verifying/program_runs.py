@@ -25,13 +25,24 @@ _GRACE = 30.0
 
 @dataclass(frozen=True)
 class ProgramRun:
-    """The result of one run of a program. `status` is None if the run exceeded its time."""
+    """The result of one run of a program. `status` is None if the run exceeded its time.
+
+    `lines` are what it prints, `said` what it prints to stderr; `errors` is the end of that with what the executor says
+    there. `cut` is how many bytes were read, if it prints more.
+    """
 
     status: int | None
     lines: tuple[str, ...]
     errors: str
     seconds: float
     faults: tuple[Fault, ...]
+    said: tuple[str, ...] = ()
+    cut: int = 0
+
+    @property
+    def texts(self) -> Mapping[str, tuple[str, ...]]:
+        """What is compared, by name."""
+        return {"stdout": self.lines, "stderr": self.said}
 
 
 @dataclass(frozen=True)
@@ -85,22 +96,26 @@ class Runner:
             wrong = _text(errors)
             return ProgramRun(
                 status,
-                _lines(said),
+                _lines(_text(said)),
                 wrong[-4000:],
                 seconds,
                 _faults(report, self.root) + _sanitizer_faults(wrong, self.root),
+                _lines(_EXECUTORS.sub("", wrong)),
+                _MOST if max(said.stat().st_size, errors.stat().st_size) > _MOST else 0,
             )
 
 
-_MOST = 4_000_000  # bytes of output that are looked at
+_MOST = 16_000_000  # bytes of output that are looked at
+# What the executor says, and where: see native/runtime/faults.cpp.
+_EXECUTORS = re.compile(r"^simt: .*\n(?:    .*\n)*", re.MULTILINE)
 
 
 def _text(path: Path) -> str:
     return reading.beginning(path, _MOST).decode("utf-8", "replace")
 
 
-def _lines(path: Path) -> tuple[str, ...]:
-    return tuple(line.rstrip() for line in _text(path).splitlines())
+def _lines(text: str) -> tuple[str, ...]:
+    return tuple(line.rstrip() for line in text.splitlines())
 
 
 def _faults(report: Path, root: Path) -> tuple[Fault, ...]:

@@ -25,9 +25,9 @@ from hipport.executor.messages import NotCompiled, left_to_a_person
 from hipport.program.included import own_files
 from hipport.verifying import amd_gpus
 from hipport.verifying.amd_gpus import Hardware
-from hipport.verifying.execution import WAVES, Execution, Matrix
+from hipport.verifying.execution import ORDERS, WAVES, Execution, Matrix
 from hipport.verifying.mutants import mutations
-from hipport.verifying.printed_output import Varying, left_out, moved_in, outcome, spreads_of, varying_in
+from hipport.verifying.printed_output import Measure
 from hipport.verifying.program_runs import ProgramRun, Runner
 from hipport.verifying.results import (
     CaseOutcome,
@@ -139,21 +139,15 @@ def program(
     configurations = list(matrix.configurations(ported=ported is not None))
     again, runs = _all_run(sides, built, configurations)
     first = runs[0]
-    varying = varying_in(first, again)
     originals = [each for c, each in zip(configurations, runs, strict=True) if c.side == "original"]
-    varying = replace(varying, moved=moved_in(first, originals[1:]))
-    spread = replace(varying, spreads=spreads_of(first, originals[1:], varying))
-    outcomes = [
-        # By what it differs from itself, the original is not judged.
-        outcome(sides.name, each, first, varying if c.side == "original" else spread, index)
-        for index, (c, each) in enumerate(zip(configurations, runs, strict=True))
-    ]
+    measure = Measure.of(first, again, originals[1:])
+    outcomes = [measure.outcome(sides.name, each, c.side) for c, each in zip(configurations, runs, strict=True)]
     _explain_by_races(sides, built["original"], configurations, outcomes)
     found = _first_difference(sides, built, configurations, outcomes)
     results = [Ran(configuration, (o,)) for configuration, o in zip(configurations, outcomes, strict=True)]
     gpu = matrix.gpu
     if ported is not None and isinstance(gpu, Hardware):
-        there = _on_gpu(sides, ported, gpu, first, spread, len(results))
+        there = _on_gpu(sides, ported, gpu, measure)
         if isinstance(there, str):
             gpu = there
         else:
@@ -164,7 +158,7 @@ def program(
         built["original"].path.name,
         tuple(results),
         (
-            *left_out(port is not None, gpu, first, spread),
+            *measure.left_out(port is not None, gpu),
             *edited_original(prepared.edited),
             *sides_of_host(prepared.reported),
         ),
@@ -246,7 +240,7 @@ def _first_difference(
     return (FirstDifference(sides.name, differing, number, launch["kernel"], where, launch["line"], what),)
 
 
-def _on_gpu(sides: _Sides, ported: Ported, gpu: Hardware, first: ProgramRun, varying: Varying, index: int) -> Ran | str:
+def _on_gpu(sides: _Sides, ported: Ported, gpu: Hardware, measure: Measure) -> Ran | str:
     """Run the port on this machine's GPU; a text says why that is not done."""
     sides.how.tell("running the port on the GPU", 0, 1)
     there = Configuration("gpu", gpu.lanes, ",".join(gpu.archs))
@@ -258,39 +252,82 @@ def _on_gpu(sides: _Sides, ported: Ported, gpu: Hardware, first: ProgramRun, var
         return Ran(there, (CaseOutcome(sides.name, "error", f"hipcc does not compile the port: {problem}"),))
     # A GPU's memory and more is mapped into a process that uses it.
     wide = replace(sides.runner, limits=replace(sides.runner.limits, memory=0))
-    return Ran(there, (outcome(sides.name, wide.run(made, there), first, varying, index),))
+    return Ran(there, (measure.outcome(sides.name, wide.run(made, there), there.side),))
 
 
 def mutation_score(
-    what: ProgramToRun, how: Execution, *, port: Callable[[Sequence[Path]], Ported], most: int = 8
+    what: ProgramToRun,
+    how: Execution,
+    *,
+    port: Callable[[Sequence[Path]], Ported],
+    most: int = 8,
+    orders: Sequence[str] = ORDERS,
 ) -> MutationScore:
     """Say whether a program's own check notices the original with 64 lanes, and ports with one thing wrong.
 
-    Parameters and exceptions are those of `program`; `most` is how many broken ports are made.
+    Parameters and exceptions are those of `program`; `most` is how many broken ports are made. Each runs as the port
+    does there, until something differs. One that is not noticed is compared with the port bit for bit.
     """
     sides = _Sides(what, how)
-    name = sides.name
     how.tell("compiling the original", 0, most + 1)
-    original = sides.original()
+    built = {"original": sides.original()}
+    originals = [Configuration("original", 32, order) for order in orders]
+    again, (first, *others) = _all_run(sides, built, originals)
+    measure = Measure.of(first, again, others)
+    ported = port(sides.around(built["original"]))
+    right = sides.ported(ported).path
+    configurations = [Configuration("ported", lanes, order) for lanes in WAVES for order in orders]
+    runs: dict[Configuration, ProgramRun] = {}
 
-    def ran(path: Path, side: str, lanes: int) -> ProgramRun:
-        return sides.runner.run(path, Configuration(side, lanes))
+    def unbroken(configuration: Configuration) -> ProgramRun:
+        if configuration not in runs:
+            runs[configuration] = sides.runner.run(right, configuration)
+        return runs[configuration]
 
-    first, again = ran(original.path, "original", 32), ran(original.path, "original", 32)
-    varying = varying_in(first, again)
+    def mutant(what: str, where: PurePath, line: int, path: Path, places: Sequence[Configuration]) -> Mutant:
+        changes = ""
+        for place in places:
+            ran = sides.runner.run(path, place)
+            if not measure.outcome(sides.name, ran).ok:
+                return Mutant(what, where, line, noticed=(sides.name,))
+            if place.side == "ported" and not changes and (text := measure.changed(ran, unbroken(place))):
+                changes = f"{text} at {place}"
+        if not changes and places[0].side == "ported":
+            changes = _memory_changed(sides, right, path, places)
+        return Mutant(what, where, line, passed=(sides.name,), changes=changes)
 
-    def mutant(what: str, where: PurePath, line: int, runs: Sequence[ProgramRun]) -> Mutant:
-        noticed = any(not outcome(name, each, first, varying, 1).ok for each in runs)
-        return Mutant(what, where, line, (name,) if noticed else (), () if noticed else (name,))
-
-    mutants = [mutant("the original, with 64 lanes", PurePath(), 0, [ran(original.path, "original", 64)])]
-    ported = port(sides.around(original))
+    wide = [Configuration("original", 64)]
+    mutants = [mutant("the original, with 64 lanes", PurePath(), 0, built["original"].path, wide)]
     for number, (wrong, changed, where, line) in enumerate(mutations(ported, sides.root, most), 1):
         how.tell("running ports that were broken on purpose", number, most + 1)
         try:
-            built = sides.ported(changed).path
+            path = sides.ported(changed).path
         except NotCompiled as problem:
             mutants.append(Mutant(wrong, where, line, why_not=str(problem).splitlines()[0]))
             continue
-        mutants.append(mutant(wrong, where, line, [ran(built, "ported", lanes) for lanes in WAVES]))
+        mutants.append(mutant(wrong, where, line, path, configurations))
     return MutationScore(tuple(mutants))
+
+
+def _memory_changed(sides: _Sides, right: Path, broken: Path, places: Sequence[Configuration]) -> str:
+    """Say where a port leaves another memory behind than the one that is not broken; empty where it does not.
+
+    Nothing is said of memory that depends on the order of threads: what is broken may change only that.
+    """
+    place, *others = places
+    with tempfile.TemporaryDirectory(prefix="hipport-") as scratch:
+
+        def trace(path: Path, place: Configuration) -> Path:
+            left = Path(scratch, f"{path.name}-{path == right}-{place}")
+            sides.runner.run(path, place, left)
+            return left
+
+        here = trace(right, place)
+        changed = first_changed(here, trace(broken, place))
+        if changed is None:
+            return ""
+        number, launch, what = changed
+        by_order = (first_changed(here, trace(right, each)) for each in others if each.lanes == place.lanes)
+        if any(each is not None and each[0] <= number for each in by_order):
+            return ""
+    return f"after launch {number} ({launch['kernel']}) {what} at {place}"

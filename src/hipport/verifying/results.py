@@ -68,13 +68,46 @@ class Fault:
 
 
 @dataclass(frozen=True)
+class Tolerance:
+    """By how much values may differ, and where that comes from: `relative` times what is expected, and `absolute`.
+
+    `count` values differ within it, by `error` at the most, which is `error_relative` of what is expected, at `where`.
+    `warning` says what is wrong with it: it is wider than what the values' type can tell.
+    """
+
+    origin: str
+    relative: float
+    absolute: float
+    count: int = 0
+    error: float = 0.0
+    error_relative: float = 0.0
+    where: tuple[int, ...] | None = None
+    warning: str = ""
+
+    @staticmethod
+    def read(values: Mapping[str, Any]) -> Tolerance:
+        """Return what comparing arrays has written down."""
+        return Tolerance(
+            values["origin"],
+            float(values["relative"]),
+            float(values["absolute"]),
+            values["count"],
+            float(values["error"]),
+            float(values["error_relative"]),
+            tuple(values["where"]),
+            values["warning"],
+        )
+
+
+@dataclass(frozen=True)
 class Difference:
     """The difference of an output from its expected value.
 
     `against` is `original`, `reference`, `recorded` or `differences` (finite ones, for gradients). `why` is empty where
     it is within the tolerance. `absolute` and `relative` are the largest errors; `where` is the element that is
     furthest off, of those beyond the tolerance if there are any, with `output` and `expected` there; `count` of `size`
-    elements are beyond it. Where `trusted` is false, what it is compared with is itself known to be wrong.
+    elements are beyond it. Where `trusted` is false, what it is compared with is itself known to be wrong. `tolerances`
+    are those that values are within, though they differ; where some are beyond, the one that these are beyond.
     """
 
     against: str
@@ -87,6 +120,24 @@ class Difference:
     output: str = ""
     expected: str = ""
     trusted: bool = True
+    tolerances: tuple[Tolerance, ...] = ()
+
+    @staticmethod
+    def read(against: str, values: Mapping[str, Any]) -> Difference:
+        """Return what comparing arrays has written down."""
+        where = values.get("where")
+        return Difference(
+            against,
+            values["why"],
+            float(values["absolute"]),
+            float(values["relative"]),
+            tuple(where) if where is not None else None,
+            values["count"],
+            values["size"],
+            values.get("output", ""),
+            values.get("expected", ""),
+            tolerances=(Tolerance.read(values["tolerance"]),) if "tolerance" in values else (),
+        )
 
     @property
     def ok(self) -> bool:
@@ -260,7 +311,8 @@ class Verified:
 class Mutant:
     """The original, or the port with one thing wrong: `noticed` are the cases that fail, `passed` those that do not.
 
-    `why_not` says why it was not run: it does not compile.
+    `why_not` says why it was not run: it does not compile. `changes` says, of one that is not noticed, where it gives
+    something else than the port; empty where it gives the same here, bit for bit.
     """
 
     what: str
@@ -269,6 +321,7 @@ class Mutant:
     noticed: tuple[str, ...] = ()
     passed: tuple[str, ...] = ()
     why_not: str = ""
+    changes: str = ""
 
 
 @dataclass(frozen=True)
@@ -289,6 +342,16 @@ class MutationScore:
     def unnoticed(self) -> tuple[Mutant, ...]:
         """The mutants that no case notices."""
         return tuple(mutant for mutant in self.mutants if not mutant.noticed and not mutant.why_not)
+
+    @property
+    def noticed(self) -> tuple[Mutant, ...]:
+        """The mutants that a case notices."""
+        return tuple(mutant for mutant in self.mutants if mutant.noticed)
+
+    @property
+    def missed(self) -> tuple[Mutant, ...]:
+        """The mutants that no case notices, though they give something else than the port."""
+        return tuple(mutant for mutant in self.unnoticed if mutant.changes)
 
 
 def for_a_person(ported: Ported | None) -> tuple[Reported, ...]:

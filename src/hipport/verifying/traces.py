@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Device memory after each launch, as the executor writes it: find where two runs differ first."""
+"""Device memory after each launch, and outputs of cases, as runs have left them: find where two runs differ first."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import zipfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,3 +40,16 @@ def _changed(a: Mapping[str, Any], b: Mapping[str, Any]) -> str:
     if not differ:
         return ""
     return "memory of " + ", ".join(f"{ours[number][0]} bytes" for number in differ[:4]) + " holds something else"
+
+
+def outputs_changed(one: Path, other: Path, places: Sequence[str]) -> str:
+    """Say in which configuration and case outputs are not the same, bit for bit; empty where all are."""
+    for number, place in enumerate(places):
+        for file in sorted((one / str(number)).glob("*.npz")):
+            theirs = other / str(number) / file.name
+            with zipfile.ZipFile(file) as mine, zipfile.ZipFile(theirs) as others:
+                sums = [{each.filename: each.CRC for each in archive.infolist()} for archive in (mine, others)]
+            changed = [name.removesuffix(".npy") for name, crc in sums[0].items() if sums[1].get(name) != crc]
+            if changed:
+                return f"{', '.join(changed)} of {file.stem} differ at {place}"
+    return ""

@@ -54,7 +54,7 @@ void exited(Block& block, Thread& thread) {
   block.idle = 0;
   while (settle_masked(block, wave)) {
   }
-  for (std::size_t i = wave.loops.size(); i-- != 0;) is_left(block, wave, *wave.loops[i], thread.bit());
+  for (std::size_t i = wave.regions.size(); i-- != 0;) is_left(block, wave, *wave.regions[i], thread.bit());
   less_busy(block, wave);
   check_done(block);
 }
@@ -165,7 +165,7 @@ void make_loud() {
     each.present = List{};
     each.given = nullptr;
     each.groups.clear();
-    each.loops.clear();
+    each.regions.clear();
   }
   if (block.shape.x != blockDim.x || block.shape.y != blockDim.y || block.shape.z != blockDim.z) {
     block.shape = blockDim;

@@ -200,6 +200,7 @@ Turn come_present(const Operation& operation, const void* value, std::size_t siz
   Block& block = *worker->block;
   Block::Wave& wave = wave_of(block, self);
   keep_call(self);
+  if (&operation == &loop_begins) look_for_recursion(wave, place);
   if (wave.given == nullptr) wave.given = open_meeting(0);
   give(wave.given->values[self.lane], value, size);
   ++wave.given->readers;

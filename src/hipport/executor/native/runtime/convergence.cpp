@@ -71,29 +71,144 @@ List take_first(Block& block, Block::Wave& wave, bool at_loops) {
   return first;
 }
 
-/// Let lanes go on that wait at the end of a loop.
-void open_loop(Block::Wave& wave, Block::Loop& loop) {
-  wave.busy += loop.left.count;
-  wake_all(loop.left);
+/// Let lanes go on that wait for those that are in the statement.
+void open_region(Block::Wave& wave, Block::Region& region) {
+  wave.busy += region.left.count + region.aside.count;
+  wake_all(region.left);
+  wake_all(region.aside);
+}
+
+/// When a branch runs, of those of a statement.
+unsigned turn_of(const Block::Region& region, unsigned lane) {
+  return region.backwards ? 255u - region.side[lane] : region.side[lane];
+}
+
+/// Whether lanes that take the branch of this one may go on in it: nobody takes one that comes before, or may yet.
+bool has_its_turn(const Block::Wave& wave, const Block::Region& region, unsigned lane) {
+  for (std::uint64_t left = region.inside & wave.alive; left != 0; left &= left - 1) {
+    const auto other = static_cast<unsigned>(__builtin_ctzll(left));
+    if (region.side[other] == 0 || turn_of(region, other) < turn_of(region, lane)) return false;
+  }
+  return true;
+}
+
+/// Let those go on whose branch has its turn.
+void settle_sides(Block& block, Block::Wave& wave, Block::Region& region) {
+  List still, go;
+  while (region.aside.count != 0) {
+    Thread& each = *region.aside.pop();
+    (has_its_turn(wave, region, each.lane) ? go : still).push(&each);
+  }
+  region.aside = still;
+  if (go.count == 0) return;
+  block.idle = 0;
+  wave.busy += go.count;
+  wake_all(go);
+}
+
+std::uint64_t lanes_of(const List& list) {
+  std::uint64_t lanes = 0;
+  for (const Thread* each = list.first; each != nullptr; each = each->next) lanes |= each->bit();
+  return lanes;
+}
+
+/// Lanes of a wavefront by their numbers in the block.
+std::vector<unsigned> ranks_of(const List& list) {
+  std::vector<unsigned> ranks;
+  for (const Thread* each = list.first; each != nullptr; each = each->next) ranks.push_back(each->rank);
+  std::sort(ranks.begin(), ranks.end());
+  return ranks;
+}
+
+/// Who is held, and where, for a fault: those that have left a statement, and those that take another branch.
+std::string held_text(const Block::Wave& wave) {
+  std::string text;
+  const auto add = [&text](const List& list, const char* how) {
+    if (list.count == 0) return;
+    const Place place = list.first->place();
+    if (!text.empty()) text += ", or for ";
+    text += "what " + numbers_text("thread", ranks_of(list)) + (list.count == 1 ? " does " : " do ") + how +
+            place.file + ":" + std::to_string(place.line);
+  };
+  for (const Block::Region* each : wave.regions) {
+    add(each->left, "behind the statement at ");
+    add(each->aside, "in another branch of the statement at ");
+  }
+  return text;
+}
+
+std::string stuck_text(const std::string& held) {
+  return "lanes wait here for " + held +
+         ": on AMD those do not go on before all lanes of the wavefront that came here with them have left, and the launch "
+         "hangs. Do what they wait for before it, or in the same turn of the loop (hipport/lock.h)";
 }
 
 }  // namespace
 
-bool open_loops(Block& block, Block::Wave& wave) {
+bool open_regions(Block& block, Block::Wave& wave) {
   bool any = false;
-  for (Block::Loop* loop : wave.loops) {
-    if (loop->left.count != 0) any = true;
-    loop->open = true;
-    open_loop(wave, *loop);
+  for (Block::Region* region : wave.regions) {
+    if (region->left.count + region->aside.count != 0) any = true;
+    region->open = true;
+    open_region(wave, *region);
   }
   if (any) block.idle = 0;
   return any;
 }
 
-bool open_loops(Block& block) {
+bool open_regions(Block& block) {
   bool any = false;
   if (!block.loud) return false;
-  for (unsigned i = 0; i < block.waves; ++i) any = open_loops(block, block.wave[i]) || any;
+  for (unsigned i = 0; i < block.waves; ++i) any = open_regions(block, block.wave[i]) || any;
+  return any;
+}
+
+void look_for_recursion(const Block::Wave& wave, Place place) {
+  constexpr std::ptrdiff_t least = 64 << 10;
+  const Fiber& stack = worker->stack();
+  const auto* here = static_cast<const char*>(__builtin_frame_address(0));
+  if (!stack.has(here) || here - stack.low > least) return;
+  const std::string held = held_text(wave);
+  if (held.empty()) fault_with("stack-overflow", place, "a thread's stack is full: it recurses too deep");
+  fault_with("no-progress", place, stuck_text(held) + waiting_text(*worker->block));
+}
+
+void fault_if_stuck(const Block& block) {
+  for (unsigned i = 0; block.loud && i < block.waves; ++i) {
+    const auto& regions = block.wave[i].regions;
+    for (auto each = regions.rbegin(); each != regions.rend(); ++each) {
+      const Block::Region& region = **each;
+      if (region.stuck != 0) fault_with("no-progress", region.place, stuck_text(region.held) + region.where);
+    }
+  }
+}
+
+bool is_any_held(const Block& block) {
+  for (unsigned i = 0; block.loud && i < block.waves; ++i) {
+    for (const Block::Region* region : block.wave[i].regions) {
+      if (region->left.count + region->aside.count != 0) return true;
+    }
+  }
+  return false;
+}
+
+bool open_stuck_regions(Block& block) {
+  bool any = false;
+  std::string where;
+  for (unsigned i = 0; block.loud && i < block.waves; ++i) {
+    Block::Wave& wave = block.wave[i];
+    const std::string held = held_text(wave);
+    if (held.empty()) continue;
+    if (where.empty()) where = waiting_text(block);
+    std::uint64_t waiting = wave.alive;
+    for (const Block::Region* region : wave.regions) waiting &= ~(lanes_of(region->left) | lanes_of(region->aside));
+    for (Block::Region* region : wave.regions) {
+      region->stuck = region->inside & waiting;
+      region->held = held;
+      region->where = where;
+    }
+    any = open_regions(block, wave) || any;
+  }
   return any;
 }
 
@@ -106,7 +221,7 @@ __attribute__((noinline)) bool settle_present(Block& block, Block::Wave& wave, b
   std::uint64_t lanes = all ? wave.lanes : 0;
   for (Thread* t = all ? nullptr : list.first; t != nullptr; t = t->next) lanes |= t->bit();
   if (one.wait == Wait::barrier) {
-    if (lanes != wave.alive && open_loops(block, wave)) {
+    if (lanes != wave.alive && open_regions(block, wave)) {
       // What looked like a loop without a barrier has one: who has left it may be on the way to it.
       while (list.count != 0) wave.present.push(list.pop());
       wave.together = false;
@@ -141,9 +256,14 @@ __attribute__((noinline)) bool settle_present(Block& block, Block::Wave& wave, b
   }
   finish(block, one, *meeting, *one.operation, lanes);
   if (one.operation == &detail::loop_begins && list.count > 1) {
-    wave.loops.push_back(new Block::Loop);
-    wave.loops.back()->inside = lanes;
-    meeting->word = reinterpret_cast<std::uintptr_t>(wave.loops.back());
+    auto* const region = new Block::Region;
+    region->place = one.place();
+    region->inside = lanes;
+    // Which branch a compiler has first is its own matter.
+    region->backwards = settings().order == Settings::Order::reverse ||
+                        (settings().order == Settings::Order::random && next_random(worker->random) >> 63 != 0);
+    wave.regions.push_back(region);
+    meeting->word = reinterpret_cast<std::uintptr_t>(region);
   }
   wave.busy += list.count;
   block.idle = 0;
@@ -171,35 +291,50 @@ bool settle_stalled(Block& block) {
   return false;
 }
 
-bool is_left(Block& block, Block::Wave& wave, Block::Loop& loop, std::uint64_t lane) {
-  loop.inside &= ~lane;
-  if ((loop.inside & wave.alive) != 0) return false;
-  if (loop.left.count != 0) block.idle = 0;
-  open_loop(wave, loop);
-  wave.loops.erase(std::find(wave.loops.begin(), wave.loops.end(), &loop));
-  delete &loop;
+bool is_left(Block& block, Block::Wave& wave, Block::Region& region, std::uint64_t lane) {
+  region.inside &= ~lane;
+  if ((region.inside & wave.alive) != 0) {
+    if (region.aside.count != 0) settle_sides(block, wave, region);
+    return false;
+  }
+  if (region.left.count != 0) block.idle = 0;
+  open_region(wave, region);
+  wave.regions.erase(std::find(wave.regions.begin(), wave.regions.end(), &region));
+  delete &region;
   return true;
 }
 
 namespace detail {
 
 Turn leave_loop(void* raw, Place place) {
-  Thread& self = waiter("the end of a loop in which other lanes of the wavefront still are", place);
+  Thread& self = waiter("the end of a statement in which other lanes of the wavefront still are", place);
   Block& block = *worker->block;
   Block::Wave& wave = wave_of(block, self);
-  Block::Loop& loop = *static_cast<Block::Loop*>(raw);
+  Block::Region& region = *static_cast<Block::Region*>(raw);
   keep_call(self);
-  if (!loop.stuck.empty()) {
-    fault_with(
-        "spin-in-wavefront", place,
-        "lanes wait in this loop for something that others of their wavefront do after it: on AMD those do not continue before all "
-        "have left the loop, and the launch hangs" +
-            loop.stuck);
+  if ((region.stuck & self.bit()) != 0) {
+    fault_with("no-progress", place, stuck_text(region.held) + region.where);
   }
-  if (is_left(block, wave, loop, self.bit())) return {&self, nullptr};
-  if (loop.open) return {&self, nullptr};
+  if (is_left(block, wave, region, self.bit())) return {&self, nullptr};
+  if (region.open) return {&self, nullptr};
   self.wait = Wait::loop;
-  loop.left.push(&self);
+  region.left.push(&self);
+  self.state = State::waiting;
+  less_busy(block, wave);
+  return turn(block, self);
+}
+
+Turn take_side(void* raw, unsigned side, Place place) {
+  Thread& self = waiter("a branch, while other lanes of the wavefront take another", place);
+  Block& block = *worker->block;
+  Block::Wave& wave = wave_of(block, self);
+  Block::Region& region = *static_cast<Block::Region*>(raw);
+  keep_call(self);
+  region.side[self.lane] = static_cast<std::uint8_t>(std::min(side, 253u) + 1);
+  settle_sides(block, wave, region);
+  if (region.open || has_its_turn(wave, region, self.lane)) return {&self, nullptr};
+  self.wait = Wait::loop;
+  region.aside.push(&self);
   self.state = State::waiting;
   less_busy(block, wave);
   return turn(block, self);

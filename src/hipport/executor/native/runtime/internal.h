@@ -202,12 +202,17 @@ struct Block {
     Meeting* meeting;
     List list;
   };
-  /// A loop in which lanes wait for memory, and those that came to it together: see `leave_loop`.
-  struct Loop {
+  /// A statement in which lanes wait for memory, and those that came to it together: see `leave_loop`.
+  struct Region {
+    Place place{"", 0};
     std::uint64_t inside = 0;
     List left;  // who wait for those that are inside
-    bool open = false;  // whether nobody waits at its end any more
-    std::string stuck;  // who was where when nothing went on, and it was opened for that
+    List aside;  // who wait in a branch for those that take one before it
+    std::uint8_t side[64] = {};  // that each lane has taken, and 1; 0 if it is not known yet
+    bool backwards = false;  // whether branches run from the last of the text to the first
+    bool open = false;  // whether nobody waits in it any more
+    std::uint64_t stuck = 0;  // who waited for memory when nothing went on, and it was opened for that
+    std::string held, where;  // who waited for those, and who was where
   };
   struct alignas(64) Wave {
     std::uint64_t alive = 0;
@@ -222,7 +227,7 @@ struct Block {
     List present;  // lanes that wait for those that are there
     Meeting* given = nullptr;  // what they gave
     std::vector<Group> groups;
-    std::vector<Loop*> loops;
+    std::vector<Region*> regions;
   };
   std::vector<Wave> wave;
   Racing* racing = nullptr;  // see races.cpp
@@ -303,8 +308,8 @@ class Standstill {
  public:
   /// Something has gone on, or may have.
   void begin();
-  /// Whether nothing has changed for long; called when all threads have left their stacks.
-  bool is_seen(const Worker&, const std::vector<Block*>& resident, double now);
+  /// Whether nothing has changed for so long; called when all threads have left their stacks.
+  bool is_seen(const Worker&, const std::vector<Block*>& resident, double now, double seconds);
 
  private:
   std::map<std::pair<const Block*, unsigned>, std::vector<std::uint64_t>> states_;

@@ -59,28 +59,21 @@ Entered enter(Worker& w, Block& block) {
   worker->block = &block;
   worker->thread = nullptr;
   blockIdx = block.index;
+  if (spins) fault_if_stuck(block);
   fault_at(spins ? "no-progress" : "deadlock", place_of_one(block),
            (spins ? "threads wait for a value that is never written"
                   : "all remaining threads wait, and none of them for a thread that could still arrive") +
                waiting_text(block));
 }
 
-/// Nothing of a launch has gone on for long. If lanes wait at the ends of loops for others that spin in them, let them
-/// go on: then it is seen whether those wait for them.
-bool look_behind_loops(Worker& w, const std::vector<Block*>& resident) {
+/// Nothing of a launch has gone on for long. If lanes wait for others of their wavefront that spin, let them go on: then
+/// it is seen whether those wait for them.
+bool look_behind_waits(Worker& w, const std::vector<Block*>& resident) {
   bool any = false;
   for (Block* block : resident) {
     w.block = block;
     w.thread = nullptr;
-    std::string where;
-    for (unsigned i = 0; block->loud && i < block->waves; ++i) {
-      for (Block::Loop* loop : block->wave[i].loops) {
-        if (loop->left.count == 0) continue;
-        if (where.empty()) where = waiting_text(*block);
-        loop->stuck = where;
-      }
-      any = open_loops(*block, block->wave[i]) || any;
-    }
+    any = open_stuck_regions(*block) || any;
   }
   return any;
 }
@@ -104,7 +97,7 @@ void run_blocks(Worker& w) {
         w.block = &block;
         reset(block, index);
         if (enter(w, block) == Entered::stuck) {
-          if (block.ready.count == 0 && block.grid.count == 0 && !open_loops(block)) deadlock(block, false);
+          if (block.ready.count == 0 && block.grid.count == 0 && !open_regions(block)) deadlock(block, false);
           resident.push_back(&block);
           w.resident = true;
         } else {
@@ -132,7 +125,8 @@ void run_blocks(Worker& w) {
     for (std::size_t i = 0; i < resident.size(); ++i) {
       Block& block = *resident[i];
       if (block.ready.count == 0) {
-        if ((block.grid.count == 0 || (!more && !at_grid_barrier(block))) && !open_loops(block)) deadlock(block, false);
+        if ((block.grid.count == 0 || (!more && !at_grid_barrier(block))) && !open_regions(block))
+          deadlock(block, false);
         continue;
       }
       const unsigned alive = block.alive;
@@ -149,21 +143,24 @@ void run_blocks(Worker& w) {
     }
     if (w.watched.samples != 0 && !spins(w)) progress = true;  // it computes, for all that can be seen
     const double time = now();
+    // Lanes that wait for each other are looked at sooner: where it was too soon, they go on.
+    const bool held = std::any_of(resident.begin(), resident.end(), [](Block* b) { return is_any_held(*b); });
+    const double patience = held ? settings().watchdog / 4 : settings().watchdog;
     bool in_vain = false;
     if (progress) {
       since = 0;
     } else if (since == 0) {
       since = time;
     } else {
-      in_vain = time - since > settings().watchdog;
+      in_vain = time - since > patience;
     }
     if (fewer) {
       standstill.begin();
-    } else if (!in_vain && standstill.is_seen(w, resident, time)) {
+    } else if (!in_vain && standstill.is_seen(w, resident, time, patience)) {
       in_vain = true;
     }
     if (in_vain) {
-      if (!look_behind_loops(w, resident)) deadlock(*resident.front(), true);
+      if (!look_behind_waits(w, resident)) deadlock(*resident.front(), true);
       since = 0;
       standstill.begin();
     }

@@ -65,11 +65,19 @@ bool is_of_loops(const Operation*);
 bool settle_present(Block&, Block::Wave&, bool at_loops = false);
 /// All that could run only looks whether something has changed: let lanes go on that would wait for those.
 bool settle_stalled(Block&);
-/// Have nobody wait any more at the ends of loops; whether anybody did.
-bool open_loops(Block&, Block::Wave&);
-bool open_loops(Block&);
-/// A lane is not in a loop any more. Returns whether nobody is; the loop is gone then.
-bool is_left(Block&, Block::Wave&, Block::Loop&, std::uint64_t lane);
+/// Have nobody wait any more for lanes that are in a statement in which they wait for memory; whether anybody did.
+bool open_regions(Block&, Block::Wave&);
+bool open_regions(Block&);
+/// Fault if the running thread's stack is nearly full, where it comes to a statement in which lanes are kept together.
+void look_for_recursion(const Block::Wave&, Place);
+/// Fault if lanes were let go on for that, and those who waited for memory wait still.
+void fault_if_stuck(const Block&);
+/// Whether lanes wait so.
+bool is_any_held(const Block&);
+/// Have nobody wait so, as nothing goes on: from then on it is a fault if who waits for memory goes on.
+bool open_stuck_regions(Block&);
+/// A lane is not in such a statement any more. Returns whether nobody is; its record is gone then.
+bool is_left(Block&, Block::Wave&, Block::Region&, std::uint64_t lane);
 
 // barriers.cpp
 /// How many threads a named barrier counts.

@@ -80,11 +80,11 @@ void Standstill::begin() {
   since_ = 0;
 }
 
-bool Standstill::is_seen(const Worker& w, const std::vector<Block*>& resident, double now) {
+bool Standstill::is_seen(const Worker& w, const std::vector<Block*>& resident, double now, double seconds) {
   // The time first: this is asked for in every round, and the rest takes longer than a round of threads that spin.
   if (now < next_) return false;
   const bool first = next_ == 0;
-  next_ = now + settings().watchdog / samples_wanted;
+  next_ = now + seconds / samples_wanted;
   // Stacks are looked at where threads leave them by a switch alone.
   if (first || !switches_are_plain() || host::host_memory_is_device() || host::is_any_registered()) return false;
   if (since_ == 0) since_ = now;
@@ -102,7 +102,7 @@ bool Standstill::is_seen(const Worker& w, const std::vector<Block*>& resident, d
       seen.push_back(state);
     }
   }
-  if (samples_ < samples_wanted || now - since_ < settings().watchdog) return false;
+  if (samples_ < samples_wanted || now - since_ < seconds) return false;
   if (memory_of(w, resident) == memory_) return true;
   begin();
   return false;

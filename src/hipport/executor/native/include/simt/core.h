@@ -201,36 +201,63 @@ inline void next_turn(Place place) {
   if (in_kernel()) meet_present(detail::next_turn, nullptr, 0, place);
 }
 namespace detail {
-// Where lanes come to a loop in which they wait for memory, and the ends of turns of loops around one. Lanes do not wait
-// here for others that spin: on which of two branches a GPU goes first is not known.
+// Where lanes come to a statement in which they wait for memory, and the ends of turns of loops around one. Lanes do not
+// wait here for others that spin, which may be in another part of the program.
 SIMT_EXPORT extern const Operation loop_begins, loop_turns;
-/// A lane leaves the loop: who goes on.
-SIMT_EXPORT Turn leave_loop(void* loop, Place);
+/// A lane leaves the statement: who goes on.
+SIMT_EXPORT Turn leave_loop(void* region, Place);
+/// A lane takes a branch, by number, in the order of the text: who goes on.
+SIMT_EXPORT Turn take_side(void* region, unsigned side, Place);
 }  // namespace detail
-/// Lives as long as a lane is in a loop in which lanes wait for memory. On AMD those that have left it go on when all
-/// have that came to it together: who waits for one of those waits forever. Put there by the rewriter.
-class WaitingLoop {
+/// Lives as long as a lane is in a statement in which lanes wait for memory: a loop, or a branch or a loop around one, or
+/// a function. On AMD those that have left it go on when all have that came to it together, and one branch of it runs
+/// before the other: who waits for one of those waits forever. Put there by the rewriter.
+class Together {
  public:
-  SIMT_INLINE explicit WaitingLoop(Place place) : place_(place) {
-    if (in_kernel()) loop_ = reinterpret_cast<void*>(meet_present(detail::loop_begins, nullptr, 0, place).word);
+  struct Later {};
+  SIMT_INLINE explicit Together(Place place) : place_(place) { enter(place); }
+  /// One that lanes enter later.
+  SIMT_INLINE Together(Place place, Later) : place_(place) {}
+  Together(const Together&) = delete;
+  Together& operator=(const Together&) = delete;
+  SIMT_INLINE ~Together() { leave(); }
+  SIMT_INLINE void enter(Place place) {
+    leave();
+    place_ = place;
+    if (in_kernel()) region_ = reinterpret_cast<void*>(meet_present(detail::loop_begins, nullptr, 0, place_).word);
   }
-  WaitingLoop(const WaitingLoop&) = delete;
-  WaitingLoop& operator=(const WaitingLoop&) = delete;
-  SIMT_INLINE ~WaitingLoop() {
-    if (loop_ != nullptr) detail::take_turn(detail::leave_loop(loop_, place_));
+  /// Also where a way out of a loop begins that does not lead back into it: compilers have it behind the loop.
+  SIMT_INLINE void leave() {
+    if (region_ == nullptr) return;
+    void* const left = region_;
+    region_ = nullptr;
+    detail::take_turn(detail::leave_loop(left, place_));
+  }
+  SIMT_INLINE void side(unsigned number) const {
+    if (region_ != nullptr) detail::take_turn(detail::take_side(region_, number, place_));
   }
 
  private:
   Place place_;
-  void* loop_ = nullptr;  // null if no other lane came
+  void* region_ = nullptr;  // null if no other lane came
 };
 SIMT_INLINE void loop_turn(Place place) {
   if (in_kernel()) meet_present(detail::loop_turns, nullptr, 0, place);
 }
 // With its own `else` it takes none of an `if` around it. In a `for`, clang puts what is behind it before what is in it.
-#undef SIMT_WAITING_LOOP
+#undef SIMT_TOGETHER
+#undef SIMT_TOGETHER_FROM_HERE
+#undef SIMT_TOGETHER_LATER
+#undef SIMT_ENTERS
+#undef SIMT_SIDE
+#undef SIMT_LEAVES
 #undef SIMT_LOOP_TURN
-#define SIMT_WAITING_LOOP if (::simt::WaitingLoop simt_waiting({__FILE__, __LINE__}); false) {} else
+#define SIMT_TOGETHER(n) if (::simt::Together simt_together_##n({__FILE__, __LINE__}); false) {} else
+#define SIMT_TOGETHER_FROM_HERE(n) ::simt::Together simt_together_##n({__FILE__, __LINE__});
+#define SIMT_TOGETHER_LATER(n) ::simt::Together simt_together_##n({__FILE__, __LINE__}, ::simt::Together::Later{});
+#define SIMT_ENTERS(n) simt_together_##n.enter({__FILE__, __LINE__});
+#define SIMT_SIDE(n, number) if (simt_together_##n.side(number); false) {} else
+#define SIMT_LEAVES(n) simt_together_##n.leave();
 #define SIMT_LOOP_TURN ::simt::loop_turn({__FILE__, __LINE__})
 
 #undef SIMT_NEXT_TURN

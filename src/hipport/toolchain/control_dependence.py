@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which branches decide whether a block is executed, as compilers define it: by post-dominance.
+
+J. Ferrante, K. Ottenstein, J. Warren: The Program Dependence Graph and Its Use in Optimization, 1987.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+
+class Side(NamedTuple):
+    """One of the ways that the branch at the end of a block takes, by its number."""
+
+    block: int
+    way: int
+
+
+def deciding(following: Sequence[Sequence[int]]) -> list[frozenset[Side]]:
+    """Return for each block the ways that lead to it where a branch decides whether it is executed, or once more.
+
+    `following` has the blocks that may come behind each. A loop that nothing leaves counts as one that may end.
+    """
+    behind = _post_dominators(following)
+    found: list[set[Side]] = [set() for _ in following]
+    for block, targets in enumerate(following):
+        if len(targets) < 2:
+            continue
+        for way, target in enumerate(targets):
+            at = target
+            while at not in (behind[block], len(following)):
+                found[at].add(Side(block, way))
+                at = behind[at]
+    return [frozenset(each) for each in found]
+
+
+def all_deciding(direct: Sequence[frozenset[Side]], block: int) -> frozenset[Side]:
+    """Return all ways of branches that lead to `block`, also by way of others."""
+    found: set[Side] = set()
+    waiting = list(direct[block])
+    while waiting:
+        each = waiting.pop()
+        if each not in found:
+            found.add(each)
+            waiting += direct[each.block]
+    return frozenset(found)
+
+
+def leading(following: Sequence[Sequence[int]], to: Iterable[int]) -> frozenset[int]:
+    """Return the blocks from which one of `to` can be reached, those themselves among them."""
+    before: list[list[int]] = [[] for _ in following]
+    for block, targets in enumerate(following):
+        for target in targets:
+            before[target].append(block)
+    found: set[int] = set()
+    waiting = list(to)
+    while waiting:
+        block = waiting.pop()
+        if block not in found:
+            found.add(block)
+            waiting += before[block]
+    return frozenset(found)
+
+
+def _post_dominators(following: Sequence[Sequence[int]]) -> list[int]:
+    """Return for each block the nearest that all ways from it come through; the end is one more block.
+
+    The algorithm of K. Cooper, T. Harvey and K. Kennedy, on the graph backwards.
+    """
+    end = len(following)
+    ends = [block for block, targets in enumerate(following) if not targets]
+    # Of loops that nothing leaves, any block may be the last.
+    reaching = set(leading(following, ends))
+    for block in reversed(range(end)):
+        if block not in reaching:
+            ends.append(block)
+            reaching |= leading(following, [block])
+    backwards: list[list[int]] = [[] for _ in range(end + 1)]
+    for block, targets in enumerate(following):
+        for target in targets:
+            backwards[target].append(block)
+    backwards[end] = ends
+    order = _finished(backwards, end)
+    rank = {block: i for i, block in enumerate(order)}
+    found = {end: end}
+    exits = frozenset(ends)
+    changed = True
+    while changed:
+        changed = False
+        for block in reversed(order[:-1]):
+            targets = [*following[block], *((end,) if block in exits else ())]
+            new = -1
+            for target in targets:
+                if target in found:
+                    new = target if new < 0 else _common(found, rank, new, target)
+            if found.get(block) != new:
+                found[block] = new
+                changed = True
+    return [found[block] for block in range(end)]
+
+
+def _finished(graph: Sequence[Sequence[int]], start: int) -> list[int]:
+    """Return the nodes in the order in which a search in depth is done with them."""
+    order: list[int] = []
+    seen = {start}
+    stack = [(start, iter(graph[start]))]
+    while stack:
+        node, rest = stack[-1]
+        for each in rest:
+            if each not in seen:
+                seen.add(each)
+                stack.append((each, iter(graph[each])))
+                break
+        else:
+            order.append(node)
+            stack.pop()
+    return order
+
+
+def _common(found: dict[int, int], rank: dict[int, int], one: int, other: int) -> int:
+    while one != other:
+        while rank[one] < rank[other]:
+            one = found[one]
+        while rank[other] < rank[one]:
+            other = found[other]
+    return one

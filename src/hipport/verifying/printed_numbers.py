@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Find the numbers in a line that a program prints: which of them tell a time, and by how much others may differ."""
+
+from __future__ import annotations
+
+import functools
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+#: What a decimal number may differ by, of itself: the last of six digits, and of single precision about what is left
+#: of sums in another order. A GPU has functions and fused operations of its own, and more is stated for it.
+RELATIVE, RELATIVE_ON_GPU = 1e-5, 1e-3
+#: What a number may differ by that a line says is an error: what is left where two results are the same up to rounding.
+LEFT_OVER = 1e-6
+#: And how many times as much as the original's differs from itself in other orders of its threads. A few orders show
+#: a part of what a sum can be, and the port's wavefronts add in orders of their own.
+SPREADS = 4.0
+#: Whole numbers below this are counts, also where they are printed as decimal ones: such sums have no rounding.
+WHOLE = 2.0**24
+#: A last digit says something of what was rounded if it is a small part of the number; or, where that is zero, if it is
+#: far behind the point.
+_PART, _DECIMALS_OF_ZERO = 1e-3, 6
+
+# What a port prints where the original asks for the name of an error.
+_HIP_NAME = re.compile(r"\bhip(?=(?:Error|Success))")
+# How much was done in a second; a velocity (m/s) is a result.
+_RATE = (
+    r"(?:[KMGTP]?i?(?:B(?:ytes?)?|bits?|FLOPs?|[Ff]lops?|[Oo]ps?|OPs?|keys?|pairs?|items?|elem(?:ent)?s?|pixels?|cells?"
+    r"|updates?|samples?|frames?|iter(?:ation)?s?|steps?|tokens?|rows?|edges?|hash(?:es)?|rays?|interactions?)"
+    r"/s(?:ec(?:onds?)?)?|[KMGTP]?(?:FLOPS|flops|OPS|TEPS)|fps|FPS)"
+)
+_UNIT = (
+    r"(?:[mnuµμ]?s|[mun]?secs?|(?:milli|micro|nano)?seconds?|minutes|hours"
+    rf"|{_RATE}|[KMG]?Hz|x (?:speed-?up|faster|slower))(?![A-Za-z0-9_])"
+)
+# Digits inside of a word (`lane5`, a digest) are no number that could be rounded; those of hexadecimal ones are not.
+_TOKEN = re.compile(
+    rf"""
+    (?P<hex> (?<![A-Za-z0-9_]) 0[xX][0-9a-fA-F]+ (?![0-9a-fA-F]*\.) )
+  | (?P<number>
+      (?: (?<![\w.)\]]) [-+] | (?<![\w.]) )
+      (?: (?: \d+\.\d* | \.\d+ | \d+ (?=[eE][-+]) ) (?: [eE][-+]?\d+ (?= (?![\w.]) | {_UNIT} ) )? | \d+ )
+      (?: (?P<unit> [ \t]* [\[(]? {_UNIT} [\])]? ) )?
+    )
+  | (?P<nan> [-+]? (?<![A-Za-z0-9_]) (?i:nan|inf(?:inity)?) (?![A-Za-z0-9_]) )
+  | (?P<digits> \d+ )
+    """,
+    re.VERBOSE | re.ASCII,
+)
+# What stands in front of a number that tells how long something took, or how fast it was.
+_TIME = re.compile(
+    r"(?:(?<![A-Za-z])[Tt]ime|(?<=[a-z0-9])Time|TIME|[Rr]untime)"
+    r"(?!s\b(?!\s*[:=(]))(?!s?[ _-]?[Ss]teps?|stamp)"
+    rf"|(?i:\b(?:elapsed|took|duration|latency|bandwidth|throughput|speed-?up|seconds|msec|usec|{_RATE})\b)"
+    r"|(?<![A-Za-z])[\[(](?:ms|us|ns|µs|s|sec|seconds)[\])]|(?<=[_ ])(?:ms|us|ns)\b(?=\s*[:=])"
+)
+_CLAUSE = re.compile(r"[,;|]|\.\s")
+# The parts of one time: 0:03:15, 3.2 ± 0.1.
+_GOES_ON = re.compile(r"\s*(?::|±|\+/?-|-|/)\s*")
+# A line that tells how many lanes the device's wavefronts have, in front of the number.
+_WARP_SIZE = re.compile(r"\b(?:(?:warp|wave(?:front)?)[ _-]?size|threads (?:per|in a) (?:warp|wavefront))\W*$", re.I)
+_ERROR = re.compile(r"(?i:err(?:or)?s?\b|\bdiff(?:erence)?s?\b|residual|deviation|\br?mse\b|norm of)|[a-z]Diff\b")
+
+
+@dataclass(frozen=True)
+class Token:
+    """A number of a line: what it says, its `kind` and what stands in front of it, behind the one before.
+
+    `kind` is `exact`, `number` or `time`.
+    """
+
+    text: str
+    kind: str
+    label: str
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is printed as an integer, of which a floating-point number might lose digits."""
+        return self.text.lstrip("+-").isdigit()
+
+    def off(self, other: Token) -> float:
+        """Return by how much two numbers differ."""
+        if self.is_whole and other.is_whole:
+            return float(abs(int(self.text) - int(other.text)))
+        return abs(float(self.text) - float(other.text))
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line in its parts: the `shape`, which is the text with a mark in place of each of its numbers, and these."""
+
+    shape: str
+    tokens: tuple[Token, ...]
+
+    def says_the_same(self, other: Line) -> bool:
+        """Whether two lines are the same to the last digit, but for times."""
+        own, others = ([t.text for t in each.tokens if t.kind != "time"] for each in (self, other))
+        return self.shape == other.shape and own == others
+
+
+@dataclass(frozen=True)
+class Allowed:
+    """By how much two numbers may differ, and `why`: what that comes from."""
+
+    absolute: float
+    why: str
+
+
+def as_cuda(line: str) -> str:
+    """Return a line with CUDA's names of errors, which are HIP's in a port."""
+    return _HIP_NAME.sub("cuda", line)
+
+
+@functools.lru_cache(maxsize=65536)
+def read(line: str) -> Line:
+    """Return the parts of a line."""
+    line = as_cuda(line)
+    tokens: list[Token] = []
+    shape: list[str] = []
+    end = 0
+    for match in _TOKEN.finditer(line):
+        label = line[end : match.start()]
+        # How wide a number is says how many blanks there are in front of it.
+        shape += [re.sub(r"[ \t]+$", " ", re.sub(r"^[ \t]+", " ", label) if tokens else label), "#"]
+        end = match.end()
+        text, unit = match[0], match["unit"]
+        kind = "exact" if match["hex"] or match["digits"] else "number"
+        if unit:
+            text = text[: len(text) - len(unit)]
+        if kind == "number" and (unit or _tells_a_time(label, tokens)):
+            kind = "time"
+        tokens.append(Token(_without_sign(text) if match["nan"] else text, kind, label))
+    rest = line[end:]
+    shape.append(re.sub(r"^[ \t]+", " ", rest) if tokens else rest)
+    return Line("".join(shape), tuple(tokens))
+
+
+def _without_sign(text: str) -> str:
+    """Return what a processor does not say by the sign of what is no number; that of an infinity stays."""
+    lower = text.lower().lstrip("+")
+    return "nan" if lower.endswith("nan") else lower.replace("infinity", "inf")
+
+
+def _tells_a_time(label: str, before: Sequence[Token]) -> bool:
+    if before and before[-1].kind == "time" and _GOES_ON.fullmatch(label):
+        return True
+    return _TIME.search(_CLAUSE.split(label)[-1]) is not None
+
+
+def same(one: Token, two: Token) -> bool:
+    """Whether two numbers are the same as they are printed; zero has a sign, which rounding to few decimals makes."""
+    if one.text == two.text:
+        return True
+    if "exact" in (one.kind, two.kind):
+        return False
+    if one.is_whole and two.is_whole:
+        return int(one.text) == int(two.text) and (int(one.text) != 0 or one.text[0] == two.text[0] != "-")
+    u, v = float(one.text), float(two.text)
+    return u == v and (u != 0 or one.text.startswith("-") == two.text.startswith("-"))
+
+
+def is_warp_size(one: Token, two: Token) -> bool:
+    """Whether these are the lanes of the device's wavefronts, in a port and in the original."""
+    return (one.text, two.text) == ("64", "32") and _WARP_SIZE.search(two.label) is not None
+
+
+def allowed(one: Token, two: Token, spread: float | None = None, relative: float = RELATIVE) -> Allowed:
+    """Return by how much two numbers may differ, as they are printed: integers by nothing.
+
+    `spread` is what the original differs by in other orders of its threads, if it does.
+    """
+    if "exact" in (one.kind, two.kind):
+        return Allowed(0.0, "exact")
+    u, v = float(one.text), float(two.text)
+    if u == v == 0:
+        # Zeros with another sign: what a rounded number leaves, or what the original has as well.
+        rounded = min(_decimals(one.text), _decimals(two.text)) > 3
+        return Allowed(0.0, "rounded to zero") if rounded or spread is not None else Allowed(-1.0, "exact")
+    if not (math.isfinite(u) and math.isfinite(v)):
+        return Allowed(-1.0, "exact")
+    if _is_count(one, u) and _is_count(two, v):
+        return Allowed(0.0, "exact")
+    found = [
+        Allowed(relative * max(abs(u), abs(v)), f"{relative:g} of the number, as stated"),
+        Allowed(_last_digit(one.text, two.text, relative), "the last digit printed"),
+        Allowed(SPREADS * (spread or 0.0), f"{SPREADS:g} times the original's own in other orders of its threads"),
+    ]
+    if _ERROR.search(two.label):
+        found.append(Allowed(LEFT_OVER, f"{LEFT_OVER:g}, as the line tells an error"))
+    return max(found, key=lambda each: each.absolute)
+
+
+def _is_count(token: Token, number: float) -> bool:
+    """Whether a number is a whole one that was not rounded, though it may be printed as a decimal one."""
+    return token.is_whole or ("e" not in token.text.lower() and number.is_integer() and abs(number) < WHOLE)
+
+
+def _decimals(text: str) -> int:
+    return 0 if "e" in text.lower() else len(text.partition(".")[2])
+
+
+def _unit_of(text: str) -> float:
+    """Return what the last digit of a number stands for; 0 for one without a point."""
+    mantissa, _, exponent = text.lower().partition("e")
+    digits = len(mantissa.partition(".")[2])
+    return 10.0 ** (int(exponent or 0) - digits) if digits else 0.0
+
+
+def _last_digit(one: str, two: str, relative: float) -> float:
+    """Return what the last digit of two numbers stands for, if that says something of what was rounded."""
+    units = (_unit_of(one), _unit_of(two))
+    u, v = abs(float(one)), abs(float(two))
+    if ("e" in one.lower()) != ("e" in two.lower()) or not all(units):
+        return 0.0
+    unit = max(units)
+    fine = unit <= _PART * max(u, v) * (1 + 1e-6)
+    beside_zero = min(u, v) == 0 and min(_decimals(one), _decimals(two)) >= _DECIMALS_OF_ZERO
+    # On a GPU, of any number with four decimals.
+    coarse = relative >= _PART and min(_decimals(one), _decimals(two)) > 3
+    return unit * (1 + 1e-6) if fine or beside_zero or coarse else 0.0
