@@ -488,6 +488,12 @@ class _Activation(AbstractCalls):
     def _unknown(self, each: Instruction) -> Value:
         return varying(each.name, each.span)
 
+    def _assembly(self, each: Instruction) -> Value:
+        return varying("assembly code reads what each thread has", each.span)
+
+    def _outside(self, each: Instruction) -> None:
+        """A store to a variable that is in no function: what is read of it is the block's at the most."""
+
     def _constant(self, each: Instruction) -> Value:
         return Value(GRID) if each.number is None else constant(each.number)
 
@@ -577,9 +583,11 @@ class _Activation(AbstractCalls):
 
 
 #: Operations that give the same each time.
-_SAME_ALWAYS = frozenset(("cell", "constant", "unknown", "built-in", "name"))
+_SAME_ALWAYS = frozenset(("cell", "constant", "unknown", "assembly", "built-in", "name"))
 _HANDLERS: Mapping[str, Callable[[Any, Instruction], Value | None]] = {
     "unknown": _Activation._unknown,
+    "assembly": _Activation._assembly,
+    "outside": _Activation._outside,
     "constant": _Activation._constant,
     "built-in": _Activation._built_in,
     "cell": _Activation._cell,

@@ -40,6 +40,8 @@ _NO_ARITHMETIC = re.compile(rb"(?<![=!<>])=(?!=)|\+\+|--|[.\[{\"'@#;]|->|\w\s*\(
 _NUMBERS = one_of(load(Path(__file__).with_name("pure_functions.toml"))["types"]["numbers"])
 #: Types that are no classes by their names.
 _PLAIN = re.compile(rf"\w+_t|\w*{_NUMBERS}\w*|auto|void".encode())
+#: In front of variables outside of functions that threads may change.
+_CHANGEABLE = one_of("__device__ __shared__ __managed__ volatile").encode()
 #: What takes control elsewhere.
 _LEAVES = re.compile(rb"\b(?:return|break|continue|goto|for|while|do|case|else)\b")
 #: Texts that macros make are followed up to this size.
@@ -227,6 +229,7 @@ class _Program:
         self._types: set[str] = set()
         self._defaults: dict[tuple[str, frozenset[str]], Callee | None] = {}
         self._aliases: dict[str, str] = {}
+        self._variables: dict[str, bool] = {}
         self._members: dict[str, Sequence[tuple[str, str]] | None] = {}
         self._callees: dict[tuple[str, str, int], tuple[Callee, ...]] = {}
         self._volatile: dict[str, bool] = {}
@@ -380,6 +383,18 @@ class _Program:
             for each in self._files
             if name.encode("latin1") in each.words
         )
+
+    def is_variable(self, name: str) -> bool:
+        """Whether threads may change a variable of that name that is in no function."""
+        if name not in self._variables:
+            word = name.encode("latin1")
+            pattern = re.compile(
+                rb"\b" + _CHANGEABLE + rb"\b(?![^;(){}=]*\bconst\w*\b)[^;(){}=]*\b" + re.escape(word) + rb"\s*[\[;={,]"
+            )
+            self._variables[name] = any(
+                word in each.words and pattern.search(each.code) is not None for each in self._files
+            )
+        return self._variables[name]
 
     def _named(self, name: str) -> Sequence[Function]:
         if not name.startswith(("operator", "~")):
@@ -685,6 +700,19 @@ class Proofs:
         if self._is_constant(function, text, node):
             return Value(GRID)
         return varying(f"`{wanted[:40]}` is not followed", (node.start_byte, node.end_byte))
+
+    @property
+    def program(self) -> _Program:
+        """The code, for analyses of their own."""
+        return self._program
+
+    def told(self, path: object, span: Span, text: str) -> Value | None:
+        """Return the worst that the expression there is, if a function was run in which it stands."""
+        return self._execution.values.get((path, span, text))
+
+    def run(self, function: Function) -> None:
+        """Run the function, from the kernels down."""
+        self._run_for(function)
 
     def is_assumed(self, function: Function) -> bool:
         """Whether something was assumed of the blocks that come to the function, which are not seen."""

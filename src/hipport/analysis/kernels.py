@@ -319,19 +319,19 @@ class Kernels(Facts):
 
     def value(self, function: Function, node: Node, *, shown: bool = False) -> Value:
         """Return what is proven of the expression, in all calls that are seen: with the reason if it is not uniform."""
-        proofs = self._proofs(function.source, False)
+        proofs = self.proofs(function.source, False)
         value = proofs.value(function, node)
         # What rests on nothing that is assumed is shown, and what is varying does not become more.
         if not shown or value.level <= VARYING or not proofs.is_assumed(function):
             return value
-        return self._proofs(function.source, True).value(function, node)
+        return self.proofs(function.source, True).value(function, node)
 
     def agreement_of_text(self, function: Function, text: bytes, node: Node, *, shown: bool = False) -> int:
         """Return the same of an expression that a macro makes at `node`, seen as a text; 1 where that is none."""
         level = self._agreements(function.source, shown).of_text(function, text, node)
         if level <= 1:
             return level
-        return min(level, self._proofs(function.source, shown).value_of_text(function, text, node).level)
+        return min(level, self.proofs(function.source, shown).value_of_text(function, text, node).level)
 
     def blocks(self, function: Function) -> tuple[BlockShape, ...] | None:
         """Return the shapes of the blocks of all kernels that come to the function; None if they are not all seen."""
@@ -800,7 +800,8 @@ class Kernels(Facts):
         """Return what a macro, used with such arguments, may stand for; see hipport.analysis.macros."""
         return expanded(name, given, self.macros(source))
 
-    def _proofs(self, source: Cpp, shown: bool) -> Proofs:
+    def proofs(self, source: Cpp, shown: bool = False) -> Proofs:
+        """Return what is proven in the files that `source` is connected to; see hipport.analysis.device_program."""
         known = self._known(source).proofs
         if shown not in known:
             known[shown] = Proofs(self, source, shown)

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 _CASTS = frozenset(("static_cast", "reinterpret_cast", "const_cast", "dynamic_cast", "bit_cast"))
 _NUMBER = re.compile(r"0[xX][0-9a-fA-F']+|0[bB][01']+|\d[\d']*")
 _WRAPPERS = frozenset(("parenthesized_expression", "condition_clause"))
+#: Variables outside of functions, which have no cells.
+_OUTSIDE = frozenset(("identifier", "qualified_identifier"))
 _PURE_ASSEMBLY = re.compile(
     one_of(load(Path(__file__).with_name("pure_functions.toml"))["instructions"]["pure"]) + r"(?:\.\w+)*"
 )
@@ -171,6 +173,10 @@ class LoweredExpressions(LoweringState):
     def _value_of_update_expression(self, node: Node) -> int:
         argument = node.child_by_field_name("argument")
         address = self._address(argument) if argument is not None else None
+        if address is None and argument is not None and argument.type in _OUTSIDE:
+            value = self.value(argument)
+            self._emit("outside", (value,), node, name=self.text(argument))
+            return value
         if address is None or argument is None:
             return self._unknown(node, "it is not understood")
         before = self._emit("load", (address,), argument)
@@ -266,6 +272,8 @@ class LoweredExpressions(LoweringState):
         address = self._address(left)
         if address is None:
             self._havoc(left, "it is given a value in a way that is not followed")
+            if left.type in _OUTSIDE:
+                self._emit("outside", (made,), node, name=self.text(left))
             return made
         if sign != "=":
             made = self._emit("compound", (address, made), node, name=sign)
@@ -361,7 +369,7 @@ class LoweredExpressions(LoweringState):
             value = each.child_by_field_name("value")
             if value is not None:
                 inputs.append(self.value(value))
-        own = not _computes(text)
+        own, written = not _computes(text), False
         outputs = node.child_by_field_name("output_operands")
         for each in outputs.named_children if outputs is not None else ():
             value, constraint = each.child_by_field_name("value"), each.child_by_field_name("constraint")
@@ -371,12 +379,11 @@ class LoweredExpressions(LoweringState):
             read = [*inputs]
             if constraint is not None and "+" in self.text(constraint):
                 read.append(self._emit("load", (address,), each))
-            made = (
-                self._unknown(node, "assembly code reads what each thread has")
-                if own
-                else self._emit("least", read, node)
-            )
+            made = self._emit("assembly" if own else "least", read, node, name=text if own else "")
             self._emit("store", (address, made), each)
+            written = True
+        if own and not written:
+            self._emit("assembly", inputs, node, name=text)
         return self._constant(node)
 
     def _value_of_call_expression(self, node: Node) -> int:

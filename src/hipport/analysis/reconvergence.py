@@ -51,12 +51,33 @@ class Reconvergence:
         #: Loops around a block, the innermost first.
         self._around = {block: [loop for loop in self.loops if block in loop.blocks] for block in self.order}
         self._known: dict[int, Divergence] = {}
+        #: The blocks that control comes to from a block without going back, as bits; worked out when it is asked for.
+        self._reached: dict[int, int] = {}
 
     def of(self, branch: int) -> Divergence:
         """Return what the branch at the end of that block does."""
         if branch not in self._known:
             self._known[branch] = self._diverge(branch, self._successors[branch], self._around[branch])
         return self._known[branch]
+
+    def dominators(self, block: int) -> list[int]:
+        """Return the blocks that control has come through before it comes to a block, the nearest first."""
+        found = []
+        while block in self._dominators and self._dominators[block] != block:
+            block = self._dominators[block]
+            found.append(block)
+        return found
+
+    def comes_to(self, one: int, two: int) -> bool:
+        """Whether control comes from one block to another without going back."""
+        if not self._reached:
+            for block in reversed(self.order):
+                bits = 1 << block
+                for successor in self._successors[block]:
+                    if not self.is_back_edge(block, successor):
+                        bits |= self._reached[successor]
+                self._reached[block] = bits
+        return bool(self._reached.get(one, 0) >> two & 1)
 
     def left(self, block: int, successor: int) -> list[Loop]:
         """Return the loops that the edge leaves, the innermost first."""

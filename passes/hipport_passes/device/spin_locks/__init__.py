@@ -24,12 +24,16 @@ may have to set; and waits for shared memory.
 A loop in which lanes go on only when they see flags of others raised (`while (at < end) if (done[column[at]]) at++;`),
 and behind which they raise their own, is such a wait too. If a flag is for a warp, warps take turns, for review: the
 second of a wavefront of 64 lanes may wait for the first, as warps of lower number start no later.
+
+Of all other loops, in functions, macros and recursions too, those are reported that a lane leaves only when memory
+changes which another lane of its wavefront may store to later. Waits for other blocks, for other wavefronts, and for
+the host are left alone.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from hipport.analysis.functions import Function, nodes
@@ -66,6 +70,7 @@ from hipport_passes.device.spin_locks.taking import (
     ticket,
     waits_for,
 )
+from hipport_passes.device.spin_locks.wavefront_loops import Found, WavefrontLoops, unnoticed
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -81,10 +86,28 @@ _FIXED = re.compile(rb"[\s()]*(?:\d+[uUlL]*|true|false|[A-Z][A-Z0-9_]*)[\s()]*")
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Yield a finding per loop that waits for a lock or for a flag of a lane's own."""
-    if source.words.isdisjoint((b"volatile", b"atomic")) and not source.matched(ATOMIC):
-        return
+    """Yield a finding per loop that waits for a lock, for a flag of a lane's own, or for lanes of its wavefront."""
     kernels = Kernels.of(project)
+    loops = WavefrontLoops.of(source, project, kernels).among(source)
+    covered: list[Span] = []
+    if not source.words.isdisjoint((b"volatile", b"atomic")) or source.matched(ATOMIC):
+        yield from _by_form(source, project, kernels, loops, covered)
+    yield from unnoticed(loops, source, covered)
+    for function, node in kernels.in_one_row(source):
+        yield Finding(
+            Span(node.start_byte, node.start_byte + 1),
+            "rows",
+            f"hipport takes the waiting code of {function.name.decode()} for one thread of each block, because of "
+            "threadIdx.x, but does not see all launches: make sure that its blocks have one row, or test "
+            "threadIdx.y == 0 too",
+            certainty=Certainty.MANUAL,
+        )
+
+
+def _by_form(
+    source: Cpp, project: Project, kernels: Kernels, waiting: Sequence[Found], covered: list[Span]
+) -> Iterator[Finding]:
+    """Yield the findings on loops of the forms that are known; `covered` gets what they have a say on."""
     # Who draws a number waits for it, where there are such locks.
     takers = kernels.transitive_callers(source, _DRAWS if project.union_over(source, _draws_numbers) else ATOMICS)
     watched = frozenset(_VOLATILE.findall(source.code))
@@ -99,25 +122,44 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         if not polls and (not watched or watched.isdisjoint(NAME.findall(code))):
             continue
         for loop in loops_in(function):
-            yield from for_the_block(function, loop)
             findings = list(_of_loop(function, loop, kernels, project)) or list(
                 progress(function, loop, kernels, project)
             )
             # What is compared is looked at last: it takes the longest.
-            if findings and not kernels.one_thread(function, loop):
-                yield from findings
-        yield from _by_goto(function, kernels)
+            if findings and kernels.one_thread(function, loop):
+                # Of a lock: the thread that takes it gives it back.
+                alone, findings = all(each.kind in ("lock", "loop") for each in findings), []
+            else:
+                alone = False
+            findings += for_the_block(function, loop)
+            if _is_fine(loop, waiting):
+                findings = [each for each in findings if each.kind != "flag" or each.edits]
+            if findings or alone or _is_understood(function, loop, kernels):
+                covered.append(Span(loop.start_byte, loop.end_byte))
+            yield from findings
+        for finding in _by_goto(function, kernels):
+            node = function.body.descendant_for_byte_range(finding.span.start, finding.span.end)
+            condition = next(function.conditions(node), None) if node is not None else None
+            if condition is not None:
+                covered.append(Span(condition.statement.start_byte, condition.statement.end_byte))
+            yield finding
         yield from _of_calls(function, kernels, project)
-    yield from _of_macros(source, kernels, project)
-    for function, node in kernels.in_one_row(source):
-        yield Finding(
-            Span(node.start_byte, node.start_byte + 1),
-            "rows",
-            f"hipport takes the waiting code of {function.name.decode()} for one thread of each block, because of "
-            "threadIdx.x, but does not see all launches: make sure that its blocks have one row, or test "
-            "threadIdx.y == 0 too",
-            certainty=Certainty.MANUAL,
-        )
+    for finding in _of_macros(source, kernels, project):
+        covered += [span for span, _ in source.names({source.code[finding.span.start : finding.span.end]})]
+        yield finding
+
+
+def _is_fine(loop: Node, waiting: Sequence[Found]) -> bool:
+    """Whether a loop waits, and for nothing that a lane of the wavefront stores."""
+    inside = [each for each in waiting if loop.start_byte <= each.condition.start < loop.end_byte]
+    return bool(inside) and all(each.is_fine and not each.early for each in inside)
+
+
+def _is_understood(function: Function, loop: Node, kernels: Kernels) -> bool:
+    """Whether a loop is left as it is because what calls its function is changed."""
+    if waits_for(function, loop) is not None:
+        return not kernels.one_thread(function, loop)
+    return bool(ticket(function, loop)) and all_in_turns(function, kernels)
 
 
 def _of_macros(source: Cpp, kernels: Kernels, project: Project) -> Iterator[Finding]:

@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Loops of any form in which lanes wait for others of their own wavefront, where no other rule has a say."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import PurePath
+from typing import NamedTuple
+
+from hipport.analysis.functions import Function
+from hipport.analysis.inlined_program import Inlining, Named
+from hipport.analysis.kernels import Kernels
+from hipport.analysis.memory_places import LOOKS
+from hipport.analysis.uniform_values import Value
+from hipport.analysis.wavefront_waits import At, wavefront_waits
+from hipport.core.edits import Span
+from hipport.core.finding import Certainty, Finding
+from hipport.core.tables import one_of
+from hipport.program.project import Component, Project
+from hipport.syntax.cpp import Cpp
+
+_LOOPS = re.compile(rb"\b%s\b" % one_of("while for do goto").encode())
+# What a loop may look at that others write: atomic operations whose result is used, volatile memory, loads past the
+# caches, and what stands in loops that wait for plain memory.
+_FUNCTIONS, _METHODS, _ATOMICS, _FENCES, _LOADS = (one_of(names).encode() for names in LOOKS)
+_LOOKS = re.compile(
+    rb"\bvolatile\b|[^;{}:)\s]\s*(?:\w+\s*::\s*)*"
+    + _ATOMICS
+    + rb"\s*\(|\bwhile\s*\([^;{}]*\)\s*"
+    + _FENCES
+    + rb"|\basm\b[^;]*\b"
+    + _LOADS
+    + rb"\.|\b"
+    + _FUNCTIONS
+    + rb"\b|(?:\.|->)\s*"
+    + _METHODS
+    + rb"\s*\("
+)
+_VOLATILE = re.compile(rb"volatile(?<!\wvolatile)\b[^;,(){}=]*?\b(\w+)\s*[\[=;]")
+_WORDS = re.compile(rb"[A-Za-z_]\w*")
+_MOST_PLACES = 4
+
+
+class Found(NamedTuple):
+    """A loop that waits: its condition, what it looks at, what stores there too late."""
+
+    condition: Span
+    names: tuple[str, ...]
+    stores: tuple[At, ...]
+    unseen: bool
+    #: Whether other lanes of the wavefront store there before they come to the loop.
+    early: bool
+
+    @property
+    def is_fine(self) -> bool:
+        """Whether nothing that it waits for comes too late."""
+        return not self.stores and not self.unseen
+
+
+class WavefrontLoops:
+    """The loops of files that belong together in which lanes may wait for lanes of their own wavefront."""
+
+    def __init__(self, source: Cpp, kernels: Kernels) -> None:
+        self._kernels = kernels
+        self._source = source
+        self._found: dict[PurePath, dict[Span, Found]] = {}
+        files = [each for each in kernels.files(source) if not each.is_hipport_header]
+        for root in self._roots(files):
+            self._look(root)
+
+    @staticmethod
+    def of(source: Cpp, project: Project, kernels: Kernels) -> WavefrontLoops:
+        """Return the loops of the files that `source` belongs to."""
+        known = project.component(source).fact(_known)
+        if not known:
+            known.append(WavefrontLoops(source, kernels))
+        return known[0]
+
+    def among(self, source: Cpp) -> Sequence[Found]:
+        """Return those of a file, in order."""
+        return sorted(self._found.get(source.path, {}).values())
+
+    def _roots(self, files: Sequence[Cpp]) -> list[Function]:
+        """The kernels that come to a loop that may wait, and functions that nothing is seen to call."""
+        watched = {name for file in files if b"volatile" in file.words for name in _VOLATILE.findall(file.code)}
+        every = [function for file in files for function in self._kernels.functions(file)]
+        looking = {function for function in every if self._looks(function, watched)}
+        names = {function.name for function in looking}
+        waiting = set(names)
+        while waiting:
+            more = {each for each in every if each not in looking and not waiting.isdisjoint(each.called)}
+            looking |= more
+            waiting = {each.name for each in more} - names
+            names |= waiting
+        roots: dict[Function, None] = {}
+        for function in looking:
+            roots |= dict.fromkeys(self._above(function))
+        # A loop that looks by itself, by what it calls, or by what it is handed.
+        looping = {
+            function
+            for function in every
+            if (function in looking or not function.called.isdisjoint(function.parameters)) and self._loops(function)
+        }
+        by_name: dict[bytes, list[Function]] = {}
+        for function in every:
+            by_name.setdefault(function.name, []).append(function)
+        found = [root for root in roots if not looping.isdisjoint(_below(root, by_name))]
+        return sorted(found, key=lambda each: (str(each.source.path), each.node.start_byte))
+
+    def _loops(self, function: Function) -> bool:
+        """Whether there is a loop in a function, in what a macro of its stands for, or by a call of itself."""
+        source = function.source
+        if _LOOPS.search(source.code, function.body.start_byte, function.body.end_byte):
+            return True
+        macros = self._kernels.macros(source)
+        words = set(_WORDS.findall(source.code, function.body.start_byte, function.body.end_byte)) & macros.keys()
+        if any(_LOOPS.search(macro.text) for word in words for macro in macros[word]):
+            return True
+        return any(
+            function.name in of.called
+            for name in (function.name, *function.called)
+            for of in self._kernels.definitions(source, name)
+        )
+
+    @staticmethod
+    def _looks(function: Function, watched: set[bytes]) -> bool:
+        code = function.source.code
+        if _LOOKS.search(code, function.node.start_byte, function.body.end_byte):
+            return True
+        return bool(watched) and not watched.isdisjoint(
+            _WORDS.findall(code, function.node.start_byte, function.body.end_byte)
+        )
+
+    def _above(self, function: Function) -> Iterator[Function]:
+        seen, waiting = {function}, [function]
+        while waiting:
+            each = waiting.pop()
+            callers = [] if each.kernel else list(dict.fromkeys(of for of, _ in self._kernels.called_at(each)))
+            if not [caller for caller in callers if caller is not each]:
+                yield each
+            for caller in callers:
+                if caller not in seen:
+                    seen.add(caller)
+                    waiting.append(caller)
+
+    def _look(self, root: Function) -> None:
+        proofs = self._kernels.proofs(root.source)
+        whole = Inlining(proofs.program).of(proofs.program.callee(root))
+
+        def told(named: Named) -> Value | None:
+            # Most kernels have no loop that waits: values are asked for only where there is one.
+            proofs.run(root)
+            return proofs.told(*named)
+
+        waits = wavefront_waits(whole, proofs.program.is_variable, told, called=root.kernel)
+        for wait in waits:
+            for each in wait.conditions[:1]:
+                assert isinstance(each.path, PurePath)
+                known = self._found.setdefault(each.path, {})
+                at = Span(*each.span)
+                before = known.get(at, Found(at, (), (), False, False))
+                known[at] = Found(
+                    at,
+                    tuple(dict.fromkeys((*before.names, *wait.names))),
+                    tuple(dict.fromkeys((*before.stores, *wait.stores))),
+                    before.unseen or wait.unseen,
+                    before.early or wait.early,
+                )
+
+
+def _below(root: Function, by_name: Mapping[bytes, Sequence[Function]]) -> set[Function]:
+    """A function with all that it may call, by names."""
+    found, waiting = {root}, [root]
+    while waiting:
+        for name in waiting.pop().called:
+            for each in by_name.get(name, ()):
+                if each not in found:
+                    found.add(each)
+                    waiting.append(each)
+    return found
+
+
+def _known(component: Component) -> list[WavefrontLoops]:
+    """Return a cache of the loops of these files that wait."""
+    return []
+
+
+def unnoticed(found: Sequence[Found], source: Cpp, covered: Sequence[Span]) -> Iterator[Finding]:
+    """Yield a finding for each loop that waits and that is not in what is `covered` already."""
+    for each in found:
+        at = each.condition
+        if each.is_fine or source.ported(at.start) or any(of.start <= at.start < of.end for of in covered):
+            continue
+        names = " and ".join(each.names[:2]) or "memory"
+        yield Finding(
+            at,
+            "wait",
+            f"lanes wait here until {names} changes, {_by_whom(each, source)}: a wavefront of AMD's leaves a loop, or "
+            "takes the other branch, when its last lane is done, so a lane that is waited for by another of its "
+            "wavefront never gets there; let it store before the others wait, let lanes of whole wavefronts of 64 "
+            "wait and store, or let one loop do both, in which each lane tests once per turn until all are done",
+            certainty=Certainty.MANUAL,
+        )
+
+
+def _by_whom(found: Found, source: Cpp) -> str:
+    if not found.stores:
+        return "by a store that is not seen"
+    places = []
+    for each in found.stores[:_MOST_PLACES]:
+        if each.path == source.path:
+            line = source.text.count(b"\n", 0, each.span[0]) + 1
+            places.append(f"line {line}")
+        elif isinstance(each.path, PurePath):
+            places.append(f"a line of {each.path.name}")
+    text = " and ".join(dict.fromkeys(places))
+    return f"which a lane of the same wavefront may have to do, in {text}"

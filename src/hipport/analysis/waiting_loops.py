@@ -1,0 +1,367 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Loops that a lane leaves only if memory changes that others write: what it does itself does not bring it out.
+
+    for wait in waiting_loops(whole, places, flow): wait.loop, wait.decides, wait.reads
+
+It is a game on the graph of a loop. The memory that is read holds still, as long as nobody writes it: a branch that it
+decides goes the same way each time, whichever way keeps the lane in. Branches by what the lane changes itself, such as
+a counter, go either way. If the lane can be kept in, and could not be if memory did change, the loop waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from hipport.analysis.device_ir import Instruction
+from hipport.analysis.inlined_program import InlinedProgram
+from hipport.analysis.lowering_state import without_arguments
+from hipport.analysis.memory_places import Access, Place, Places, computes, is_clock, overlap
+from hipport.analysis.reconvergence import Loop, Reconvergence
+
+#: Instructions that give what they are given; that read variables whose addresses they are given; addresses of those.
+_COPIES = frozenset(("load", "cast", "cell", "bound", "decay", "field", "member", "constant", "name"))
+_THROUGH = frozenset(("load", "compound", "call", "method", "indirect", "decay", "unary"))
+_ADDRESSES = frozenset(("cell", "field", "element", "bound", "member", "nth"))
+_NOTHING: frozenset[Access] = frozenset()
+
+
+class Wait(NamedTuple):
+    """A loop that waits: the blocks whose branches decide, what they read of memory."""
+
+    loop: Loop
+    decides: tuple[int, ...]
+    reads: tuple[Access, ...]
+
+
+class Origin(NamedTuple):
+    """What a value in a loop comes from."""
+
+    own: bool
+    reads: frozenset[Access]
+    opaque: bool = False
+
+
+def waiting_loops(whole: InlinedProgram, places: Places, flow: Reconvergence) -> Iterator[Wait]:
+    """Yield the loops that wait, inner ones first."""
+    accesses: dict[int, Access] = {each.instruction.target: each for each in places.accesses}
+    inner: set[int] = set()
+    for loop in flow.loops:
+        if not places.barriers.isdisjoint(loop.blocks):
+            continue  # Threads go round together.
+        wait = _InLoop(whole, places, flow, accesses, loop, frozenset(inner)).wait()
+        if wait is not None:
+            inner |= loop.blocks
+            yield wait
+
+
+class _InLoop:
+    """The values in one loop."""
+
+    def __init__(
+        self,
+        whole: InlinedProgram,
+        places: Places,
+        flow: Reconvergence,
+        accesses: dict[int, Access],
+        loop: Loop,
+        inner: frozenset[int],
+    ) -> None:
+        self._whole, self._places, self._flow, self._accesses = whole, places, flow, accesses
+        self._loop, self._inner = loop, inner
+        self._origins: dict[int, Origin] = {}
+        self._controls: dict[int, list[int]] = {}
+        #: Stores in the loop to variables of the lane's own: by variable.
+        self._stores: dict[int, list[tuple[tuple[Place, ...], int, int]]] = {}
+        #: Stores in the loop to memory.
+        self._writes: list[Access] = []
+        #: What `_held` has told of conditions.
+        self._sides: dict[tuple[int, bool], frozenset[bool]] = {}
+
+    def wait(self) -> Wait | None:
+        """Return the wait that the loop is, None if it is none."""
+        whole, blocks = self._whole, self._loop.blocks
+        if not any(
+            each.target in self._accesses and self._accesses[each.target].reads
+            for block in blocks
+            for each in whole.blocks[block].instructions
+        ):
+            return None
+        self._collect()
+        header = whole.blocks[self._loop.header]
+        if (
+            header.condition is not None
+            and not blocks.issuperset(header.successors)
+            and not self._stays(self._loop.header, set(blocks), foreign=True)
+        ):
+            return None  # Most loops count.
+        kept = self._kept(foreign=True)
+        if self._loop.header not in kept or self._loop.header in self._kept(foreign=False):
+            return None
+        decides, reads = [], {}
+        for block in sorted(kept - self._inner):
+            if whole.blocks[block].condition is None or not self._leads(block):
+                continue
+            origin = self._origin(self._condition(block))
+            if origin.opaque:
+                return None
+            if origin.reads and any(each not in kept for each in whole.blocks[block].successors):
+                decides.append(block)
+                reads.update(dict.fromkeys(sorted(origin.reads, key=lambda each: each.instruction.target)))
+        return Wait(self._loop, tuple(decides), tuple(reads)) if reads else None
+
+    def _condition(self, block: int) -> int:
+        condition = self._whole.blocks[block].condition
+        assert condition is not None
+        return condition
+
+    def _leads(self, block: int) -> bool:
+        return len(set(self._whole.blocks[block].successors)) > 1
+
+    def _collect(self) -> None:
+        for block in self._loop.blocks:
+            for each in self._whole.blocks[block].instructions:
+                if each.operation in ("store", "assign", "initialize", "compound", "construct"):
+                    places = tuple(self._places.of_address(each.operands[0]))
+                    values = (*each.operands[1:], *((each.target,) if each.operation == "compound" else ()))
+                    for place in places:
+                        cell = self._places.cell_of(place)
+                        if cell is not None and self._places.is_private(place):
+                            for value in values:
+                                self._stores.setdefault(cell, []).append(((place,), value, block))
+        self._writes = [each for each in self._places.accesses if each.writes and each.block in self._loop.blocks]
+
+    # ---- the game
+
+    def _kept(self, *, foreign: bool) -> set[int]:
+        """The blocks in which a lane can be kept in the loop while memory holds still, if that is `foreign`."""
+        kept = set(self._loop.blocks)
+        changed = True
+        while changed:
+            changed = False
+            for block in sorted(kept, reverse=True):
+                if not self._stays(block, kept, foreign):
+                    kept.discard(block)
+                    changed = True
+        return kept
+
+    def _stays(self, block: int, kept: set[int], foreign: bool) -> bool:
+        of = self._whole.blocks[block]
+        if not of.successors:
+            return False
+        if len(set(of.successors)) == 1:
+            return of.successors[0] in kept
+        if of.condition is None:
+            return any(each in kept for each in of.successors)
+        foreign = foreign and block not in self._inner
+        if len(of.successors) > 2:
+            origin = self._origin(of.condition)
+            held = not origin.own and (foreign or not origin.reads)
+            return (any if held else all)(each in kept for each in of.successors)
+        sides = self._sides.get((of.condition, foreign))
+        if sides is None:
+            sides = self._sides[of.condition, foreign] = self._held(of.condition, foreign)
+        known = self._known(of.condition)
+        if known is not None:
+            return of.successors[0 if known else 1] in kept
+        if all(each in kept for each in of.successors):
+            return True
+        return any(of.successors[0 if side else 1] in kept for side in sides)
+
+    def _known(self, register: int) -> bool | None:
+        source = self._source(register)
+        while source is not None and source.operation == "cast":
+            source = self._source(source.operands[0])
+        if source is None or source.operation != "constant" or source.number is None:
+            return None
+        return bool(source.number)
+
+    def _held(self, register: int, foreign: bool) -> frozenset[bool]:
+        """The truths that a condition can have in each iteration, whatever the lane does."""
+        source = self._source(register)
+        if source is not None and source.operation == "cast" and source.type in ("bool", ""):
+            return self._held(source.operands[0], foreign)
+        if source is not None and source.operation == "constant" and source.number is not None:
+            return frozenset((bool(source.number),))
+        if source is not None and source.operation == "unary" and source.name in ("!", "not"):
+            return frozenset(not each for each in self._held(source.operands[0], foreign))
+        if source is not None and source.operation == "binary" and source.name in ("&&", "||"):
+            one, two = (self._held(each, foreign) for each in source.operands[:2])
+            decisive = source.name == "||"
+            either = frozenset((decisive,)) if decisive in one | two else frozenset()
+            both = frozenset((not decisive,)) if (not decisive) in one & two else frozenset()
+            return either | both
+        origin = self._origin(register)
+        return frozenset() if origin.own or (origin.reads and not foreign) else frozenset((True, False))
+
+    # ---- where values come from
+
+    def _source(self, register: int) -> Instruction | None:
+        found = self._whole.definitions.get(register)
+        return found[0] if found is not None and found[1] in self._loop.blocks else None
+
+    def _origin(self, register: int) -> Origin:
+        if register not in self._origins:
+            self._origins[register] = Origin(True, _NOTHING)  # What comes back to itself while it is worked out.
+            self._origins[register] = self._find_origin(register)
+        return self._origins[register]
+
+    def _find_origin(self, register: int) -> Origin:
+        """Follow a value back through the loop."""
+        seen: set[tuple[str, int]] = set()
+        waiting: list[tuple[str, int]] = [("register", register)]
+        own, opaque, reads = False, False, set()
+        while waiting:
+            each = waiting.pop()
+            if each in seen:
+                continue
+            seen.add(each)
+            what, number = each
+            if what == "control":
+                waiting.append(("register", number))
+                continue
+            source = self._source(number)
+            if source is None:
+                continue
+            made, read, hidden = self._gives(source)
+            own, opaque = own or made, opaque or hidden
+            if own:
+                break  # Whatever else it is made of.
+            if read is not None:
+                reads.add(read)
+            for value, block in self._before(source):
+                waiting.append(("register", value))
+                waiting += [("control", of) for of in self._controlling(block)] if block >= 0 else []
+        own = own or self._comes_back({number for _, number in seen})
+        return Origin(own, frozenset(reads), opaque)
+
+    def _before(self, source: Instruction) -> Iterator[tuple[int, int]]:
+        """The values that an instruction's is made of, with the blocks where a variable got them."""
+        for operand in source.operands:
+            yield operand, -1
+        if source.operation in _THROUGH:
+            first = source.operation in ("load", "compound", "decay")
+            for operand in source.operands[:1] if first else source.operands:
+                at = self._whole.definitions.get(operand)
+                if at is None or at[0].operation not in _ADDRESSES:
+                    continue
+                for place in self._places.of_address(operand):
+                    cell = self._places.cell_of(place)
+                    for stored, value, block in self._stores.get(cell, ()) if cell is not None else ():
+                        if overlap((place,), stored):
+                            yield value, block
+
+    def _gives(self, source: Instruction) -> tuple[bool, Access | None, bool]:
+        """Whether an instruction gives another value each time by itself; what it reads; whether it hides a lock."""
+        operation = source.operation
+        if operation == "unknown":
+            return True, None, False
+        access = self._accesses.get(source.target)
+        if access is not None and access.reads:
+            return (True, None, False) if self._moves(access) else (False, access, False)
+        if operation == "assembly":
+            return True, None, False
+        if operation in ("call", "method", "indirect"):
+            short = without_arguments(source.name).rpartition("::")[2].strip()
+            if short == "opaque":
+                return False, None, True
+            return (
+                is_clock(short) or not computes(short),
+                None,
+                False,
+            )
+        return False, None, False
+
+    def _moves(self, access: Access) -> bool:
+        """Whether the lane itself changes, in each turn, what it reads."""
+        source = access.instruction
+        if access.kind == "counts":
+            return True
+        if access.kind == "compares" and self._is_expected_anew(source):
+            return True
+        for each in self._writes:
+            if each.instruction.target == source.target or each.kind in ("compares", "unseen"):
+                continue
+            if overlap(each.places, access.places) and not self._is_guarded(each.block):
+                return each.kind in ("writes", "counts")
+        return False
+
+    def _is_expected_anew(self, source: Instruction) -> bool:
+        """Whether a compare-and-swap expects what memory had, so that it fails only where another one succeeds."""
+        operands = self._places.arguments(source)
+        if len(operands) < 2:
+            return False
+        if source.operation == "method":
+            places = self._places.of_address(operands[1])
+            stores = [
+                value
+                for place in places
+                for at, value, _ in self._stores.get(self._places.cell_of(place) or -1, ())
+                if overlap((place,), at)
+            ]
+            # It gets what memory has; unless it is set back.
+            return all(self._origin(value).reads or self._origin(value).own for value in stores)
+        before = [operands[1], *(value for value, _ in self._before(source._replace(operands=(operands[1],))))]
+        return any(self._is_of_memory(value) for value in before)
+
+    def _is_of_memory(self, register: int) -> bool:
+        """Whether a value is made of what is read in the loop."""
+        seen: set[int] = set()
+        waiting = [register]
+        while waiting:
+            number = waiting.pop()
+            source = self._source(number)
+            if number in seen or source is None:
+                continue
+            seen.add(number)
+            access = self._accesses.get(number)
+            if access is not None and access.reads:
+                return True
+            waiting += [value for value, _ in self._before(source)]
+        return False
+
+    def _is_guarded(self, block: int) -> bool:
+        """Whether a block of the loop is come to only as memory says."""
+        return any(self._reads_memory(condition) for condition in self._controlling(block))
+
+    def _reads_memory(self, register: int) -> bool:
+        return self._is_of_memory(register)
+
+    def _comes_back(self, seen: Iterable[int]) -> bool:
+        """Whether a variable on the way to a value is made of itself, and not only kept: `i = i + 1`."""
+        edges = {}
+        for number in seen:
+            source = self._source(number)
+            edges[number] = [value for value, _ in self._before(source)] if source is not None else []
+        for start in edges:
+            source = self._source(start)
+            if source is None or source.operation in _COPIES:
+                continue
+            # A value that is made of itself has gone through a variable.
+            known, waiting = set(), list(edges[start])
+            while waiting:
+                number = waiting.pop()
+                if number == start:
+                    return True
+                if number not in known:
+                    known.add(number)
+                    waiting += edges.get(number, ())
+        return False
+
+    # ---- control
+
+    def _controlling(self, block: int) -> list[int]:
+        """The conditions in the loop that decide whether a turn comes to a block and goes on."""
+        if block not in self._controls:
+            found = []
+            for each in self._flow.dominators(block):
+                if each not in self._loop.blocks:
+                    break
+                of = self._whole.blocks[each]
+                # What leaves the loop otherwise does not tell turns apart.
+                if of.condition is not None and any(
+                    side in self._loop.blocks and not self._flow.comes_to(side, block) for side in of.successors
+                ):
+                    found.append(of.condition)
+            self._controls[block] = found
+        return self._controls[block]

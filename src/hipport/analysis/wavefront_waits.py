@@ -1,0 +1,339 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Loops that wait for a store which a lane of the same wavefront may have to make, but cannot before they end.
+
+    for wait in wavefront_waits(whole, told): wait.conditions, wait.names, wait.stores
+
+On CUDA's GPUs lanes of a warp get on independently, so that some may wait for others. On AMD a wavefront goes on behind
+a loop, or into the other branch, when its last lane has left the loop. A store is no such store if
+
+* all lanes come to it before they come to the loop;
+* no wavefront has a lane that waits and another one that stores, by the numbers of threads or because all its lanes
+  take the branches that lead there together;
+* all lanes of a wavefront wait for the same thing, and only lanes that have waited store;
+* it is of another block's memory: places that are counted by blocks, in another way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from hipport.analysis.device_ir import Instruction
+from hipport.analysis.inlined_program import InlinedProgram, Named
+from hipport.analysis.lowering_state import without_arguments
+from hipport.analysis.memory_places import Access, Place, Places, overlap
+from hipport.analysis.reconvergence import Reconvergence
+from hipport.analysis.thread_sets import ThreadSets
+from hipport.analysis.uniform_values import BLOCK, WAVEFRONT, Value
+from hipport.analysis.waiting_loops import Wait, waiting_loops
+
+#: How far an address is followed back.
+_DEEPEST = 60
+#: What takes turns, so that a lane waits for none of its wavefront.
+_TURNS = ("one_by_one", "warp_by_warp")
+
+
+class At(NamedTuple):
+    """A place in a file."""
+
+    path: object
+    span: tuple[int, int]
+
+
+class WavefrontWait(NamedTuple):
+    """A wait: the conditions that decide, what they look at, and the stores that may come too late."""
+
+    conditions: tuple[At, ...]
+    names: tuple[str, ...]
+    stores: tuple[At, ...]
+    #: Whether what stores is not seen.
+    unseen: bool
+    #: Whether other lanes of the wavefront store before they come to the loop.
+    early: bool
+
+
+def wavefront_waits(
+    whole: InlinedProgram, is_variable: Callable[[str], bool], told: Callable[[Named], Value | None], *, called: bool
+) -> Iterator[WavefrontWait]:
+    """Yield the waits of a function and all that it calls, those that are fine too, which no stores come too late for.
+
+    `called`: whether nothing else runs around it.
+
+    `is_variable` says whether a name is a variable outside of functions that threads may change.
+    """
+    places = Places(whole, is_variable)
+    if not any(each.reads for each in places.accesses):
+        return
+    flow = Reconvergence(whole.blocks)
+    found = list(waiting_loops(whole, places, flow))
+    if found:
+        yield from _Wavefronts(whole, places, flow, told, called).of(found)
+
+
+class _Wavefronts:
+    def __init__(
+        self,
+        whole: InlinedProgram,
+        places: Places,
+        flow: Reconvergence,
+        told: Callable[[Named], Value | None],
+        called: bool,
+    ) -> None:
+        self._whole, self._places, self._flow, self._called = whole, places, flow, called
+        self._told = told
+        self._threads = ThreadSets(whole, flow, self._value)
+        self._position = {block: i for i, block in enumerate(flow.order)}
+
+    def of(self, waits: list[Wait]) -> Iterator[WavefrontWait]:
+        for wait in waits:
+            turns = self._in_turns(wait)
+            late = [each for each in self._places.accesses if not turns and each.writes and self._is_late(wait, each)]
+            unseen = not turns and not self._called and not self._meets_behind(wait)
+            names = dict.fromkeys(self._places.name(place) for read in wait.reads for place in sorted(read.places))
+            seen = [each for each in late if each.kind != "unseen"]
+            yield WavefrontWait(
+                tuple(At(self._whole.files[block], self._whole.blocks[block].span) for block in wait.decides),
+                tuple(names),
+                tuple(dict.fromkeys(At(self._whole.files[each.block], each.instruction.span) for each in seen)),
+                not seen and (unseen or bool(late)),
+                any(each.writes and self._is_early(wait, each) for each in self._places.accesses),
+            )
+
+    # ---- values
+
+    def _value(self, register: int) -> Value | None:
+        named = self._whole.named.get(register)
+        return self._told(named) if named is not None else None
+
+    def _level(self, register: int, wait: Wait | None = None, deep: int = 0) -> int:
+        """On how many neighbouring lanes a value is the same, if memory holds still."""
+        value = self._value(register)
+        if value is not None and value.level >= WAVEFRONT:
+            return value.level
+        found = self._whole.definitions.get(register)
+        if found is None or deep > _DEEPEST:
+            return 1
+        each = found[0]
+        reads = {read.instruction.target for read in wait.reads} if wait is not None else set()
+        if register in reads and each.operation not in ("load", "name"):
+            access = next(read for read in wait.reads if read.instruction.target == register) if wait else None
+            if access is None or access.kind != "reads":
+                return 1  # Each lane gets what the one before it has left.
+            return self._least(self._places.arguments(each), wait, deep)
+        if each.operation in ("constant", "name"):
+            return 1 << 24
+        if each.operation in ("binary", "unary", "cast", "element", "field", "decay", "target", "least", "bound"):
+            return self._least(each.operands, wait, deep)
+        if each.operation == "cell":
+            return 1 << 24
+        if each.operation == "load":
+            cell = self._variable(each.operands[0])
+            if cell is None:
+                return self._least(each.operands, wait, deep)
+            stores = self._whole.stores.get(cell, [])
+            if cell < self._whole.parameters and not stores:
+                return 1 << 24
+            if len(stores) == 1 or (wait is not None and self._is_set_anew(cell, wait)):
+                return self._least([value for value, _ in stores], wait, deep)
+        if each.operation == "call" and not each.operands and value is not None:
+            return value.level
+        if each.operation == "call" and without_arguments(each.name).rpartition("::")[2] == "generic":
+            return self._least(self._places.arguments(each), wait, deep)
+        return value.level if value is not None else 1
+
+    def _least(self, registers: tuple[int, ...] | list[int], wait: Wait | None, deep: int) -> int:
+        return min((self._level(each, wait, deep + 1) for each in registers), default=1 << 24)
+
+    def _variable(self, address: int) -> int | None:
+        found = self._whole.definitions.get(address)
+        if found is None or found[0].operation != "cell" or found[0].number is None:
+            return None
+        return None if self._whole.cells[found[0].number].kind == "shared" else found[0].number
+
+    def _is_set_anew(self, cell: int, wait: Wait) -> bool:
+        """Whether each turn of a loop gives a variable its value, in one place."""
+        inside = [block for _, block in self._whole.stores.get(cell, []) if block in wait.loop.blocks]
+        return len(inside) == 1 and all(inside[0] in (block, *self._flow.dominators(block)) for block in wait.decides)
+
+    # ---- stores
+
+    def _in_turns(self, wait: Wait) -> bool:
+        """Whether lanes, or warps, come to a loop one after the other, in hipport's own loops."""
+        for condition, _ in self._threads.conditions(wait.loop.header):
+            each = self._whole.definitions[condition][0]
+            while each.operation == "cast":
+                each = self._whole.definitions[each.operands[0]][0]
+            if each.operation == "method" and each.name == "mine":
+                return True
+        return False
+
+    def _is_late(self, wait: Wait, store: Access) -> bool:
+        """Whether a lane of a wavefront may have to store for another one that waits, and come to it too late."""
+        of_reads = [read for read in wait.reads if overlap(read.places, store.places)]
+        if not of_reads or store.block not in self._position:
+            return False
+        loop = wait.loop
+        if store.block in loop.blocks:
+            own = any(read.instruction.target == store.instruction.target for read in wait.reads)
+            return not own and store.kind != "unseen" and self._is_inside(wait, store)
+        if self._comes_to(store.block, loop.header):
+            return False
+        if not self._threads.meet(loop.header, store.block):
+            return False
+        if all(self._is_of_another_block(read, store) for read in of_reads):
+            return False
+        if self._are_apart(wait, store.block):
+            return True
+        uniform = min(self._level(self._condition(block), wait) for block in wait.decides) >= WAVEFRONT
+        return not uniform and self._comes_to(loop.header, store.block)
+
+    def _is_early(self, wait: Wait, store: Access) -> bool:
+        """Whether another lane of the wavefront stores before it comes to the loop."""
+        return (
+            any(overlap(read.places, store.places) for read in wait.reads)
+            and store.block not in wait.loop.blocks
+            and self._comes_to(store.block, wait.loop.header)
+            and self._threads.meet(wait.loop.header, store.block)
+        )
+
+    def _is_inside(self, wait: Wait, store: Access) -> bool:
+        """Whether a store in the loop is made by a lane that what it saw lets leave the loop."""
+        if len(self._threads.of(store.block)) == 1:
+            return False
+        return any(
+            block in self._flow.dominators(store.block) and block != store.block for block in wait.decides
+        ) or any(self._is_swap(read) for read in wait.reads)
+
+    @staticmethod
+    def _is_swap(read: Access) -> bool:
+        return read.kind in ("compares", "changes")
+
+    def _condition(self, block: int) -> int:
+        condition = self._whole.blocks[block].condition
+        assert condition is not None
+        return condition
+
+    def _comes_to(self, one: int, two: int) -> bool:
+        return self._flow.comes_to(one, two)
+
+    def _are_apart(self, wait: Wait, block: int) -> bool:
+        """Whether lanes of one wavefront may part, some to the loop and some around it to a block."""
+        header = wait.loop.header
+        around = [each for each in self._flow.order if self._comes_to(each, header) and each not in wait.loop.blocks]
+        for branch in around:
+            of = self._whole.blocks[branch]
+            sides = dict.fromkeys(of.successors)
+            if of.condition is None or len(sides) < 2:
+                continue
+            to_loop = [side for side in sides if self._goes_on(branch, side) and self._comes_to(side, header)]
+            to_store = [side for side in sides if self._goes_on(branch, side) and self._avoids(side, block, wait)]
+            parts = to_loop and any(side not in to_loop or len(to_loop) > 1 for side in to_store)
+            if parts and self._level(of.condition) < WAVEFRONT:
+                return True
+        return False
+
+    def _goes_on(self, block: int, successor: int) -> bool:
+        return self._position[successor] > self._position[block]
+
+    def _avoids(self, start: int, end: int, wait: Wait) -> bool:
+        """Whether control comes from one block to another without the loop."""
+        seen, waiting = set(), [start]
+        while waiting:
+            each = waiting.pop()
+            if each == end:
+                return True
+            if each in seen or each in wait.loop.blocks or not self._comes_to(each, end):
+                continue
+            seen.add(each)
+            waiting += [to for to in self._whole.blocks[each].successors if self._goes_on(each, to)]
+        return False
+
+    def _meets_behind(self, wait: Wait) -> bool:
+        """Whether all threads of the block meet behind the loop, so that none of them is waited for."""
+        return any(self._comes_to(wait.loop.header, barrier) for barrier in self._places.barriers)
+
+    # ---- addresses
+
+    def _is_of_another_block(self, read: Access, store: Access) -> bool:
+        """Whether both places are counted by blocks, and not in the same way."""
+        one, two = (self._address(each) for each in (read, store))
+        if one is None or two is None:
+            return False
+        if self._have_other_numbers(one, two):
+            return True
+        mine = self._block_numbers(one) & self._block_numbers(two)
+        # A place that all threads of a block store to is the block's; others' are looked at.
+        return bool(mine) and self._level(two) >= BLOCK and self._text(one) != self._text(two)
+
+    def _have_other_numbers(self, one: int, two: int) -> bool:
+        """Whether two addresses are of elements of one array with numbers that are known and differ."""
+        found = []
+        for register in (one, two):
+            each = self._whole.definitions[register][0] if register in self._whole.definitions else None
+            if each is None or each.operation != "element":
+                return False
+            value = self._value(each.operands[1])
+            source = self._whole.definitions.get(each.operands[1])
+            number = source[0].number if source is not None and source[0].operation == "constant" else None
+            found.append((self._text(each.operands[0]), number if value is None else value.number))
+        return found[0][0] == found[1][0] and None not in (found[0][1], found[1][1]) and found[0][1] != found[1][1]
+
+    def _address(self, access: Access) -> int | None:
+        each = access.instruction
+        if each.operation in ("name", "outside", "assembly"):
+            return None
+        operands = self._places.arguments(each) if each.operation in ("call", "method") else each.operands
+        return operands[0] if operands else None
+
+    def _block_numbers(self, register: int) -> set[str]:
+        """What numbers blocks in an address: built-in values, and what threads of a block have drawn together."""
+        found: set[str] = set()
+        seen: set[int] = set()
+        waiting = [register]
+        while waiting:
+            number = waiting.pop()
+            if number in seen or number not in self._whole.definitions:
+                continue
+            seen.add(number)
+            each = self._whole.definitions[number][0]
+            if each.operation == "built-in" and each.name.startswith("blockIdx"):
+                found.add(each.name)
+            elif each.operation == "load":
+                found |= {self._places.name(place) for place in self._shared(each)}
+                cell = self._variable(each.operands[0])
+                waiting += [value for value, _ in self._whole.stores.get(cell, [])] if cell is not None else []
+            elif each.operation == "compound":
+                cell = self._variable(each.operands[0])
+                waiting += [value for value, _ in self._whole.stores.get(cell, [])] if cell is not None else []
+            waiting += each.operands
+        return found
+
+    def _shared(self, each: Instruction) -> Iterator[Place]:
+        """Numbers in shared memory that a load reads."""
+        for place in self._places.of_address(each.operands[0]):
+            cell = self._places.cell_of(place)
+            of = self._whole.cells[cell] if cell is not None and len(place) == 1 else None
+            if of is not None and of.kind == "shared" and not of.array:
+                yield place
+
+    def _text(self, register: int, deep: int = 0) -> str:
+        """An expression as it is computed, through variables that are set once."""
+        found = self._whole.definitions.get(register)
+        if found is None or deep > _DEEPEST:
+            return f"%{register}"
+        each = found[0]
+        if each.operation == "cast":
+            return self._text(each.operands[0], deep + 1)
+        if each.operation == "cell":
+            cell = each.number
+            stores = self._whole.stores.get(cell, []) if cell is not None else []
+            return f"cell {cell}" if len(stores) != 1 else f"cell of {self._text(stores[0][0], deep + 1)}"
+        if each.operation == "load":
+            cell = self._variable(each.operands[0])
+            stores = self._whole.stores.get(cell, []) if cell is not None else []
+            if len(stores) == 1:
+                return self._text(stores[0][0], deep + 1)
+        if each.operation in ("decay", "target", "load") and each.operands:
+            return f"{each.operation}({self._text(each.operands[0], deep + 1)})"
+        inner = ",".join(self._text(operand, deep + 1) for operand in each.operands)
+        return f"{each.operation}.{each.name}.{'' if each.number is None else each.number}({inner})"
