@@ -202,7 +202,7 @@ class Places:
         if source is None or source.operation != "cell" or source.number is None:
             return True
         cell = self._whole.cells[source.number]
-        return cell.pointer or cell.array or cell.kind == "shared"
+        return cell.pointer or cell.array > 0 or cell.kind == "shared"
 
     def _pointed(self, place: Place) -> set[Place]:
         """What a pointer in a place points to."""
@@ -235,7 +235,7 @@ class Places:
         if number is None:
             return True
         cell = self._whole.cells[number]
-        return len(place) == 1 and (cell.array or (cell.kind == "shared" and not cell.pointer))
+        return len(place) == 1 and (cell.array > 0 or (cell.kind == "shared" and not cell.pointer))
 
     def is_private(self, place: Place) -> bool:
         """Whether a place is a variable of the thread's own."""

@@ -52,7 +52,7 @@ class Reconvergence:
         self._around = {block: [loop for loop in self.loops if block in loop.blocks] for block in self.order}
         self._known: dict[int, Divergence] = {}
         #: The blocks that control comes to from a block without going back, as bits; worked out when it is asked for.
-        self._reached: dict[int, int] = {}
+        self._forward: dict[int, int] = {}
 
     def of(self, branch: int) -> Divergence:
         """Return what the branch at the end of that block does."""
@@ -70,14 +70,14 @@ class Reconvergence:
 
     def comes_to(self, one: int, two: int) -> bool:
         """Whether control comes from one block to another without going back."""
-        if not self._reached:
+        if not self._forward:
             for block in reversed(self.order):
                 bits = 1 << block
                 for successor in self._successors[block]:
                     if not self.is_back_edge(block, successor):
-                        bits |= self._reached[successor]
-                self._reached[block] = bits
-        return bool(self._reached.get(one, 0) >> two & 1)
+                        bits |= self._forward[successor]
+                self._forward[block] = bits
+        return bool(self._forward.get(one, 0) >> two & 1)
 
     def left(self, block: int, successor: int) -> list[Loop]:
         """Return the loops that the edge leaves, the innermost first."""
