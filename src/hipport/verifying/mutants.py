@@ -9,49 +9,29 @@ from dataclasses import replace
 from pathlib import Path, PurePath
 
 from hipport.core.edits import Edit, Span
+from hipport.core.tables import load, one_of
 from hipport.engine.outcomes import Ported
 from hipport.syntax.cpp import Cpp
 
-# A name, a number or an expression without parentheses and commas, as an argument.
-_ARGUMENT = rb"[^(),;{}]+(?:\([^(),;{}]*\)[^(),;{}]*)?"
-_COLLECTIVE = rb"(?:shfl|shfl_up|shfl_down|shfl_xor|ballot|any|all|match_any)"
-_COUNT = rb"(?:n|m|k|N|size|count|length|rows|columns|width|height|num_?\w+|\w+_size|\w+_count)"
+_TABLE = load(Path(__file__).with_name("mutants.toml"))
+_PARTS = {
+    # A name, a number or an expression without parentheses and commas.
+    "argument": r"[^(),;{}]+(?:\([^(),;{}]*\)[^(),;{}]*)?",
+    "collective": one_of(_TABLE["collectives"]),
+    "count": one_of(_TABLE["counts"]),
+}
 
-# What is done to a port, one place at a time: what goes wrong in ports that people write. What is likely comes first.
-_MUTATIONS: tuple[tuple[str, re.Pattern[bytes], bytes], ...] = (
-    ("a barrier is missing",
-     re.compile(rb"(?:\b__syncthreads\s*\(\s*\)|\bhipport::syncwarp\s*\([^()]*\)|\b\w+\.sync\s*\(\s*\))\s*;"), b";"),
-    ("a warp's number is that of a wavefront", re.compile(rb"(?<=threadIdx\.x) *(?:/ *32\b|>> *5\b)"), b" / 64"),
-    ("a lane's number is that of a wavefront",
-     re.compile(rb"(?<=threadIdx\.x) *(?:% *32\b|& *(?:31|0x1[fF])u?\b)"), b" & 63"),
-    # HIP asks for masks of 64 bits.
-    ("a helper for 32 lanes is HIP's own for all",
-     re.compile(rb"\bhipport::(" + _COLLECTIVE + rb")_sync\s*\("), rb"__\1_sync((unsigned long long)"),
-    ("a helper for 32 lanes is HIP's own for all",
-     re.compile(rb"\bhipport::(?=(?:shfl|shfl_up|shfl_down|shfl_xor|ballot|any|all)\s*\()"), b"__"),
-    ("a ballot of 64 lanes is kept in 32 bits",
-     re.compile(rb"\bhipport::ballot_sync\s*\(" + _ARGUMENT + rb","), rb"(unsigned)__ballot("),
-    # The helpers of shuffles do without.
-    ("a mask names half of the lanes",
-     re.compile(rb"\b(hipport::(?:ballot|any|all|match_any|reduce_\w+)_sync\s*\(\s*)(?:0x[fF]{8}u?|~0u|-1)(?=,)"),
-     rb"\g<1>0x0000ffffu"),
-    ("a shuffle reads from one lane further on",
-     re.compile(rb"\b(hipport::shfl(?:_up|_down)?_sync\s*\(" + _ARGUMENT + rb"," + _ARGUMENT + rb",)("
-                + _ARGUMENT + rb")(?=[,)])"), rb"\1 1 + (\2)"),
-    ("half of the lanes are left out", re.compile(rb"(?<== )16(?=;)|(?<=, )16(?=\))"), b"8"),
-    ("a shuffle reaches twice as far", re.compile(rb"(?<=, )16(?=\))|(?<== )16(?=; *\w+ *(?:> *0|;|!= *0))"), b"32"),
-    ("a tile has half of the lanes", re.compile(rb"(?<=tiled_partition<)32(?=>)"), b"16"),
-    ("a lane counts itself",
-     re.compile(rb"\bhipport::lanemask_lt\s*\(\s*\)|\(\(?1u? << lane\)? ?- ?1u?\)"), b"hipport::lanemask_le()"),
-    ("another lane leads", re.compile(rb"\b(lane|rank) == 0\b"), rb"\1 == 1"),
-    ("another lane leads", re.compile(rb"(__ffs\s*\(" + _ARGUMENT + rb"\)) - 1\b"), rb"\1"),
-    ("a lane too few takes part", re.compile(rb"\b(lane|rank) >= "), rb"\1 > "),
-    ("the lanes of a warp are in reverse order", re.compile(rb"\bthreadIdx\.x\b"), b"(threadIdx.x ^ 31)"),
-    ("an index is one too large", re.compile(rb"\b(\w+) < (?=" + _COUNT + rb"\b)"), rb"\1 <= "),
-    ("the last element is left out", re.compile(rb"\b(\w+ < " + _COUNT + rb")\b(?! *[-+*/\[(])"), rb"\1 - 1"),
-    ("the last block is left out",
-     re.compile(rb"\((" + _COUNT + rb") \+ (?:\d+|\w+ - 1)\) / "), rb"(\1) / "),
-)  # fmt: skip
+
+def _pattern(text: str) -> re.Pattern[bytes]:
+    for name, part in _PARTS.items():
+        text = text.replace(f"{{{name}}}", part)
+    return re.compile(text.encode())
+
+
+#: What is wrong in a mutant, where that can be done, and what stands there then.
+_MUTATIONS: tuple[tuple[str, re.Pattern[bytes], bytes], ...] = tuple(
+    (row["what"], _pattern(row["pattern"]), row["replacement"].encode()) for row in _TABLE["mutations"]
+)
 
 
 def mutations(ported: Ported, root: Path, most: int) -> Iterator[tuple[str, Ported, PurePath, int]]:

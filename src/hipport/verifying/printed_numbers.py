@@ -8,6 +8,9 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
+
+from hipport.core.tables import load, one_of
 
 #: What a decimal number may differ by, of itself: the last of six digits, and of single precision about what is left
 #: of sums in another order. A GPU has functions and fused operations of its own, and more is stated for it.
@@ -25,16 +28,14 @@ _PART, _DECIMALS_OF_ZERO = 1e-3, 6
 
 # What a port prints where the original asks for the name of an error.
 _HIP_NAME = re.compile(r"\bhip(?=(?:Error|Success))")
+_WORDS = load(Path(__file__).with_name("printed_words.toml"))
+_PREFIX = f"{one_of(_WORDS['rates']['prefixes'])}?"
 # How much was done in a second; a velocity (m/s) is a result.
 _RATE = (
-    r"(?:[KMGTP]?i?(?:B(?:ytes?)?|bits?|FLOPs?|[Ff]lops?|[Oo]ps?|OPs?|keys?|pairs?|items?|elem(?:ent)?s?|pixels?|cells?"
-    r"|updates?|samples?|frames?|iter(?:ation)?s?|steps?|tokens?|rows?|edges?|hash(?:es)?|rays?|interactions?)"
-    r"/s(?:ec(?:onds?)?)?|[KMGTP]?(?:FLOPS|flops|OPS|TEPS)|fps|FPS)"
+    rf"(?:{_PREFIX}i?{one_of(_WORDS['rates']['amounts'])}/{one_of(_WORDS['rates']['seconds'])}"
+    rf"|{_PREFIX}{one_of(_WORDS['rates']['units'])}|{one_of(_WORDS['rates']['alone'])})"
 )
-_UNIT = (
-    r"(?:[mnuµμ]?s|[mun]?secs?|(?:milli|micro|nano)?seconds?|minutes|hours"
-    rf"|{_RATE}|[KMG]?Hz|x (?:speed-?up|faster|slower))(?![A-Za-z0-9_])"
-)
+_UNIT = rf"(?:{one_of(_WORDS['times']['units'])}|{_RATE})(?![A-Za-z0-9_])"
 # Digits inside of a word (`lane5`, a digest) are no number that could be rounded; those of hexadecimal ones are not.
 _TOKEN = re.compile(
     rf"""
@@ -53,15 +54,18 @@ _TOKEN = re.compile(
 _TIME = re.compile(
     r"(?:(?<![A-Za-z])[Tt]ime|(?<=[a-z0-9])Time|TIME|[Rr]untime)"
     r"(?!s\b(?!\s*[:=(]))(?!s?[ _-]?[Ss]teps?|stamp)"
-    rf"|(?i:\b(?:elapsed|took|duration|latency|bandwidth|throughput|speed-?up|seconds|msec|usec|{_RATE})\b)"
-    r"|(?<![A-Za-z])[\[(](?:ms|us|ns|µs|s|sec|seconds)[\])]|(?<=[_ ])(?:ms|us|ns)\b(?=\s*[:=])"
+    rf"|(?i:\b(?:{one_of(_WORDS['times']['words'])}|{_RATE})\b)"
+    rf"|(?<![A-Za-z])[\[(]{one_of(_WORDS['times']['in_brackets'])}[\])]|(?<=[_ ])(?:ms|us|ns)\b(?=\s*[:=])"
 )
 _CLAUSE = re.compile(r"[,;|]|\.\s")
 # The parts of one time: 0:03:15, 3.2 ± 0.1.
 _GOES_ON = re.compile(r"\s*(?::|±|\+/?-|-|/)\s*")
 # A line that tells how many lanes the device's wavefronts have, in front of the number.
-_WARP_SIZE = re.compile(r"\b(?:(?:warp|wave(?:front)?)[ _-]?size|threads (?:per|in a) (?:warp|wavefront))\W*$", re.I)
-_ERROR = re.compile(r"(?i:err(?:or)?s?\b|\bdiff(?:erence)?s?\b|residual|deviation|\br?mse\b|norm of)|[a-z]Diff\b")
+_WARP_SIZE = re.compile(rf"\b{one_of(_WORDS['lanes']['labels'])}\W*$", re.IGNORECASE)
+_ERRORS = _WORDS["errors"]
+_ERROR = re.compile(
+    rf"(?i:{one_of(_ERRORS['endings'])}\b|{one_of(_ERRORS['parts'])}|\b{one_of(_ERRORS['words'])}\b)|[a-z]Diff\b"
+)
 
 
 @dataclass(frozen=True)
