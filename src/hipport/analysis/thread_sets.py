@@ -37,24 +37,32 @@ class ThreadSets:
         self._threads = _ROW if self._in_a_row else _BOX
         self._changed = frozenset(self._find_changed())
         self._numbers: dict[int, Numbers] = {}
-        self._sets: dict[int, frozenset[Thread]] = {}
+        self._all = (1 << len(self._threads)) - 1
+        self._sets: dict[int, int] = {}
+        self._sides: dict[tuple[int, bool], int] = {}
+        self._meets: dict[tuple[int, int], bool] = {}
         self._predecessors: dict[int, list[int]] = {}
         for block in flow.order:
             for to in dict.fromkeys(whole.blocks[block].successors):
                 self._predecessors.setdefault(to, []).append(block)
 
-    def of(self, block: int) -> frozenset[Thread]:
-        """Return the threads that may come to a block; more, where conditions are not understood."""
+    def of(self, block: int) -> int:
+        """Return the threads that may come to a block, a bit for each; more, where conditions are not understood."""
         if block not in self._sets:
-            kept = [True] * len(self._threads)
+            kept = self._all
             for condition, side in self.conditions(block):
-                for i, number in enumerate(self._of(condition)):
-                    if number is not None and bool(number) != side:
-                        kept[i] = False
-            self._sets[block] = frozenset(
-                thread for thread, is_kept in zip(self._threads, kept, strict=True) if is_kept
-            )
+                kept &= self._where(condition, side)
+            self._sets[block] = kept
         return self._sets[block]
+
+    def _where(self, condition: int, side: bool) -> int:
+        """The threads for which a condition may be true, or false."""
+        key = condition, side
+        if key not in self._sides:
+            self._sides[key] = sum(
+                1 << i for i, number in enumerate(self._of(condition)) if number is None or bool(number) == side
+            )
+        return self._sides[key]
 
     def conditions(self, block: int) -> list[tuple[int, bool]]:
         """Return the conditions under which control comes to a block, and what they are then."""
@@ -70,17 +78,25 @@ class ThreadSets:
 
     def meet(self, waiting: int, storing: int) -> bool:
         """Whether a thread that comes to one block and another that comes to the other may share a wavefront."""
+        key = waiting, storing
+        if key not in self._meets:
+            self._meets[key] = self._may_meet(waiting, storing)
+        return self._meets[key]
+
+    def _may_meet(self, waiting: int, storing: int) -> bool:
         one, two = self.of(waiting), self.of(storing)
         ways = set(self.conditions(waiting)) & set(self.conditions(storing))
         if any(self._is_one(condition, side) for condition, side in ways):
             return False  # It is the same thread.
         if not one or not two:
             return True  # Threads beyond those that are tried.
-        groups: dict[int, tuple[set[Thread], set[Thread]]] = {}
-        for thread, side in (*((thread, 0) for thread in one), *((thread, 1) for thread in two)):
-            group = thread[0] // WAVEFRONT if self._in_a_row else 0
-            groups.setdefault(group, (set(), set()))[side].add(thread)
-        return any(a and b and not (a == b and len(a) == 1) for a, b in groups.values())
+        lanes = WAVEFRONT if self._in_a_row else len(self._threads)
+        for first in range(0, len(self._threads), lanes):
+            here = ((1 << lanes) - 1) << first
+            a, b = one & here, two & here
+            if a and b and not (a == b and a.bit_count() == 1):
+                return True
+        return False
 
     def _is_one(self, register: int, side: bool) -> bool:
         """Whether a condition picks one thread of the block, `threadIdx.x == which`."""

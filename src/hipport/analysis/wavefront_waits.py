@@ -198,7 +198,7 @@ class _Wavefronts:
 
     def _is_inside(self, wait: Wait, store: Access) -> bool:
         """Whether a store in the loop is made by a lane that what it saw lets leave the loop."""
-        if len(self._threads.of(store.block)) == 1:
+        if self._threads.of(store.block).bit_count() == 1:
             return False
         return any(
             block in self._flow.dominators(store.block) and block != store.block for block in wait.decides
