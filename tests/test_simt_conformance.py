@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from endless import ENDLESS
+from executor_names import not_refused
 from hipport import api
 from hipport.executor import compile as compiling
 from hipport.verifying.execution import Limits
@@ -46,7 +47,8 @@ def original() -> compiling.Executable:
 
 @pytest.fixture(scope="module")
 def port() -> compiling.Executable:
-    return compiling.program(api.rewrite([PROGRAM]).project, "hip", compiling.CompileOptions(os.environ))
+    with not_refused():
+        return compiling.program(api.rewrite([PROGRAM]).project, "hip", compiling.CompileOptions(os.environ))
 
 
 @pytest.mark.parametrize("order", ["forward", "reverse", "random:7"])

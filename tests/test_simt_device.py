@@ -23,6 +23,7 @@ import numpy as np
 import pytest
 
 from endless import ENDLESS
+from executor_names import not_refused
 from hipport.executor.compile import INCLUDE, CompileOptions, dialect_defines, program
 from hipport.executor.compilers import NoCompiler, find_compiler
 from hipport.executor.messages import NotCompiled
@@ -47,7 +48,8 @@ def compiler() -> str:
 @cache
 def built(name: str, dialect: Dialect, *flags: str) -> Path:
     options = CompileOptions(os.environ, optimize="-O0", jobs=1, flags=flags)
-    made = program([PROGRAMS / name], dialect, options)
+    with not_refused():
+        made = program([PROGRAMS / name], dialect, options)
     assert made.reported == ()
     return made.path
 
@@ -235,8 +237,12 @@ def test_lanes_that_have_exited_may_be_named_without_assertions() -> None:
     assert "names lanes that have exited" in ran.stderr.decode()
 
 
-@pytest.mark.parametrize("dialect", BOTH)
-@pytest.mark.parametrize("case", [10, 11, 12])
+def test_a_wait_for_lanes_in_another_branch_makes_no_progress_on_amd() -> None:
+    ran = run(built("faults.cu", "hip"), "11")
+    assert ran.returncode != 0 and "fault: no-progress" in ran.stderr.decode()
+
+
+@pytest.mark.parametrize(("case", "dialect"), [(10, "cuda"), (10, "hip"), (11, "cuda"), (12, "cuda"), (12, "hip")])
 def test_threads_that_wait_let_others_run(dialect: Dialect, case: int) -> None:
     ran = run(built("faults.cu", dialect), str(case))
     assert ran.returncode == 0, ran.stderr.decode()

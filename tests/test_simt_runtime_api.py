@@ -14,6 +14,7 @@ from types import ModuleType
 import pytest
 
 from endless import ENDLESS
+from executor_names import not_refused
 from hipport.executor.compile import INCLUDE, CompileOptions, dialect_defines, include_folders, program
 from hipport.executor.compilers import NoCompiler, find_compiler
 from hipport.executor.prepare import Dialect
@@ -53,7 +54,8 @@ def executable(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
     dialect: Dialect = request.param
     source = tmp_path_factory.mktemp(dialect) / "runtime_api.cu"
     source.write_text(TEXT if dialect == "cuda" else as_hip(TEXT), encoding="utf-8")
-    made = program([source], dialect, CompileOptions(os.environ, optimize="-O0", jobs=1))
+    with not_refused():
+        made = program([source], dialect, CompileOptions(os.environ, optimize="-O0", jobs=1))
     assert made.reported == ()
     return dialect, made.path
 

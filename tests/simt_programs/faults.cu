@@ -28,10 +28,6 @@ __global__ void kernel(int number, unsigned long long* out) {
     case 5:  // lanes of the mask that go another way
       if (lane % 2) out[lane] = __shfl_sync(~0ull, lane, 1);
       break;
-    case 6:  // lanes of the mask that have exited
-      if (lane % 2) return;
-      out[lane] = __any_sync(~0ull, 1);
-      break;
     case 7: out[lane] = __match_any(0.0f / float(out[0])); break;
     case 8:
       if (lane % 2) out[lane] = __shfl(lane, 2);
@@ -89,11 +85,26 @@ __global__ void kernel(int number, unsigned long long* out) {
   }
 }
 
+#ifdef __HIP__
+// Lanes of the mask that have exited. Nothing waits in this kernel: its lanes are not kept together.
+__global__ void exited(unsigned long long* out) {
+  const unsigned lane = threadIdx.x;
+  if (lane % 2) return;
+  out[lane] = __any_sync(~0ull, 1);
+}
+#endif
+
 int main(int, char** arguments) {
   unsigned long long* out;
   (void)cudaMallocManaged(&out, 512);
   for (int i = 0; i < 64; ++i) out[i] = 0;
-  kernel<<<1, 64>>>(atoi(arguments[1]), out);
+  const int number = atoi(arguments[1]);
+#ifdef __HIP__
+  if (number == 6)
+    exited<<<1, 64>>>(out);
+  else
+#endif
+    kernel<<<1, 64>>>(number, out);
   (void)cudaDeviceSynchronize();
   for (int i = 0; i < 64; ++i) printf("%llx ", out[i]);
   printf("\n");
