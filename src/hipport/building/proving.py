@@ -12,6 +12,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from os.path import normpath
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -227,7 +228,9 @@ class Prover:
             return PurePath(file), 0, 0, False
         path, line, column, inside = self.places.locate(PurePath(file), line, column, folder)
         own = path.parent.name == "hipport" and path.name in own_headers.names()
-        return path, line, column, inside and not own
+        # A toolchain may lie in the folder that paths are told relative to.
+        of_toolchain = Path(normpath(folder / file)).is_relative_to(self.toolchain.root)
+        return path, line, column, inside and not own and not of_toolchain
 
 
 def _judged(text: str, opt: Opt, scratch: Path) -> dict[str, Any]:
