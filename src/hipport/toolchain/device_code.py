@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from os.path import join
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,8 +24,8 @@ _DEFINED, _LABEL, _TO, _ALWAYS, _CALL, _INDIRECT, _NUMBER, _AT = (
 )
 _DESCRIBED = _TEXT["metadata"]
 _METADATA = re.compile(_DESCRIBED, re.M)
-_LINE, _COLUMN, _SCOPE, _INLINED, _FILE, _FILENAME = (
-    re.compile(_TEXT[each]) for each in ("line", "column", "scope", "inlined", "file", "filename")
+_LINE, _COLUMN, _SCOPE, _INLINED, _FILE, _FILENAME, _DIRECTORY = (
+    re.compile(_TEXT[each]) for each in ("line", "column", "scope", "inlined", "file", "filename", "directory")
 )
 #: A place in so many functions that were inlined is followed.
 _MOST_FRAMES = 200
@@ -177,8 +178,10 @@ class DeviceCode:
             _, text = self._metadata.get(scope, ("", ""))
             file, outer = _FILE.search(text), _SCOPE.search(text)
             if file is not None:
-                named = _FILENAME.search(self._metadata.get(int(file[1]), ("", ""))[1])
-                self._files[scope] = named[1] if named is not None else ""
+                told = self._metadata.get(int(file[1]), ("", ""))[1]
+                named, below = _FILENAME.search(told), _DIRECTORY.search(told)
+                if named is not None:
+                    self._files[scope] = join(below[1] if below is not None else "", named[1])
             elif outer is not None:
                 self._files[scope] = self._file_of(int(outer[1]))
         return self._files[scope]
