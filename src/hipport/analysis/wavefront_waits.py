@@ -158,8 +158,9 @@ class _Wavefronts:
     # ---- stores
 
     def _in_turns(self, wait: Wait) -> bool:
-        """Whether lanes, or warps, come to a loop one after the other, in hipport's own loops."""
-        for condition, _ in self._threads.conditions(wait.loop.header):
+        """Whether lanes, or warps, come to what decides one after the other: it is in a loop of hipport's, or one."""
+        blocks = (wait.loop.header, *wait.decides)
+        for condition, _ in (each for block in blocks for each in self._threads.conditions(block)):
             each = self._whole.definitions[condition][0]
             while each.operation == "cast":
                 each = self._whole.definitions[each.operands[0]][0]

@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from os.path import join
 from pathlib import Path
 from typing import NamedTuple
 
@@ -181,7 +180,7 @@ class DeviceCode:
                 told = self._metadata.get(int(file[1]), ("", ""))[1]
                 named, below = _FILENAME.search(told), _DIRECTORY.search(told)
                 if named is not None:
-                    self._files[scope] = join(below[1] if below is not None else "", named[1])
+                    self._files[scope] = str(Path(below[1] if below is not None else "") / named[1])
             elif outer is not None:
                 self._files[scope] = self._file_of(int(outer[1]))
         return self._files[scope]
