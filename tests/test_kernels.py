@@ -110,12 +110,12 @@ def test_agreement_follows_values_through_functions_that_call_each_other() -> No
     # None of them asks for a thread's number: what they return is as much a thread's own as what they are given here.
     own = [1, 1, BLOCK, BLOCK, 1, BLOCK, 1]
     assert [kernels.agreement(kernel, each) for each in probes(kernel)[0].arguments] == own
-    # A parameter is what any caller gives.
+    # What `before` gives there is not used, and the clock is not in what `even` gives for the block's number.
     asking = text.replace(b"return (1u", b"return clock() + (1u").replace(b"return n == 0", b"before(0); return n == 0")
     project = Project((Cuda(PurePosixPath("a.cu"), asking),))
     kernels = Kernels.of(project)
     kernel = kernels.functions(source(project, "a.cu"))[-1]
-    assert [kernels.agreement(kernel, each) for each in probes(kernel)[0].arguments] == [1] * 7
+    assert [kernels.agreement(kernel, each) for each in probes(kernel)[0].arguments] == [1, 1, 1, 1, 1, BLOCK, 1]
     other = text.replace(b"before(lane)", b"before(p[3])").replace(b"lane)", b"n)")
     project = Project((Cuda(PurePosixPath("a.cu"), other),))
     kernels = Kernels.of(project)

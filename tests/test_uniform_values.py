@@ -124,27 +124,22 @@ def found(kernel: Kernel, statement: str, rule: str) -> set[Certainty]:
     return {each.certainty for each in done.reported if each.rule.startswith(rule)}
 
 
-#: Uniform values that the older analysis, which is asked beside the newer one, does not follow: false alarms.
-BARRIER_ALARMS = frozenset(
-    "struct_field_u struct_copy_u struct_return_u nested_struct_u copy_u float4_u make_float2_u".split()
-)
-ALARMS = BARRIER_ALARMS | frozenset(
-    "lambda_value_before functor_u ctor_u setter_u default_member_u array_callee_other index_op_u inherit_using".split()
-)
+#: Values that vary in blocks of more dimensions than those that `found` launches.
+UNIFORM_IN_A_ROW = frozenset(("lane_of_2d",))
 
 
 @pytest.mark.parametrize("name", KERNELS)
 def test_collectives_on_both_sides_are_safe_only_where_all_take_one(name: str) -> None:
     statement = "if (@) out[n] = __shfl_sync(~0u, n, 0); else out[n] = __shfl_sync(~0u, -n, 0);"
     safe = found(KERNELS[name], statement, "warp_intrinsics") == {Certainty.SAFE}
-    assert safe == (not KERNELS[name].varying and name not in ALARMS)
+    assert safe == (not KERNELS[name].varying or name in UNIFORM_IN_A_ROW)
 
 
 @pytest.mark.parametrize("name", [name for name in KERNELS if name != "ballot"])  # which is the warp's, not the block's
 def test_barriers_on_both_sides_are_told_or_joined_only_where_not_all_take_one(name: str) -> None:
     statement = "if (@) { out[0] = 1; __syncthreads(); } else { out[1] = 2; __syncthreads(); } out[2] = out[n];"
     told = bool(found(KERNELS[name], statement, "barriers"))
-    assert told == (KERNELS[name].varying or name in BARRIER_ALARMS)
+    assert told == (KERNELS[name].varying and name not in UNIFORM_IN_A_ROW)
 
 
 #: Kernels that name what is nowhere, on purpose, or what only the host has: no compiler takes them.

@@ -312,9 +312,7 @@ class Kernels(Facts):
         known = self._known(function.source).agreed
         key = (function, node.id, shown)
         if key not in known:
-            # What one analysis does not follow the other may: neither alone proves a value uniform yet.
-            level = self._agreements(function.source, shown).of(function, node)
-            known[key] = min(level, self.value(function, node, shown=shown).level) if level > 1 else level
+            known[key] = min(self.value(function, node, shown=shown).level, BLOCK)
         return known[key]
 
     def value(self, function: Function, node: Node, *, shown: bool = False) -> Value:
@@ -328,10 +326,7 @@ class Kernels(Facts):
 
     def agreement_of_text(self, function: Function, text: bytes, node: Node, *, shown: bool = False) -> int:
         """Return the same of an expression that a macro makes at `node`, seen as a text; 1 where that is none."""
-        level = self._agreements(function.source, shown).of_text(function, text, node)
-        if level <= 1:
-            return level
-        return min(level, self.proofs(function.source, shown).value_of_text(function, text, node).level)
+        return min(self.proofs(function.source, shown).value_of_text(function, text, node).level, BLOCK)
 
     def blocks(self, function: Function) -> tuple[BlockShape, ...] | None:
         """Return the shapes of the blocks of all kernels that come to the function; None if they are not all seen."""
@@ -433,7 +428,7 @@ class Kernels(Facts):
         return known[key]
 
     def _may_differ(self, function: Function, expression: Node, size: int, shown: bool) -> bool:
-        if self.agreement(function, expression, shown=shown) < size or self.unknown(function, expression):
+        if self.agreement(function, expression, shown=shown) < size:
             return True
         if not is_method(function):
             return False
