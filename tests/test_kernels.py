@@ -202,6 +202,32 @@ def test_one_thread_is_not_taken_for_granted(code: bytes, thread: bool) -> None:
     assert one_thread(text) == thread
 
 
+@pytest.mark.parametrize(
+    ("code", "level"),
+    [
+        ("cg::reduce(tile, v, cg::plus<int>())", 32),
+        ("cg::reduce(small, v, cg::plus<int>())", 8),
+        ("cg::reduce(part, v, cg::plus<int>())", 1),
+        ("cg::inclusive_scan(tile, v, cg::plus<int>())", 1),
+        ("reduce(v, v)", 1),
+    ],
+)
+def test_a_sum_over_a_group_is_one_for_the_group(code: str, level: int) -> None:
+    text = f"""
+    __global__ void k(const int *p) {{
+        cg::thread_block_tile<32> tile = cg::tiled_partition<32>(cg::this_thread_block());
+        auto small = cg::tiled_partition<8>(cg::this_thread_block());
+        auto part = cg::labeled_partition(cg::coalesced_threads(), p[threadIdx.x]);
+        int v = p[threadIdx.x];
+        probe({code});
+    }}
+    """
+    project = Project((Cuda(PurePosixPath("k.cu"), text.encode()),))
+    kernels = Kernels.of(project)
+    (kernel,) = kernels.functions(source(project, "k.cu"))
+    assert kernels.agreement(kernel, probes(kernel)[0].arguments[0]) == level
+
+
 @pytest.mark.parametrize(("more", "thread"), [(b"n", True), (b"threadIdx.y", False)])
 def test_rows_of_threads_that_only_a_caller_knows_of(more: bytes, thread: bool) -> None:
     text = b"__device__ void f(int t) { if (t == 0) probe(); } __global__ void g(int n) { f(threadIdx.x); use(%b); }"

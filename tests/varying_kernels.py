@@ -1319,6 +1319,18 @@ KERNELS: dict[str, Kernel] = {
         "probe(f(g(threadIdx.x)));",
         "__device__ int g(int x) { return x; } __device__ int f(int x) { return x; }",
     ),
+    "declaration_like_comparison": Kernel(
+        True,
+        "ns::Tile<32> first = ns::tile<32>(n); ns::Tile<32> t = ns::made(threadIdx.x); probe(t.v);",
+        "namespace ns { template <int N> struct Tile { int v; }; template <int N> __device__ Tile<N> tile(int x) { "
+        "Tile<N> made; made.v = x; return made; } __device__ Tile<32> made(int x) { return tile<32>(x); } }",
+    ),
+    "declaration_like_comparison_u": Kernel(
+        False,
+        "ns::Tile<32> first = ns::tile<32>(threadIdx.x); ns::Tile<32> t = ns::made(n); probe(t.v);",
+        "namespace ns { template <int N> struct Tile { int v; }; template <int N> __device__ Tile<N> tile(int x) { "
+        "Tile<N> made; made.v = x; return made; } __device__ Tile<32> made(int x) { return tile<32>(x); } }",
+    ),
     "lane_of_2d": Kernel(
         True,
         "probe((threadIdx.x + threadIdx.y * 8) / 32 * 0 + threadIdx.y);",

@@ -249,6 +249,10 @@ class AbstractCalls(MemoryAccess):
         bare = short.removeprefix("__").removesuffix("_sync")
         if _GROUP_MADE.search(short):
             return self._group(each, short, values)
+        if short == "reduce" and values and values[0].tag.startswith("group:"):
+            # cooperative_groups::reduce gives all threads of the group the same.
+            level = self._level_of_group(values[0].tag[6:])
+            return Value(min(level, BLOCK), why=Reason("a sum, or the like, over a group", *each.span))
         if name in SHUFFLES or bare.startswith("shfl"):
             return self._shuffle(each, bare, values[1:] if short.endswith("_sync") else values)
         if BY_BLOCK.fullmatch(name):
@@ -369,13 +373,18 @@ class AbstractCalls(MemoryAccess):
         self._havoc([address, *filter(self._is_unset, addresses), *values], why)
         return Value(VARYING, why=why)
 
+    @staticmethod
+    def _level_of_group(group: str) -> int:
+        """On how many neighbouring threads what a group has in common is the same."""
+        if group == "part":
+            return VARYING  # Neighbours may be in different parts.
+        return int(group) if group.isdigit() else {"block": BLOCK, "grid": GRID, "active": WARP}.get(group, VARYING)
+
     def _of_group(self, each: Instruction, group: str, values: Sequence[Value]) -> Value:
         self._site(each)
         name = each.name
         size = int(group) if group.isdigit() else {"block": BLOCK, "grid": GRID}.get(group, 1)
-        level = size if group != "active" else WARP
-        if group == "part":
-            level = VARYING  # Neighbours may be in different parts.
+        level = self._level_of_group(group)
         own = varying(f"{name} of each thread", each.span)
         if name in ("thread_rank", "thread_index"):
             if group.isdigit() and name == "thread_rank":

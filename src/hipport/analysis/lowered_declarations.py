@@ -36,6 +36,29 @@ class LoweredDeclarations(LoweredExpressions):
         if type_node is not None and type_node.type in ("struct_specifier", "class_specifier"):
             return
 
+    def _declares_misread(self, node: Node) -> bool:
+        """Lower `A<4> x = f<4>(y);`, which may be parsed as `A < 4 > (x = f<4>(y))`; say whether it is one."""
+        whole = node.named_children[0] if len(node.named_children) == 1 else None
+        if whole is None or whole.type != "binary_expression" or self._sign(whole) != ">":
+            return False
+        left, right = whole.child_by_field_name("left"), whole.child_by_field_name("right")
+        if left is None or right is None or left.type != "binary_expression" or self._sign(left) != "<":
+            return False
+        of = left.child_by_field_name("left")
+        name: Node | None = right
+        value: Node | None = None
+        if right.type == "assignment_expression" and self._sign(right) == "=":
+            name, value = right.child_by_field_name("left"), right.child_by_field_name("right")
+        if of is None or name is None or name.type != "identifier":
+            return False
+        if of.type not in ("identifier", "qualified_identifier") or self._cell_named(self.text(of)) is not None:
+            return False
+        start = whole.start_byte - node.start_byte
+        type_name = self.text(node)[start : start + right.start_byte - whole.start_byte].strip()
+        self._declare(Piece(self.text(name), False, 0, False, ()), type_name, value, node)
+        self._end_unnamed()
+        return True
+
     def _maybe_object(self, node: Node, type_name: str) -> None:
         """`T x(y);` is parsed as a function's declaration if `y` may be a type."""
         name, given = node.child_by_field_name("declarator"), node.child_by_field_name("parameters")

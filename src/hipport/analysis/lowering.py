@@ -216,6 +216,8 @@ class Lowering(LoweredDeclarations):
         self._end_scope()
 
     def _lower_expression_statement(self, node: Node) -> None:
+        if self._declares_misread(node):
+            return
         for each in node.named_children:
             if each.type != "comment":
                 self.value(each)
