@@ -208,13 +208,19 @@ def test_one_thread_is_not_taken_for_granted(code: bytes, thread: bool) -> None:
         ("cg::reduce(tile, v, cg::plus<int>())", 32),
         ("cg::reduce(small, v, cg::plus<int>())", 8),
         ("cg::reduce(part, v, cg::plus<int>())", 1),
+        ("cg::reduce(of_any_size, v, cg::plus<int>())", 1),
+        ("of_any_size.any(v)", 1),
+        ("of_active.any(v)", 1),
+        ("cg::coalesced_threads().any(v)", 32),
         ("cg::inclusive_scan(tile, v, cg::plus<int>())", 1),
         ("reduce(v, v)", 1),
     ],
 )
 def test_a_sum_over_a_group_is_one_for_the_group(code: str, level: int) -> None:
     text = f"""
-    __global__ void k(const int *p) {{
+    template <int N> __global__ void k(const int *p) {{
+        auto of_any_size = cg::tiled_partition<N>(cg::this_thread_block());
+        auto of_active = cg::tiled_partition<4>(cg::coalesced_threads());
         cg::thread_block_tile<32> tile = cg::tiled_partition<32>(cg::this_thread_block());
         auto small = cg::tiled_partition<8>(cg::this_thread_block());
         auto part = cg::labeled_partition(cg::coalesced_threads(), p[threadIdx.x]);

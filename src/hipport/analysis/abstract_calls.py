@@ -342,6 +342,8 @@ class AbstractCalls(MemoryAccess):
         if short in ("this_grid", "this_multi_grid"):
             return Value(GRID, tag="group:grid")
         if short == "tiled_partition":
+            if values and values[0].tag in ("group:active", "group:part"):
+                return Value(GRID, tag="group:part")  # Tiles of the active lanes, which are no neighbours.
             size = re.search(r"<\s*(\w+)", each.name)
             number = int(size[1]) if size is not None and size[1].isdigit() else None
             if number is None and size is not None:
@@ -352,7 +354,7 @@ class AbstractCalls(MemoryAccess):
                 )
             if number is None and len(values) > 1:
                 number = values[1].number
-            return Value(GRID, tag=f"group:{number if number else 'active'}")
+            return Value(GRID, tag=f"group:{number if number else 'tile'}")
         return Value(GRID, tag="group:active" if short == "coalesced_threads" else "group:part")
 
     def _method(self, each: Instruction) -> Value:
@@ -376,8 +378,8 @@ class AbstractCalls(MemoryAccess):
     @staticmethod
     def _level_of_group(group: str) -> int:
         """On how many neighbouring threads what a group has in common is the same."""
-        if group == "part":
-            return VARYING  # Neighbours may be in different parts.
+        if group in ("part", "tile"):
+            return VARYING  # Neighbours may be in different parts; of a tile, its size is not known.
         return int(group) if group.isdigit() else {"block": BLOCK, "grid": GRID, "active": WARP}.get(group, VARYING)
 
     def _of_group(self, each: Instruction, group: str, values: Sequence[Value]) -> Value:

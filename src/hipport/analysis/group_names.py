@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cooperative groups by the names of their types: of the block, the grid, active lanes, or a tile of so many lanes."""
+"""Cooperative groups by the names of their types: of the block, the grid, active lanes, or a tile of so many lanes.
+
+A tile of a size that is not known, and a group that may be any, have nothing in common with threads beside them.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,9 @@ def group_of_type(type_name: str) -> str:
     return (
         "group:block"
         if "thread_block" in type_name and "tile" not in type_name
-        else "group:active"
-        if "thread_group" in type_name or "thread_block_tile" in type_name
+        else "group:tile"
+        if "thread_block_tile" in type_name
+        else "group:part"
+        if "thread_group" in type_name
         else ""
     )
