@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Warp-invariant values: the same in every warp of a block, lane by lane, made of the lane and of uniform values.
+"""Warp-invariant values: the same in every warp of a block, lane by lane, computed from the lane and uniform values.
 
 A vote on such a value, or a shuffle of it, is uniform in the block: `__ballot_sync(~0u, base + threadIdx.x < n)` in
 blocks whose rows are warps.
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 
 def is_warp_invariant(function: Function, node: Node, kernels: Kernels) -> bool:
-    """Whether all warps of a block surely have the same value of an expression, each lane as the same lane of another.
+    """Whether an expression certainly has the same value in each lane as in the same lane of the block's other warps.
 
-    Rows of the blocks have to be seen to be warps.
+    The rows of the blocks must be seen to be warps.
     """
     blocks = kernels.blocks(function)
     return (
@@ -63,14 +63,14 @@ def _made_alike(function: Function, root: Node, kernels: Kernels, seen: set[Vari
 
 
 def _stands_for_lane(function: Function, name: bytes, kernels: Kernels) -> bool:
-    """Whether a macro is nothing but the number of the thread in its row."""
+    """Whether a macro expands to just the number of the thread in its row."""
     if name not in kernels.macros(function.source):
         return False
     return set(kernels.expanded(function.source, name, None)) <= {b"threadIdx.x", b"(threadIdx.x)"}
 
 
 def _given(function: Function, variable: Variable, kernels: Kernels, seen: set[Variable]) -> bool:
-    """Whether a variable is given nothing but such values, and under such conditions."""
+    """Whether all definitions of a variable are such values, under such conditions."""
     if variable in seen:
         return True
     seen.add(variable)
@@ -89,7 +89,7 @@ def _given(function: Function, variable: Variable, kernels: Kernels, seen: set[V
 
 
 def _changed_elsewhere(function: Function, name: bytes, kernels: Kernels) -> bool:
-    """Whether a variable of that name may be given a value by another name, or by a function that it is given to."""
+    """Whether a variable may be assigned through another name, or by a function that it is passed to."""
     named = re.escape(name) + rb"\b"
     if re.search(
         rb"(?:[(,=?:{;]|\breturn)\s*&\s*" + named + rb"|&\s*\w+\s*[={(]\s*" + named, function.text(function.body)

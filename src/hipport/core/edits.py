@@ -7,7 +7,7 @@ Two edits conflict when the order in which they are applied could matter. That l
 * an insertion strictly inside a replaced span conflicts; at the start of one it goes before the new text and at
   the end of one it goes after it, whichever is applied first;
 * two insertions at one offset conflict unless they insert the same bytes (then they are one edit) or exactly one of
-them is `on_top`.
+  them is `on_top`.
 
 Equal edits are one edit. A conflict is an error of the caller that produced the edits. It is never resolved by
 dropping one of them.

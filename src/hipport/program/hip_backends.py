@@ -4,7 +4,7 @@
 Facts about the language and the tree decide, not names of projects:
 
 * a condition of the preprocessor with HIP's headers, functions or files in one branch and CUDA's in another: its macro
-is defined on HIP, whatever its name is, and the files that the branches include belong to one side each;
+  is defined on HIP, whatever its name is, and the files that the branches include belong to one side each;
 * an include that resolves to a HIP file or a CUDA file, depending on the include folders of a build;
 * headers that map CUDA's names, or the program's own names for both, to HIP's: `#define cudaMalloc hipMalloc`;
 * HIP files beside CUDA files whose paths differ only in words for the two: `hip/scan.cpp` and `cuda/scan.cu`.

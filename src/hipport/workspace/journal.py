@@ -4,9 +4,9 @@
 A run saves there the originals, the edits that led to the new texts, and a manifest. The name of a run's folder says
 how far the run got:
 
-7.staging     originals are being saved, new texts are written beside their targets; nothing is replaced yet
-7.replacing   targets are being replaced, or put back: the next run puts back every file that is not the original
-7             done; `undo` puts the originals back
+    7.staging     originals are being saved, new texts are written beside their targets; nothing is replaced yet
+    7.replacing   targets are being replaced, or put back: the next run puts back every file that is not the original
+    7             done; `undo` puts the originals back
 
 Originals are kept as the same files, by a hard link where the file system has them: undo restores mode, owner and
 links. A file with several names is also copied, because edits under another name change the kept file, too.
