@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// hip/hip_bfloat16.h: HIP's first bfloat16, which computes as float. __hip_bfloat16 is in hip/hip_bf16.h.
+// hip/hip_bfloat16.h: HIP's first bfloat16, which computes in float. __hip_bfloat16 is in hip/hip_bf16.h.
 #ifndef SIMT_NAME_HIP_HIP_BFLOAT16_H
 #define SIMT_NAME_HIP_HIP_BFLOAT16_H
 
