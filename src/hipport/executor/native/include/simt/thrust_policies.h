@@ -29,7 +29,7 @@
 namespace simt {
 namespace thrust_policies {
 
-/// Streams order nothing here, as all is done at once; allocators are not asked for the temporary memory.
+/// Streams order nothing here, because all work is synchronous; allocators are not used for temporary memory.
 struct par_t : ::thrust::cpp::execution_policy<par_t> {
   template <typename Stream>
   par_t on(Stream stream, SIMT_HERE) const {
@@ -86,6 +86,6 @@ SIMT_THRUST_SYSTEM(hip)
 #else
 SIMT_THRUST_SYSTEM(cuda)
 #endif
-// What is spelled for the other GPU stays an error.
+// Names for the other vendor's GPU stay an error.
 
 #endif
