@@ -4,9 +4,8 @@
 #define SIMT_THRUST_POLICIES_H
 
 #include "thrust.h"
-//
-// The algorithms, the iterators, and thrust::seq and its like, are what Thrust's code for GPUs brings, too, CUDA's and
-// rocThrust's: programs use them without asking.
+// Thrust's backends for GPUs, CUDA's and rocThrust's, also include the algorithms, the iterators, and thrust::seq and
+// similar policies: programs use them without including their headers.
 #include <thrust/copy.h>
 #include <thrust/count.h>
 #include <thrust/distance.h>
