@@ -58,8 +58,6 @@ class AbstractCalls(MemoryAccess):
 
     def __init__(self, machine: Machine, start: Cells, control: Site) -> None:
         super().__init__(machine, start, control)
-        #: Addresses returned by calls that return a reference, by their registers.
-        self.addresses: dict[int, Value] = {}
         #: For each block, how many neighbouring threads reach it together.
         self.regions: dict[int, tuple[int, Reason | None]] = {}
         self.told_sites: dict[tuple[int, int], tuple[Span, Site]] = {}
@@ -129,12 +127,14 @@ class AbstractCalls(MemoryAccess):
         """Return the variables after a call of one of several functions, given the variables after each."""
         given = self._given()
         after: Cells = {}
-        for key in dict.fromkeys(key for cells in outcomes for key in cells):
+        for cells in outcomes:
+            after.update(cells)
+        # Most variables are the same object in all of them, so their contents need not be compared.
+        for key in dict.fromkeys(
+            key for cells in outcomes for key, slots in cells.items() if before.get(key) is not slots
+        ):
             known = before.get(key)
             found = [cells[key] for cells in outcomes if key in cells]
-            if known is not None and all(each is known for each in found):
-                after[key] = known
-                continue
             slots: dict[tuple[str, ...], Slot] = {}
             for path in dict.fromkeys(path for one in found for path in one):
                 parts = [one[path] for one in found if path in one]

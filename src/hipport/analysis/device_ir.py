@@ -15,6 +15,7 @@ Spans refer to the file as written. The expansion of a macro has the span of the
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 Span = tuple[int, int]
@@ -103,6 +104,18 @@ class DeviceIR:
     returns_reference: bool = False
     #: The return type as written; empty if it is deduced.
     returned: str = ""
+
+    @cached_property
+    def lasting(self) -> frozenset[int]:
+        """The registers that are used in other blocks than the one that defines them."""
+        own: list[set[int]] = [{each.target for each in block.instructions} for block in self.blocks]
+        return frozenset(
+            register
+            for block, registers in zip(self.blocks, own, strict=True)
+            for each in block.instructions
+            for register in each.operands
+            if register not in registers
+        )
 
     def predecessors(self) -> list[list[int]]:
         """Return the blocks from which control comes to each block."""
