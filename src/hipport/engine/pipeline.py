@@ -121,8 +121,8 @@ def run(
     own; the result is the same. The laws for every pass:
 
     * its findings' edits must not conflict with each other (a conflict drops its edits to that file, and is a failure);
-    * a file must not have more syntax errors after it than before (findings that cause them are dropped); * a failure
-    inside a pass is reported before everything else, and the run goes on, so that it hides no other failure.
+    * a file must not have more syntax errors after it than before (findings that cause them are dropped);
+    * a failure inside a pass is reported before everything else, and the run goes on: it must not hide others.
     """
     before = project
     project = known(byte_order.bare(project))
