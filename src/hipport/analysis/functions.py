@@ -192,7 +192,7 @@ def joined(function: Function, variable: Variable, node: Node) -> Joined | None:
                 inner = outer
                 continue
             before = [each for each in outer.named_children if each.end_byte <= inner.start_byte]
-            through = _given_last(given, before, found, conditions)
+            through = _add_reaching(given, before, found, conditions)
             if not through:
                 return None if through is None else Joined(tuple(found), tuple(conditions))
         elif outer.type == "do_statement" and inner == outer.child_by_field_name("condition"):
@@ -202,7 +202,7 @@ def joined(function: Function, variable: Variable, node: Node) -> Joined | None:
                 return None
             return (
                 None
-                if _given_last(given, [body], found, conditions) is not False
+                if _add_reaching(given, [body], found, conditions) is not False
                 else Joined(tuple(found), tuple(conditions))
             )
         elif any(
@@ -214,7 +214,7 @@ def joined(function: Function, variable: Variable, node: Node) -> Joined | None:
     return None
 
 
-def _given_last(
+def _add_reaching(
     given: Sequence[Assignment], statements: Sequence[Node], found: list[Assignment], conditions: list[Node]
 ) -> bool | None:
     """Add the reaching definitions at the end of a list of statements; whether none may reach it, None if unknown."""
@@ -223,7 +223,7 @@ def _given_last(
         if not inside:
             continue
         if statement.type == "compound_statement":
-            through = _given_last(given, statement.named_children, found, conditions)
+            through = _add_reaching(given, statement.named_children, found, conditions)
         elif statement.type == "if_statement":
             through = _given_in_branches(given, inside, statement, found, conditions)
         elif statement.type in ("expression_statement", "declaration"):
@@ -260,7 +260,7 @@ def _given_in_branches(
             last = branch.named_children[-1] if branch.named_children else branch
         if branch is None or (last is not None and last.type in _LEAVES):
             continue  # control that leaves there does not reach the end
-        through = _given_last(given, [branch], found, conditions)
+        through = _add_reaching(given, [branch], found, conditions)
         if through is None:
             return None
         passed = passed or through

@@ -34,7 +34,7 @@ _BLOCKS = re.compile(
     rb"\b(?:thread_block|grid_group|multi_grid_group|cluster_group)\b\s*(?:const\b\s*)?&?\s*(?P<typed>\w+)|"
     rb"\b(?P<made>\w+)\s*(?:=|\(|\{)\s*" + _SPACE + rb"this_(?:thread_block|grid|multi_grid|cluster)\b"
 )
-_ALIKE = re.compile(rb"labeled_partition|binary_partition")
+_BY_LABEL = re.compile(rb"labeled_partition|binary_partition")
 _PARTITION = re.compile(rb"\btiled_partition<(\w+)>\(")
 # The declaration or initializer of the group `@`: a tile of a size, the active lanes, or lanes with equal labels.
 _MADE_OR_DECLARED = re.compile(
@@ -68,7 +68,7 @@ def least(function: Function, group: bytes) -> int | None:
     `group` is an expression of the function.
     """
     text = b"".join(group.split())
-    if _ALIKE.search(text):
+    if _BY_LABEL.search(text):
         return 1
     made = _PARTITION.search(text)
     if made:

@@ -238,11 +238,11 @@ class Inlining:
             again = next((known for known in self._stack if known.ir is callee.ir), None)
             if again is not None:
                 # A recursive call: continue at the beginning, with these arguments.
-                self._hand(callee.ir, again.cells, this, given, kinds, each)
+                self._pass_arguments(callee.ir, again.cells, this, given, kinds, each)
                 self._whole.blocks[self._at].successors = [again.blocks]
                 continue
             made = self._begin(callee, maker)
-            self._hand(callee.ir, made.cells, this, given, kinds, each)
+            self._pass_arguments(callee.ir, made.cells, this, given, kinds, each)
             self._splice(made, len(given))
             for of, to in ((made.cells + callee.ir.result, result), (made.returned, result + 1)):
                 value = self._emit("load", (self._emit("cell", (), each, number=of),), each)
@@ -266,7 +266,7 @@ class Inlining:
             to = self._emit("member", (each.operands[0],), each, name=member)
             self._emit("store", (to, self._emit("load", (value,), each) if kind == "a" else value), each)
 
-    def _hand(
+    def _pass_arguments(
         self, ir: DeviceIR, cells: int, this: int | None, given: Sequence[int], kinds: str, each: Instruction
     ) -> None:
         """Initialize the parameters of a function whose cells begin at `cells`."""

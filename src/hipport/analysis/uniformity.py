@@ -563,7 +563,7 @@ class Expressions:
         """Return how the variable or parameter with that name at `offset` numbers threads."""
         of = self._function.locals
         variable = of.named(text, offset)
-        if variable is not None and not self._as_given(variable):
+        if variable is not None and not self._keeps_values(variable):
             return None
         given = [each.values for each in of.given.get(variable, ())] if variable is not None else []
         if given:
@@ -592,7 +592,7 @@ class Expressions:
         grid = re.search(GRID_GROUP.pattern.replace(b"@", escaped), code)
         return Numbering.GROUP if grid is None else Numbering.GRID
 
-    def _as_given(self, variable: Variable) -> bool:
+    def _keeps_values(self, variable: Variable) -> bool:
         """Whether the variable keeps any number that it is assigned: it is not a `bool`, and nothing else changes it.
 
         References to it, and functions that take one, may change it. Of unseen functions, only `swap` is known to.

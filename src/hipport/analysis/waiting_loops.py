@@ -233,7 +233,7 @@ class _InLoop:
             for value, block in self._before(source):
                 waiting.append(("register", value))
                 waiting += [("control", of) for of in self._controlling(block)] if block >= 0 else []
-        own = own or self._comes_back({number for _, number in seen})
+        own = own or self._is_cyclic({number for _, number in seen})
         return Origin(own, frozenset(reads), opaque)
 
     def _before(self, source: Instruction) -> Iterator[tuple[int, int]]:
@@ -259,7 +259,7 @@ class _InLoop:
             return True, None, False
         access = self._accesses.get(source.target)
         if access is not None and access.reads:
-            return (True, None, False) if self._moves(access) else (False, access, False)
+            return (True, None, False) if self._changes_itself(access) else (False, access, False)
         if operation == "assembly":
             return True, None, False
         if operation in ("call", "method", "indirect"):
@@ -273,7 +273,7 @@ class _InLoop:
             )
         return False, None, False
 
-    def _moves(self, access: Access) -> bool:
+    def _changes_itself(self, access: Access) -> bool:
         """Whether the lane itself changes, in each iteration, the memory that it reads."""
         source = access.instruction
         if access.kind == "counts":
@@ -328,7 +328,7 @@ class _InLoop:
     def _reads_memory(self, register: int) -> bool:
         return self._is_of_memory(register)
 
-    def _comes_back(self, seen: Iterable[int]) -> bool:
+    def _is_cyclic(self, seen: Iterable[int]) -> bool:
         """Whether a variable that contributes to a value is computed from itself, not only copied: `i = i + 1`."""
         edges = {}
         for number in seen:

@@ -28,11 +28,13 @@ def is_warp_invariant(function: Function, node: Node, kernels: Kernels) -> bool:
     """
     blocks = kernels.blocks(function)
     return (
-        bool(blocks) and all(block.x == LANES for block in blocks or ()) and _made_alike(function, node, kernels, set())
+        bool(blocks)
+        and all(block.x == LANES for block in blocks or ())
+        and _made_invariant(function, node, kernels, set())
     )
 
 
-def _made_alike(function: Function, root: Node, kernels: Kernels, seen: set[Variable]) -> bool:
+def _made_invariant(function: Function, root: Node, kernels: Kernels, seen: set[Variable]) -> bool:
     stack = [root]
     while stack:
         node = stack.pop()
@@ -83,7 +85,7 @@ def _given(function: Function, variable: Variable, kernels: Kernels, seen: set[V
             places = [each.node, *exits_past(function, each.node, variable.start)]
             conditions = [condition for place in places for condition in function.conditions(place)]
             made += [each.expression for each in conditions if each.statement.start_byte >= variable.start]
-        if not all(_made_alike(function, value, kernels, seen) for value in made):
+        if not all(_made_invariant(function, value, kernels, seen) for value in made):
             return False
     return True
 

@@ -86,9 +86,9 @@ class _Wavefronts:
 
     def of(self, waits: list[Wait]) -> Iterator[WavefrontWait]:
         for wait in waits:
-            turns = self._in_turns(wait)
+            turns = self._is_serialized(wait)
             late = [each for each in self._places.accesses if not turns and each.writes and self._is_late(wait, each)]
-            unseen = not turns and not self._called and not self._meets_behind(wait)
+            unseen = not turns and not self._called and not self._is_followed_by_barrier(wait)
             names = dict.fromkeys(self._places.name(place) for read in wait.reads for place in sorted(read.places))
             seen = [each for each in late if each.kind != "unseen"]
             yield WavefrontWait(
@@ -157,7 +157,7 @@ class _Wavefronts:
 
     # ---- stores
 
-    def _in_turns(self, wait: Wait) -> bool:
+    def _is_serialized(self, wait: Wait) -> bool:
         """Whether lanes, or warps, reach the deciding branch one after the other, in or around a loop of hipport's."""
         blocks = (wait.loop.header, *wait.decides)
         for condition, _ in (each for block in blocks for each in self._threads.conditions(block)):
@@ -177,23 +177,23 @@ class _Wavefronts:
         if store.block in loop.blocks:
             own = any(read.instruction.target == store.instruction.target for read in wait.reads)
             return not own and store.kind != "unseen" and self._is_inside(wait, store)
-        if self._comes_to(store.block, loop.header):
+        if self._reaches(store.block, loop.header):
             return False
         if not self._threads.meet(loop.header, store.block):
             return False
         if all(self._is_of_another_block(read, store) for read in of_reads):
             return False
-        if self._are_apart(wait, store.block):
+        if self._may_diverge(wait, store.block):
             return True
         uniform = min(self._level(self._condition(block), wait) for block in wait.decides) >= WAVEFRONT
-        return not uniform and self._comes_to(loop.header, store.block)
+        return not uniform and self._reaches(loop.header, store.block)
 
     def _is_early(self, wait: Wait, store: Access) -> bool:
         """Whether another lane of the wavefront stores before it reaches the loop."""
         return (
             any(overlap(read.places, store.places) for read in wait.reads)
             and store.block not in wait.loop.blocks
-            and self._comes_to(store.block, wait.loop.header)
+            and self._reaches(store.block, wait.loop.header)
             and self._threads.meet(wait.loop.header, store.block)
         )
 
@@ -214,26 +214,26 @@ class _Wavefronts:
         assert condition is not None
         return condition
 
-    def _comes_to(self, one: int, two: int) -> bool:
+    def _reaches(self, one: int, two: int) -> bool:
         return self._flow.comes_to(one, two)
 
-    def _are_apart(self, wait: Wait, block: int) -> bool:
+    def _may_diverge(self, wait: Wait, block: int) -> bool:
         """Whether lanes of one wavefront may diverge, some to the loop and some around it to a block."""
         header = wait.loop.header
-        around = [each for each in self._flow.order if self._comes_to(each, header) and each not in wait.loop.blocks]
+        around = [each for each in self._flow.order if self._reaches(each, header) and each not in wait.loop.blocks]
         for branch in around:
             of = self._whole.blocks[branch]
             sides = dict.fromkeys(of.successors)
             if of.condition is None or len(sides) < 2:
                 continue
-            to_loop = [side for side in sides if self._goes_on(branch, side) and self._comes_to(side, header)]
-            to_store = [side for side in sides if self._goes_on(branch, side) and self._avoids(side, block, wait)]
+            to_loop = [side for side in sides if self._is_forward(branch, side) and self._reaches(side, header)]
+            to_store = [side for side in sides if self._is_forward(branch, side) and self._avoids(side, block, wait)]
             parts = to_loop and any(side not in to_loop or len(to_loop) > 1 for side in to_store)
             if parts and self._level(of.condition) < WAVEFRONT:
                 return True
         return False
 
-    def _goes_on(self, block: int, successor: int) -> bool:
+    def _is_forward(self, block: int, successor: int) -> bool:
         return self._position[successor] > self._position[block]
 
     def _avoids(self, start: int, end: int, wait: Wait) -> bool:
@@ -243,15 +243,15 @@ class _Wavefronts:
             each = waiting.pop()
             if each == end:
                 return True
-            if each in seen or each in wait.loop.blocks or not self._comes_to(each, end):
+            if each in seen or each in wait.loop.blocks or not self._reaches(each, end):
                 continue
             seen.add(each)
-            waiting += [to for to in self._whole.blocks[each].successors if self._goes_on(each, to)]
+            waiting += [to for to in self._whole.blocks[each].successors if self._is_forward(each, to)]
         return False
 
-    def _meets_behind(self, wait: Wait) -> bool:
+    def _is_followed_by_barrier(self, wait: Wait) -> bool:
         """Whether a barrier of the block follows the loop, so that no thread of it is waited for."""
-        return any(self._comes_to(wait.loop.header, barrier) for barrier in self._places.barriers)
+        return any(self._reaches(wait.loop.header, barrier) for barrier in self._places.barriers)
 
     # ---- addresses
 

@@ -336,20 +336,20 @@ def walk(
 
 
 #: A tree may have a link by one name, and a folder or a file by the other.
-_ALIKE = "two files of the tree have this name in upper and lower case, which are the same here"
+_SAME_NAME = "two files of the tree have this name in upper and lower case, which are the same here"
 
 
 def make_new_folder(path: Path, *, parents: bool = False) -> None:
     """Make a folder of a new copy. It may exist already, for another path of the tree, but not as a link."""
     if path.is_symlink():
-        raise OSError(errno.EEXIST, _ALIKE, str(path))
+        raise OSError(errno.EEXIST, _SAME_NAME, str(path))
     path.mkdir(parents=parents, exist_ok=True)
 
 
 def copy_new(path: Path, to: Path) -> None:
     """Copy a regular file into a new copy of its tree. Nothing may exist by its name."""
     if os.path.lexists(to):
-        raise OSError(errno.EEXIST, _ALIKE, str(to))
+        raise OSError(errno.EEXIST, _SAME_NAME, str(to))
     shutil.copy2(path, to, follow_symlinks=False)
 
 

@@ -154,7 +154,7 @@ def run(
         results = _worked_through(
             [*parts, *(view for _, views in shared for view in views)], steps, accept, jobs, tell, coming
         )
-        result = _together(results[: len(parts)])
+        result = _merged(results[: len(parts)])
         rest = iter(results[len(parts) :])
         for code, views in shared:
             result = settled(project, code, result, [next(rest) for _ in views])
@@ -297,7 +297,7 @@ def _sequence(part: Part, passes: Sequence[Pass[Any]], accept: Certainty, tell: 
     while last:
         for path, rules in last.items():
             unsettled.setdefault(path, set()).update(rules)
-        anew, _ = _once(part.project, last.keys(), passes, accept, _untold, unsettled)
+        anew, _ = _once(part.project, last.keys(), passes, accept, _ignore_progress, unsettled)
         result = result.without(last.keys()).followed(anew, last.keys())
         project = part.project.replacing(result.changed)
         result, last = _again(part, result, project, passes, accept, unsettled, anew.changed.keys())
@@ -322,7 +322,7 @@ def _again(
         again |= others if part.only is None else others & part.only
         if not again:
             return result, {}
-        more, project = _once(project, again, passes, accept, _untold, unsettled)
+        more, project = _once(project, again, passes, accept, _ignore_progress, unsettled)
         again = set(more.changed)
         last = {path: set() for path in again}
         for each in more.reported:
@@ -408,10 +408,10 @@ def _give(parts: Sequence[Part], passes: Sequence[Pass[Any]], accept: Certainty)
 @_collecting_less()
 def _edits_only(number: int) -> Result:
     ((parts, passes, accept),) = _given
-    return replace(_sequence(parts[number], passes, accept, _untold), changed={})
+    return replace(_sequence(parts[number], passes, accept, _ignore_progress), changed={})
 
 
-def _together(results: Sequence[Result]) -> Result:
+def _merged(results: Sequence[Result]) -> Result:
     """Merge the results for parts of a project into one."""
     whole = Result({}, {}, [], [], [])
     for result in results:
@@ -432,7 +432,7 @@ def _worked_through(
     """Run the passes over the parts; with several jobs, each part in a process."""
     if jobs > 1 and len(parts) > 1:
         return _in_processes(parts, passes, accept, jobs, tell, coming)
-    return [_sequence(part, passes, accept, _untold if part.view else tell) for part in parts]
+    return [_sequence(part, passes, accept, _ignore_progress if part.view else tell) for part in parts]
 
 
 def _in_processes(
@@ -470,7 +470,7 @@ def _in_processes(
     return [results[number] for number in range(len(parts))]
 
 
-def _untold(name: str, steps: int) -> None:
+def _ignore_progress(name: str, steps: int) -> None:
     """Discard progress: a process reports only when it is done."""
 
 

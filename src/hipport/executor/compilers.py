@@ -171,18 +171,18 @@ def of_toolchains(env: Mapping[str, str]) -> Iterator[Path]:
 
 def probe(path: Path, env: Mapping[str, str]) -> Compiler | None:
     """Ask a compiler for its family and version; None if it does not answer like g++ or clang."""
-    said = _said([str(path), "--version"], env)
+    said = _output_of([str(path), "--version"], env)
     clang = re.search(r"clang version (\d+(?:\.\d+)*)", said)
-    version = clang[1] if clang else _said([str(path), "-dumpfullversion"], env).strip()
+    version = clang[1] if clang else _output_of([str(path), "-dumpfullversion"], env).strip()
     if not re.fullmatch(r"\d+(?:\.\d+)*", version):
         return None
     family = "clang" if clang else "g++"
-    machine = _said([str(path), "-dumpmachine"], env).strip()
+    machine = _output_of([str(path), "-dumpmachine"], env).strip()
     identity = f"{path.resolve()} {machine} {said}"
     return Compiler(str(path), family, tuple(map(int, version.split("."))), identity, machine)
 
 
-def _said(command: Sequence[str], env: Mapping[str, str]) -> str:
+def _output_of(command: Sequence[str], env: Mapping[str, str]) -> str:
     try:
         done = subprocess.run(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=dict(env),

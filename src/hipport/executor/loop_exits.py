@@ -96,7 +96,7 @@ def _branches(statement: Node) -> list[Node]:
     return [each for each in (taken, other) if each is not None]
 
 
-def _goes_back(statement: Node, code: bytes) -> bool:
+def _continues(statement: Node, code: bytes) -> bool:
     """Whether a statement may lead to the loop's condition before its end: by `continue`, or perhaps by `goto`."""
     for each in nodes(statement, _ONWARDS):
         if each.type == "goto_statement":
@@ -140,7 +140,7 @@ def _way_out(statements: Sequence[Node], code: bytes, breaks: bool) -> int | Non
     """Return the index of the first of the statements that only lead out of the loop; None if the last does not."""
     if not statements or not _leaves(statements[-1], breaks):
         return None
-    start = max((i + 1 for i, each in enumerate(statements) if _goes_back(each, code)), default=0)
+    start = max((i + 1 for i, each in enumerate(statements) if _continues(each, code)), default=0)
     return start if start < len(statements) else None
 
 
@@ -176,7 +176,7 @@ def _by_flag(loop: Node, body: Node, code: bytes, volatile: frozenset[bytes]) ->
             elif sets.fullmatch(code, each.start_byte, each.end_byte) and all(
                 _is_short(e, code) for e in inside[number + 1 :]
             ):
-                start = max((i + 1 for i, e in enumerate(inside[:number]) if _goes_back(e, code)), default=0)
+                start = max((i + 1 for i, e in enumerate(inside[:number]) if _continues(e, code)), default=0)
                 way_out = _before(inside[start:], code) if start else None
                 if way_out is not None:
                     yield way_out
@@ -193,7 +193,7 @@ def _is_short(statement: Node, code: bytes) -> bool:
 def _in_branch(branch: Node, rest: Sequence[Node], flag: bytes, value: bool, code: bytes) -> Iterator[WayOut]:
     taken = branch.child_by_field_name("consequence")
     condition = branch.child_by_field_name("condition")
-    if taken is None or condition is None or taken.type != "compound_statement" or _goes_back(taken, code):
+    if taken is None or condition is None or taken.type != "compound_statement" or _continues(taken, code):
         return
     asked = code[condition.start_byte : condition.end_byte].strip(b"() \t\r\n")
     passed_on = re.compile(rb"\s*" + re.escape(flag) + rb"\s*=\s*" + re.escape(asked) + rb"\s*;")

@@ -94,7 +94,7 @@ def build(tree: Path, dialect: str, options: ExtensionOptions, ported: Ported | 
             objects = list(pool.map(compiler.compile, units))
         failed = [message for each in objects for message in each.messages if message.severity == "error"]
         if failed:
-            said = _said(failed)
+            said = _first_messages(failed)
             raise NotBuildable(said + (_ONE_WAVE if options.wave is None and NO_CONSTANT.search(said) else ""))
         built = list(_linked(compiler, units, objects, modules))
         libraries: tuple[Path, ...] = ()
@@ -195,7 +195,7 @@ def _import_path(module: Module, links: Path) -> Path:
     return links
 
 
-def _said(messages: Sequence[Message]) -> str:
+def _first_messages(messages: Sequence[Message]) -> str:
     lines = [f"{m.path}:{m.line}: {m.text}" + (f" (at {m.at})" if m.at else "") for m in messages[:8]]
     more = [f"and {len(messages) - 8} more"] if len(messages) > 8 else []
     lacks = absent(message.text for message in messages)

@@ -53,7 +53,7 @@ def apart(project: Project, jobs: int, together: Sequence[re.Pattern[bytes]] = (
     parts = []
     for programs, clusters in groups.items():
         for pattern in together if jobs > 1 else ():
-            clusters = _joined(clusters, pattern)
+            clusters = _merged(clusters, pattern)
         others = scopes.scripts(programs)
         # More parts than processes, so that a process that is done early can take another.
         for files in shared(clusters, lambda source: len(source.text), 4 * jobs if jobs > 1 else 1):
@@ -63,7 +63,7 @@ def apart(project: Project, jobs: int, together: Sequence[re.Pattern[bytes]] = (
     return sorted(parts, key=lambda part: -sum(len(source.text) for source in part.project.sources))
 
 
-def _joined(clusters: list[list[Source]], pattern: re.Pattern[bytes]) -> list[list[Source]]:
+def _merged(clusters: list[list[Source]], pattern: re.Pattern[bytes]) -> list[list[Source]]:
     """Return groups of files, with the groups that have a match of the pattern merged."""
     says: list[Source] = []
     others = []
@@ -154,7 +154,7 @@ class _Scopes:
         self._program = {source.path: project.includes.program(source.path) for source in self._others}
         #: The folders of programs that have such files.
         self.places = {place for place in self._program.values() if place is not None}
-        self._joined = self._joining() if len(self.places) > 1 else {}
+        self._merged = self._joining() if len(self.places) > 1 else {}
         self._known: dict[str, frozenset[str]] = {}
         self._near: dict[frozenset[str], Project] = {}
 
@@ -193,7 +193,7 @@ class _Scopes:
     def _around(self, program: str) -> frozenset[str]:
         known = self._known.get(program)
         if known is None:
-            joined = (program, *self._joined.get(program, ()))
+            joined = (program, *self._merged.get(program, ()))
             known = frozenset(place for place in self.places if any(_related(place, each) for each in joined))
             self._known[program] = known
         return known

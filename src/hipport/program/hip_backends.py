@@ -101,7 +101,7 @@ def known(project: Project) -> Project:
 def _with_counterparts(project: Project) -> Project:
     """The project with the C++ files that bear on those to be ported: connected to them, or with similar paths."""
     near = project.close
-    alike = {_alike(path) for path in near}
+    alike = {_without_side(path) for path in near}
     folders = {folder for path in near for folder in path.parents if _HIP_WORD.fullmatch(folder.name)}
     return project.of(
         tuple(
@@ -109,7 +109,7 @@ def _with_counterparts(project: Project) -> Project:
             for source in project.sources
             if not isinstance(source, Cpp)
             or source.path in near
-            or _alike(source.path) in alike
+            or _without_side(source.path) in alike
             or not folders.isdisjoint(source.path.parents)
         )
     )
@@ -358,12 +358,12 @@ def _pair(sides: _Sides) -> None:
             of_cuda[folder] = of_cuda.get(folder, False) or content == "cuda"
     for path, content in contents.items():
         if content == "hip":
-            hip.setdefault(_alike(path), path)
+            hip.setdefault(_without_side(path), path)
             folders.update(
                 folder for folder in path.parents if _HIP_WORD.fullmatch(folder.name) and not of_cuda[folder]
             )
     for path, content in contents.items():
-        counterpart = hip.get(_alike(path))
+        counterpart = hip.get(_without_side(path))
         if content == "cuda" and counterpart is not None and _differ(path, counterpart):
             sides.side[path] = "cuda"
             sides.side[counterpart] = "hip"
@@ -371,15 +371,15 @@ def _pair(sides: _Sides) -> None:
         elif content != "cuda" and any(folder in folders for folder in path.parents):
             sides.side[path] = "hip"
     # For HIP files that are recognized by their folder, and headers with names of neither side, the paths decide.
-    of_hip = {_alike(path): path for path, side in sides.side.items() if side == "hip"}
+    of_hip = {_without_side(path): path for path, side in sides.side.items() if side == "hip"}
     for path, content in contents.items():
-        counterpart = of_hip.get(_alike(path))
+        counterpart = of_hip.get(_without_side(path))
         if content != "hip" and path not in sides.side and counterpart is not None and _differ(path, counterpart):
             sides.side[path] = "cuda"
             sides.paired.add(path)
 
 
-def _alike(path: PurePath) -> str:
+def _without_side(path: PurePath) -> str:
     """The path without its suffixes, and with one word for both sides."""
     plain = path.with_name(path.name.partition(".")[0] or path.name).as_posix()
     return _CUDA_WORD.sub("*", _HIP_WORD.sub("*", plain))
@@ -539,11 +539,13 @@ def _is_for_cuda(script: CMake, block: Sequence[CMakeCommand]) -> bool:
 
 def counterpart(source: Cpp, project: Project) -> bool:
     """Say whether a file of the CUDA side has a HIP counterpart, or is included only by files that have one."""
-    return source.path in project.included_paths or _alike(source.path) in project.fact(_of_hip)
+    return source.path in project.included_paths or _without_side(source.path) in project.fact(_of_hip)
 
 
 def _of_hip(project: Project) -> frozenset[str]:
-    return frozenset(_alike(each.path) for each in project.sources if isinstance(each, Cpp) and each.side == "hip")
+    return frozenset(
+        _without_side(each.path) for each in project.sources if isinstance(each, Cpp) and each.side == "hip"
+    )
 
 
 def left(project: Project) -> Iterator[Skipped]:

@@ -340,7 +340,7 @@ def _tables(folder: Path) -> list[Path]:
     return sorted((*folder.glob("*.toml"), *folder.glob("*/*.toml")), key=lambda path: path.name)
 
 
-def _told(path: Path) -> dict[str, Any]:
+def _names_in_table(path: Path) -> dict[str, Any]:
     """Return a table without `words`, which only serves to search files."""
     return {section: rows for section, rows in load(path).items() if section != "words"}
 
@@ -348,7 +348,7 @@ def _told(path: Path) -> dict[str, Any]:
 def _rows(name: str, tables: Path) -> Iterator[TableRow]:
     for path in _tables(tables):
         if path.name != "pitfalls.toml":
-            for section, values in _found(name, _told(path), ()):
+            for section, values in _found(name, _names_in_table(path), ()):
                 # Names that a release of ROCm introduced stand below its number.
                 release = section[-1] if section and re.fullmatch(r"\d+\.\d+", section[-1]) else ""
                 more = {"since": release} if release else {}
@@ -409,7 +409,7 @@ def _near(name: str, own: Sequence[str], tables: Path) -> list[str]:
     known = set()
     for path in _tables(tables):
         if path.name != "pitfalls.toml":
-            known |= _names(_told(path))
+            known |= _names(_names_in_table(path))
     lower = {each.lower(): each for each in (*sorted(known), *own)}
     wanted = name.lower()
     near = [lower[wanted]] if wanted in lower else []

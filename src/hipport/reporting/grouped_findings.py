@@ -60,10 +60,10 @@ class Fact:
     def subjects(self) -> tuple[str, ...]:
         """The subjects if there are several, those with most places first; else the subject is in `message`."""
         counts: dict[str, int] = {}
-        said = _said(self.places[0])
+        said = _statement(self.places[0])
         for each in self.places:
-            if _said(each) == said:
-                subject = _parted(each.message)[0]
+            if _statement(each) == said:
+                subject = _split_message(each.message)[0]
                 counts[subject] = counts.get(subject, 0) + 1
         return tuple(sorted(counts, key=lambda each: -counts[each])) if len(counts) > 1 else ()
 
@@ -71,9 +71,9 @@ class Fact:
     def message(self) -> str:
         """The statement about all its places."""
         first = self.places[0]
-        said = _parted(first.message)[1] if self.subjects else first.message
+        said = _split_message(first.message)[1] if self.subjects else first.message
         # The detail may differ between places.
-        same = [each.message for each in self.places if _said(each) == _said(first)]
+        same = [each.message for each in self.places if _statement(each) == _statement(first)]
         details = {message.removeprefix(_core(message)) for message in same}
         return "; ".join((said if len(details) == 1 else _core(said), *self.also))
 
@@ -90,7 +90,7 @@ def facts(reported: Iterable[Reported]) -> tuple[Fact, ...]:
     same: dict[tuple[object, ...], list[Reported]] = {}
     for each in reported:
         if each.needs_person and each.outcome is not Outcome.FAILED:
-            said = (each.group is Group.DOCUMENTS, each.certainty, each.outcome, each.reason, _said(each))
+            said = (each.group is Group.DOCUMENTS, each.certainty, each.outcome, each.reason, _statement(each))
             same.setdefault(said, []).append(each)
     groups = [*Group]
     found = [
@@ -104,10 +104,10 @@ def facts(reported: Iterable[Reported]) -> tuple[Fact, ...]:
         for places in same.values()
     ]
     found.sort(key=lambda fact: (groups.index(fact.group), _WORST[fact.outcome]))
-    return tuple(_together(found))
+    return tuple(_merged(found))
 
 
-def _together(found: list[Fact]) -> Iterator[Fact]:
+def _merged(found: list[Fact]) -> Iterator[Fact]:
     """Merge two facts that refer to each other's places, or are about one subject.
 
     Examples are code that is missing on AMD, and the condition that selects it; or a package that is listed and
@@ -142,8 +142,8 @@ def _together(found: list[Fact]) -> Iterator[Fact]:
         yield replace(found[first], places=places, also=also)
 
 
-def _said(each: Reported) -> str:
-    return _LINES.sub(" …", _core(_parted(each.message)[1]))
+def _statement(each: Reported) -> str:
+    return _LINES.sub(" …", _core(_split_message(each.message)[1]))
 
 
 def _core(message: str) -> str:
@@ -152,7 +152,7 @@ def _core(message: str) -> str:
     return _DETAIL.sub("", message) if "assum" in message else message
 
 
-def _parted(message: str) -> tuple[str, str]:
+def _split_message(message: str) -> tuple[str, str]:
     """Return (subject, fact) of a message; an empty subject if it is a sentence."""
     subject, colon, fact = message.partition(": ")
     assumes = _ASSUMES.search(message)

@@ -247,7 +247,7 @@ def _ends(line: str, first: int, last: int) -> str:
     return " ".join((*words[:first], *words[len(words) - last :]))
 
 
-def _alike(one: str, other: str) -> tuple[int, int]:
+def _equal_words(one: str, other: str) -> tuple[int, int]:
     """Return the number of equal words of two lines at their beginnings, and at their ends."""
     a, b = one.split(), other.split()
     most = min(len(a), len(b))
@@ -338,7 +338,7 @@ def varying_in(first: Sequence[str], again: Sequence[str]) -> Varying:
                 found |= {(index, number) for number, (p, q) in pairs if p.text != q.text and q.kind != "time"}
             else:
                 found.add((index, -1))
-                ends[index] = _alike(line, other)
+                ends[index] = _equal_words(line, other)
     return Varying(frozenset(found), ends, frozenset(more))
 
 

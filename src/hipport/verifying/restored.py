@@ -124,10 +124,10 @@ class Sides:
             if wanted is None:
                 raise
             raise wanted from problem
-        return found if self._restored is None else _told(found, self._restored)
+        return found if self._restored is None else _with_origin(found, self._restored)
 
 
-def _told(found: ComparedT, there: Restored) -> ComparedT:
+def _with_origin(found: ComparedT, there: Restored) -> ComparedT:
     """Return a result that names the source of its original, with paths in the tree."""
     if isinstance(found, MutationScore):
         return replace(found, original=str(there))
@@ -141,7 +141,7 @@ def _told(found: ComparedT, there: Restored) -> ComparedT:
         return replace(
             found, original=str(there), root=there.now(found.root), ran=tuple(called(each) for each in found.ran)
         )
-    return tuple(_told(each, there) for each in found)
+    return tuple(_with_origin(each, there) for each in found)
 
 
 def restored(paths: Sequence[Path], env: Mapping[str, str], of_hip: OfHip) -> Restored | None:

@@ -136,7 +136,7 @@ def discover(
         walk.take(path)
     sources, skipped = walk.read()
     context, told = _context(root, sources) if any(path.is_file() for path in given) else ((), {})
-    left = _not_given(sorted(context, key=lambda each: str(each.path)))
+    left = _included_but_not_given(sorted(context, key=lambda each: str(each.path)))
     commands = {**told, **walk.commands()}
     return Project(sources, target or Target(), (*skipped, *left), root, context, walk.links_to(), commands=commands)
 
@@ -177,10 +177,10 @@ def _left(project: Project) -> Iterator[Skipped]:
                 if other.path not in seen and isinstance(other, Cpp):
                     seen.add(other.path)
                     waiting.append(other)
-    yield from _not_given(project.by_path[path] for path in sorted(seen - (project.asked or frozenset())))
+    yield from _included_but_not_given(project.by_path[path] for path in sorted(seen - (project.asked or frozenset())))
 
 
-def _not_given(included: Iterable[Source]) -> Iterator[Skipped]:
+def _included_but_not_given(included: Iterable[Source]) -> Iterator[Skipped]:
     for each in included:
         if isinstance(each, Cpp) and not each.is_hipport_header and _unported(each):
             yield Skipped(each.path, "included", "included, and CUDA; to port it, give it or its folder, too")

@@ -390,7 +390,7 @@ class JournalRun:
                     "from it"
                     for entry in other
                 )
-            back, damaged = self._parted([entry for entry, state in states if state == "after"])
+            back, damaged = self._by_soundness([entry for entry, state in states if state == "after"])
             for entry in back:
                 self.put_back(entry)
                 at(f"put back {entry.path}")
@@ -406,7 +406,7 @@ class JournalRun:
         changed = [f"{entry.path}: changed since hipport wrote it" for entry, state in states if state == "other"]
         if changed:
             raise Refused(changed)
-        sound, damaged = self._parted([entry for entry, state in states if state == "after"])
+        sound, damaged = self._by_soundness([entry for entry, state in states if state == "after"])
         back: list[JournalEntry] = []
         try:
             self.rename(".replacing")
@@ -435,7 +435,7 @@ class JournalRun:
                     return place
         raise OSError(errno.EIO, "its saved original is damaged", str(self.root / entry.path))
 
-    def _parted(self, entries: Sequence[JournalEntry]) -> tuple[list[JournalEntry], list[JournalEntry]]:
+    def _by_soundness(self, entries: Sequence[JournalEntry]) -> tuple[list[JournalEntry], list[JournalEntry]]:
         """Return the entries that can be put back, and those whose saved originals are damaged."""
         sound: list[JournalEntry] = []
         damaged: list[JournalEntry] = []
