@@ -118,7 +118,7 @@ class DeviceIR:
         )
 
     def predecessors(self) -> list[list[int]]:
-        """Return the blocks from which control comes to each block."""
+        """Return the predecessors of each block."""
         found: list[list[int]] = [[] for _ in self.blocks]
         for number, block in enumerate(self.blocks):
             for successor in dict.fromkeys(block.successors):

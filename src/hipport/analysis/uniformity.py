@@ -509,7 +509,7 @@ class Expressions:
         return (left, period) if number > 0 and (sign == "%" or not number & period) else (node, 0)
 
     def numbering(self, node: Node, depth: int = 4) -> Numbering | None:
-        """Return how `node` numbers threads; None if it is no such number.
+        """Return how `node` numbers threads; None if it does not.
 
         At most `depth` assignments and calls are followed.
         """

@@ -57,7 +57,7 @@ class Token:
 class Argument:
     """One argument of a command; a parenthesis among them counts as one.
 
-    `kind` is `unquoted`, `quoted`, `bracket`, `open` or `close`; `content` is what is between the quotes or brackets.
+    `kind` is `unquoted`, `quoted`, `bracket`, `open` or `close`; `content` is the text between the quotes or brackets.
     """
 
     kind: str

@@ -29,7 +29,7 @@ struct hip_bfloat16 {
   static hip_bfloat16 round_to_bfloat16(float x, truncate_t) { return hip_bfloat16(x, truncate); }
 
  private:
-  // What is no number stays what it is: its upper bits, and one more if those alone were infinity.
+  // A NaN stays a NaN: its upper bits, and one more bit if these alone would be infinity.
   static std::uint16_t of_nan(float x) {
     const std::uint32_t bits = ::simt::detail::bits_as<std::uint32_t>(x);
     return static_cast<std::uint16_t>((bits >> 16) | ((bits & 0xffff) != 0 ? 1 : 0));
