@@ -452,7 +452,7 @@ HIPPORT_DEVICE s32 dp4a_s32_s32(s32 a, s32 b, s32 c) { return ::hipport::dp4a(a,
   HIPPORT_DEVICE T selp_##T(T a, T b, bool p) { return p ? a : b; }                       \
   HIPPORT_DEVICE T slct_##T##_s32(T a, T b, s32 c) { return c >= 0 ? a : b; }             \
   HIPPORT_DEVICE T slct_##T##_f32(T a, T b, f32 c) { return c >= 0.0f ? a : b; }          \
-  /* What is flushed becomes -0 at most, which is not less than 0. */                     \
+  /* A flushed value becomes -0 at most, which is not less than 0. */                     \
   HIPPORT_DEVICE T slct_ftz_##T##_f32(T a, T b, f32 c) { return c > -1.17549435e-38f ? a : b; }
 HIPPORT_CHOICE(b16)
 HIPPORT_CHOICE(u16)

@@ -826,7 +826,7 @@ inline cublasStatus_t cublasSgemmEx(cublasHandle_t handle, cublasOperation_t of_
     const auto by = simt::blas::factor(simt_call, handle, alpha);                                                    \
     const auto by_b = simt::blas::factor(simt_call, handle, beta);                                                   \
     return simt::blas::submit(handle, [=] {                                                                          \
-      /* What is multiplied by 0 is not read, and may be missing. */                                                 \
+      /* A matrix with factor 0 is not read, and may be null. */                                                     \
       if (a != nullptr) simt::blas::check(simt_call, "A", left);                                                     \
       if (b != nullptr) simt::blas::check(simt_call, "B", right);                                                    \
       simt::blas::check(simt_call, "C", to);                                                                         \
