@@ -157,7 +157,7 @@ def text_of(names: Iterable[str], arguments: dict[str, list[int]]) -> str:
             line = ""
         line = f"{line} {name}".strip()
     lines.append(line)
-    table = _HEAD + 'names = """\n' + "\n".join(lines) + '\n"""\n\n# The numbers of arguments that HIP accepts.\n[arguments]\n'
+    table = _HEAD + 'names = """\n' + "\n".join(lines) + '\n"""\n\n# How many arguments HIP accepts.\n[arguments]\n'
     return table + "".join(f"{name} = {counts}\n" for name, counts in sorted(arguments.items()))
 
 
