@@ -253,8 +253,7 @@ def text_of_windows(each: Pass[Any], fixture: Fixture) -> None:
 
 
 def side_by_side(programs: Mapping[str, Sequence[Source]], passes: Sequence[Pass[Any]]) -> None:
-    """Programs in one tree have the same result as each alone: `programs` are their files, by the folder to put them
-    in.
+    """Programs in one tree have the same result as each alone; `programs` has their files by folder.
 
     The texts, the findings and the created headers are the same.
     """

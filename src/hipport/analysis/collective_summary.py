@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""For each function and macro, a summary of the collectives that a call of it may reach, with the lanes that each
-names.
+"""For each function and macro, a summary of the collectives that a call may reach, with the lanes that each names.
 
 Calls are followed by name through functions, macros, lambdas, operators, pointers and virtual functions
 (`transitive_callers`, `indirect_calls`).
@@ -66,8 +65,7 @@ class Cause(NamedTuple):
 
 
 class Meeting(NamedTuple):
-    """Why lanes may make a call separately, and for "branch" or "apart" the call that the other lanes may make
-    meanwhile.
+    """Why lanes may make a call separately, and for "branch" or "apart" the call of the other lanes.
 
     "far" means that this is not known: the call is too far from where lanes may diverge, or there are too many calls.
     `unless` is a condition on blocks under which lanes converge; empty if there is none. `cause` is where they diverge,
@@ -108,8 +106,8 @@ class Collectives:
 class Named(NamedTuple):
     """How the lanes of a call are named: by a query of the active lanes at `found`, in the same function (`inside`).
 
-    `parameter`: the index of the parameter, of the function or macro around the call, that names them. `by`: the
-    conditions that the query voted on.
+    If neither is set, no such query is known. `parameter`: the index of the parameter, of the function or macro around
+    the call, that names them. `by`: the conditions that the query voted on.
     """
 
     inside: bool = False

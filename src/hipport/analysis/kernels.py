@@ -307,10 +307,9 @@ class Kernels(Facts):
         return known[pattern]
 
     def agreement(self, function: Function, node: Node, *, shown: bool = False) -> int:
-        """Return the uniformity of the expression `node`: for how many neighbouring threads it is the same, up to
-        BLOCK.
+        """Return the uniformity of the expression `node`: for how many neighbouring threads it is the same.
 
-        Unless `shown`, blocks without a seen launch are assumed to have rows of whole warps.
+        At most BLOCK. Unless `shown`, blocks without a seen launch are assumed to have rows of whole warps.
         """
         known = self._known(function.source).agreed
         key = (function, node.id, shown)
@@ -658,8 +657,7 @@ class Kernels(Facts):
         return self._agreements(function.source).expressions(function).numbering(node, depth)
 
     def one_warp(self, function: Function, node: Node) -> bool:
-        """Whether only whole warps reach `node`, by a condition like `threadIdx.x < 32`, `warp == 0` or `warp % 2 ==
-        0`.
+        """Whether only whole warps reach `node`, by a condition like `threadIdx.x < 32` or `warp % 2 == 0`.
 
         Such code was written for the lanes of one warp. If several warps reach it, each executes it on its own, because
         nothing else in CUDA would order them. A function is for one warp if it has known callers and all of them are.

@@ -41,8 +41,7 @@ def equal_trips(kernels: Kernels, function: Function, loop: Node, size: int) -> 
 
 
 def in_step(kernels: Kernels, function: Function, loop: Node, size: int) -> tuple[Variable, _Terms] | None:
-    """Return the counter of a `for`, and the varying terms of its start, if its end has the same: then trip counts
-    agree.
+    """Return the counter of a `for`, and the varying terms of its start, if its end has the same terms.
 
     None if `size` neighbouring threads may leave the loop separately. The counter is assumed not to overflow: a program
     in which it does for some threads is wrong on CUDA, too.

@@ -763,8 +763,7 @@ class Agreements:
                 open_.update(dict.fromkeys(users.get(key, ())))
 
     def _terms(self, function: Function, variable: Variable | None) -> Iterator[tuple[Function, Form, int]]:
-        """Yield the inputs of the uniformity of a variable, or of the function's result, with the functions they stand
-        in.
+        """Yield the inputs of the uniformity of a variable, or of the function's result, with their functions.
 
         Each comes with the number of assignments by which its variables may be followed back.
         """

@@ -56,11 +56,10 @@ class Declared(NamedTuple):
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of values: results of functions that `made` matches as a whole; `handed`: functions that return an
-    argument.
+    """A kind of values: results of functions that `made` matches, or that return an argument (`handed`).
 
-    `handed` has the position of the argument by the name of the function. A value that is stored to a type of fewer
-    than `bits` bits is another value. Code that only CUDA sees creates none.
+    `made` matches whole names. `handed` has the position of the argument by the name of the function. A value that is
+    stored to a type of fewer than `bits` bits is another value. Code that only CUDA sees creates none.
     """
 
     made: re.Pattern[bytes]

@@ -96,8 +96,7 @@ def tolerance_for(
     of_case: bool,
     same_code: bool,
 ) -> Tolerance | None:
-    """Return the tolerance of an output: that of the case, or else the one that follows from its type. None means
-    equal.
+    """Return the tolerance of an output: that of the case, or else that of its type. None means equal.
 
     `types` are those of the output and of the expected value. `about` has the number of `terms` and the `scale` of the
     case's inputs. An output that a case with tolerances does not name has to be equal.

@@ -33,8 +33,7 @@ _MOST = 12
 
 
 def absent(texts: Iterable[str]) -> str:
-    """Return a sentence about the vendors' names in compiler messages that report unknown names; empty if there are
-    none.
+    """Return a sentence about the vendors' names that compiler messages report as unknown; empty if there are none.
 
     It lists them, says what they are for if that is known, and what can be done.
     """

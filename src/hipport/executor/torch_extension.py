@@ -48,13 +48,13 @@ class Module:
 
 @dataclass(frozen=True)
 class BuiltExtension:
-    """An extension that can be imported: `paths` are prepended to sys.path, `libraries` are loaded first, and
-    `allocator`, which puts tensors into memory where the executor sees out-of-bounds writes.
+    """An extension that can be imported.
 
-    `dialect` is that of the sources: `cuda`, `hip`, or `host` for a build without device code. `tree` is the copy of
-    the tree in which it was built. `seconds` is the compile time of each unit that was not cached. `edited` are the
-    changes of given passes before the executor's own, `reported` the places that were not understood. `around` are
-    files that the sources of the tree include from elsewhere.
+    `paths` are prepended to sys.path. `libraries` are loaded first, and so is `allocator`, which puts tensors into
+    memory where the executor sees out-of-bounds writes. `dialect` is that of the sources: `cuda`, `hip`, or `host` for
+    a build without device code. `tree` is the copy of the tree in which it was built. `seconds` is the compile time of
+    each unit that was not cached. `edited` are the changes of given passes before the executor's own, `reported` the
+    places that were not understood. `around` are files that the sources of the tree include from elsewhere.
     """
 
     dialect: str

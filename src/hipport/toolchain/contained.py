@@ -125,7 +125,7 @@ def _give_up_privileges() -> None:
         return
     _LIBC.prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
     number = 0
-    # This set bounds the capabilities of programs that root starts; the first number that the kernel rejects ends it.
+    # This set bounds the capabilities of programs that root starts; the first rejected number ends the loop.
     while number in _KEPT.values() or _LIBC.prctl(_PR_CAPBSET_DROP, number, 0, 0, 0) == 0:
         number += 1
     # struct __user_cap_header_struct; two of struct __user_cap_data_struct: effective, permitted, inheritable.

@@ -22,8 +22,8 @@ unsigned arrived(const Block& block, const Block::Named& named) {
 
 namespace {
 
-/// A barrier opens, and at an earlier one threads were on several lines. Fault if running threads are on several lines
-/// now and were together while the others were on another line: they have passed one more barrier.
+/// A barrier opens, and at an earlier one threads were on several lines. Fault if threads are now on the line where other
+/// threads, which have exited since, were at that barrier while these were elsewhere: these pass one more barrier.
 __attribute__((noinline)) void passed_by(Block& block) {
   for (const Thread* t = block.barrier.first; t != nullptr; t = t->next) {
     const Block::Passed own = block.passed[t->rank];
