@@ -43,7 +43,7 @@ Entered enter(Worker& w, Block& block) {
   set_dynamic(block);
   w.due = false;
   w.yields = 0;
-  w.end = w.switches + (block.entered ? w.share : std::max(fresh_share, w.share));  // blocks that have begun take memory
+  w.end = w.switches + (block.entered ? w.share : std::max(fresh_share, w.share));  // begun blocks take memory
   w.until = block.entered && block.started == block.size ? w.end : w.switches + block.patience;
   if (!block.entered) {
     leave_for(take_fiber());
