@@ -21,7 +21,7 @@ from hipport_passes.build_files.build_scripts.cmake_flags import Copy
 class BranchSaid:
     """A finding about a command, before findings that write lines around it are joined.
 
-    `copy` is the text of the command's own copy for HIP, if it gets one. `instead` are the lines that replace the
+    `copy` holds the replacements in the copy for HIP, if there is one. `instead` are the lines that replace the
     command for HIP (none: it gets nothing). `after` are lines that follow the command.
     """
 

@@ -163,23 +163,23 @@ class MakefileCommands:
         return self._nvcc(line, words)
 
     def _nvcc(self, line: MakeLine, words: Sequence[tuple[str, Span]]) -> bool:
-        """Say whether nvcc is named where a command is: what follows it are flags, or all that is left to add."""
+        """Return whether the words begin with nvcc where it is a command: flags follow, or nothing."""
         if not words or not (NVCC.fullmatch(words[0][0]) or (self.cuda and NVCPP.fullmatch(words[0][0]))):
             return False
         return line.kind == "recipe" or len(words) == 1 or words[1][0].startswith(("-", "$"))
 
     def _inputs(self, line: MakeLine, given: Sequence[str]) -> list[str]:
-        """Return the words of a command, with what `$<` and `$^` stand for, as far as it is written out."""
+        """Return the words of a command with the files for `$<` and `$^`, where they are literal."""
         needs = self._expanded(self.needs.get(line, "")).split()
         stand_for = needs if {"$^", "$?", "$+"}.intersection(given) else needs[:1] if "$<" in given else []
         return " ".join(self._expanded(word) for word in (*given, *stand_for)).split()
 
     def _tells(self, words: Sequence[tuple[str, Span]]) -> bool:
-        """Say whether nvcc alone has some of these options."""
+        """Return whether the words have options that only nvcc has."""
         return any(telling().fullmatch(word) for word, _ in words)
 
     def _meant(self, line: MakeLine) -> bool:
-        """Say whether an assignment is of what nvcc gets."""
+        """Return whether an assignment sets flags for nvcc."""
         return line.name in self.for_nvcc or _FOR_NVCC.search(line.name) is not None
 
     def _report(self, span: Span, kind: str, message: str) -> None:
