@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What launches show of blocks, and how far threads agree in blocks of such shapes."""
+"""The shapes of blocks that launches show, and the uniformity of values in such blocks."""
 
 from pathlib import PurePosixPath
 
@@ -96,7 +96,7 @@ def test_shapes_of_blocks_are_what_all_launches_show(
         (b"threadIdx.y", b"64", BLOCK, BLOCK),
         (b"threadIdx.y", b"unseen(t)", 1, 1),
         (b"threadIdx.z", b"dim3(8, 8, 2)", 64, 64),
-        (b"threadIdx.x / N", b"64", 4, 4),  # N is what the launch of k<4> gives, whatever else has that name.
+        (b"threadIdx.x / N", b"64", 4, 4),  # N is the value from the launch of k<4>, whatever else has that name.
         (b"cg::this_thread_block().thread_rank() / 32", b"unseen(t)", 32, 32),
     ],
 )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line as a person meets it: exit statuses, what is written, and that bad input loses nothing."""
+"""The command line as a user meets it: exit statuses, written files, and that bad input loses nothing."""
 
 import json
 import os

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CMake scripts: every byte is in one token, and commands are what CMake takes for them."""
+"""CMake scripts: every byte is in one token, and commands are those that CMake sees."""
 
 import json
 import shutil

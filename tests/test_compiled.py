@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a compiler said is said again of the same bytes, and of no others."""
+"""A compiler's output is repeated for the same bytes, and for no others."""
 
 import shutil
 import subprocess
@@ -26,7 +26,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def run(folder: Path, *words: str, beside: bool = True) -> tuple[bool, CompletedProcess[str]]:
-    """Return whether the compiler ran, and what it said."""
+    """Return whether the compiler ran, and its output."""
     ran: list[bool] = []
     command = ["g++", "-Iheaders" if beside else f"-I{folder / 'headers'}", *words]
     source = "a.cpp" if beside else str(folder / "a.cpp")
@@ -78,7 +78,7 @@ def test_another_place_is_no_other_program(folder: Path, tmp_path: Path) -> None
 
 
 def test_a_folder_behind_its_option_is_read_and_no_other(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`-I headers`: a compiler that is told no folder runs in the checkout, with all that is installed in it."""
+    """`-I headers`: a compiler without a named folder runs in the checkout, with all its installed files."""
     (folder.parent / "elsewhere").mkdir()
     monkeypatch.chdir(folder.parent / "elsewhere")
     command = ["g++", "-fsyntax-only", "-I", str(folder / "headers"), str(folder / "a.cpp")]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conditions come to what C++ says, and to nothing where that depends on what is not known."""
+"""Conditions have C++'s values, and none if they depend on unknown names."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from hipport.syntax.preprocessor_values import tokens, value
 
 
 class Given(NamedTuple):
-    """Macros with a number are defined, those with None perhaps, and others are not."""
+    """Macros with a number are defined, those with None may be, and others are not."""
 
     macros: Mapping[bytes, int | None]
 

@@ -42,7 +42,7 @@ def _text(ported: Ported) -> str:
     return ported.project.sources[0].text.decode()
 
 
-# What the scripts hand to compilers, when they are run
+# The scripts' arguments for compilers at run time
 
 
 @pytest.mark.parametrize("environment", [{}, {"DEBUG": "1", "CC": "gcc-12"}], ids=["plain", "debug"])
@@ -74,7 +74,7 @@ def test_a_script_with_gates_builds_on_rocm_what_it_would_build_for_cuda(tmp_pat
     assert extra["include_dirs"] == ["<scratch>/rocm/include"]
 
 
-# Whichever findings are accepted
+# Any accepted subset of findings
 
 
 @pytest.mark.parametrize("fixture", [f for f in FIXTURES if f.after != f.before.text], ids=str)
@@ -188,7 +188,7 @@ def test_macro_that_the_code_asks_for_is_not_renamed() -> None:
     "code",
     [
         Cuda(PurePosixPath("a.cu"), b"__global__ void k() {}\n"),
-        # Whoever wrote this relies on the name that PyTorch makes of it.
+        # The author relies on PyTorch's renaming.
         Cpp(PurePosixPath("a.h"), b"#if defined(WITH_CUDA) || defined(WITH_HIP)\n#endif\n"),
     ],
     ids=["nobody asks", "asked for by both names"],
@@ -225,7 +225,7 @@ def test_release_decides_the_spelling() -> None:
     assert "-fgpu-approx-transcendentals" in _text(_port(script, target=Target(rocm=(6, 4))))
 
 
-# Files that are not plain
+# Unusual files
 
 
 @pytest.mark.parametrize(
@@ -268,7 +268,7 @@ def test_passes_are_imported_without_the_parser() -> None:
 
 
 CONDITIONS = {
-    # condition: whether what it guards is nobody's port yet
+    # condition: whether its body is nobody's port yet
     "debug": True,
     "torch.cuda.is_available()": True,
     "torch.version.hip is None": False,
@@ -323,7 +323,7 @@ def test_a_variable_says_what_it_was_set_to() -> None:
 
 
 def test_an_extension_of_cpp_alone_that_would_take_kernels_is_as_it_was(tmp_path: Path) -> None:
-    """Scripts that are copied from one extension to the next ask for .cu files where there are none."""
+    """Scripts that are copied from one extension to the next ask for .cu files although there are none."""
     (tmp_path / "src").mkdir()
     (tmp_path / "src/a.cpp").write_text("int a;\n")
     (tmp_path / "setup.py").write_text(

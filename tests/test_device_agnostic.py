@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs made independent of the device do with a GPU what they did before, and run without one.
+"""Programs made independent of the device do the same as before with a GPU, and run without one.
 
-With a GPU they are run against a PyTorch of a few lines that has two, and writes down where everything goes; without
+With a GPU they run against a PyTorch of a few lines that has two GPUs and records the device of each operation; without
 one, against PyTorch's CPU build.
 """
 
@@ -171,7 +171,7 @@ class Device:
 
 
 class Torch:
-    """As much of PyTorch as the programs need. `events` has what was done on which device."""
+    """The parts of PyTorch that the programs need. `events` lists the operations with their devices."""
 
     def __init__(self) -> None:
         self.events: list[str] = []
@@ -296,7 +296,7 @@ def ones(device="cuda"):
     ("program", "kinds"),
     [
         (b"import torch\nfrom lib import ones\n", ["device safe", "device safe", "device safe"]),
-        # Before all else is early enough.
+        # Before all other code is early enough.
         (
             b'import os\nos.environ["CUDA_VISIBLE_DEVICES"] = "1"\nimport torch\nfrom lib import ones\n',
             ["device safe", "device safe", "device safe"],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`hipport explain`: what is said of passes, rules, pitfalls and names, and of what nobody knows."""
+"""`hipport explain`: its answers about passes, rules, pitfalls and names, and about unknown ones."""
 
 import json
 import re
@@ -51,7 +51,7 @@ def test_a_name_is_shown_in_a_program(name: str, rule: str, certainty: str, afte
 
 def test_what_is_said_of_any_name_is_not_said_of_one() -> None:
     said = hipport.explain("cudaMallocAsync")
-    # The header of the programs is ported too, and is not what was asked for.
+    # The header of the programs is ported too, and was not asked for.
     assert [example.rule for example in said.examples] == ["api_names/name"]
     with pytest.raises(Unknown):
         hipport.explain("foo.bar")
@@ -62,7 +62,7 @@ def test_options_of_nvcc_and_their_spellings() -> None:
         said = hipport.explain(name)
         assert {example.rule for example in said.examples} == {"cpp_extension/fast_math"}
         assert any("NaN" in row.values.get("why", "") for row in said.rows)
-    # What takes a value is shown with one.
+    # An option with a value is shown with one.
     assert ["dropped" in each.message for each in hipport.explain("--maxrregcount").examples] == [True]
 
 
@@ -161,5 +161,5 @@ def test_every_kind_of_fault_is_explained() -> None:
     assert "--races" in text(hipport.explain("race"))
 
 
-#: Kinds that no call names as its first argument.
+#: Kinds that no call has as its first argument.
 CHOSEN = ("division", "stack-overflow", "segmentation-fault", "no-progress", "deadlock", "time-limit")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Extensions and programs, told by reading build files."""
+"""Extensions and programs, found by reading build files."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ def project(files: dict[str, str] | None = None, root: Path | None = None, at: s
 
 
 def found(script: str, at: str = "", name: str = "setup.py") -> list[Extension]:
-    """The extensions of a script among `FILES`, all below `at`."""
+    """Return the extensions of a script among `FILES`, all below `at`."""
     return [e for e in extensions(project({f"{at}{name}": script}, at=at)) if e.path == PurePosixPath(f"{at}{name}")]
 
 
 def sources(script: str, at: str = "") -> tuple[str, ...] | None:
-    """The sources of a script's only extension, None where they are not certain."""
+    """Return the sources of a script's only extension, None if they are uncertain."""
     [extension] = found(script, at)
     return tuple(str(path)[len(at) :] for path in extension.sources) if extension.certain else None
 
@@ -86,12 +86,12 @@ setup(name="p", ext_modules=[CUDAExtension("p._C", {1})], cmdclass={{"build_ext"
         ("", "list(filter(lambda f: 'x' not in f, glob.glob('csrc/*.cpp')))", ("csrc/a.cpp",)),
         ("", "list(map(lambda f: os.path.join('csrc', f), ['a.cpp']))", ("csrc/a.cpp",)),
         ("os.chdir('/')", "sources=glob.glob('/absolute/*.cu')", ()),
-        # A name stands for what it is in its own function, a global one for what any function makes of it.
+        # A name has its value in its own function; a global one has the values that any function gives it.
         ("def other(s):\n    s = ['top.cu']\n    return s\ns = ['csrc/a.cpp']", "s", ("csrc/a.cpp",)),
         ("def fill():\n    global s\n    s = ['csrc/a.cpp']\nfill()", "s", ("csrc/a.cpp",)),
         ("import os.path", "[os.path.join('csrc', 'a.cpp')]", ("csrc/a.cpp",)),
         ("", "['csrc/' 'a.cpp', rf'csrc/{\"a\"}.cpp', f'{{csrc}}/{here}']", ("csrc/a.cpp",)),
-        # Not to be read off the script.
+        # Not visible in the script.
         ("", "os.listdir('csrc')", None),
         ("", "json.load(open('sources.json'))", None),
         ("", "read('sources.txt').split()", None),
@@ -113,7 +113,7 @@ def test_an_extension_whose_sources_are_not_listed_has_what_nothing_else_has() -
     assert (sure.kind, sure.name, sure.certain) == ("CppExtension", "q", True)
     assert (unsure.kind, unsure.name, unsure.certain) == ("CUDAExtension", "p._C", False)
     assert set(map(str, unsure.sources)) == {name for name in FILES if name.endswith((".cu", ".cpp"))} - {"csrc/a.cpp"}
-    # But not what lies outside of its folder, or what a nearer build file has.
+    # But not files outside of its folder, or files with a nearer build file.
     nested = project({"csrc/setup.py": script, "csrc/cuda/setup.py": SETUP.format("", "unknown()")})
     assert {str(e.path): sorted(map(str, e.sources)) for e in extensions(nested) if e.kind == "CUDAExtension"} == {
         "csrc/setup.py": ["csrc/a.cpp", "csrc/cpu/a_cpu.cpp"],

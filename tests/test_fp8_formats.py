@@ -93,7 +93,7 @@ def test_a_port_for_one_format_is_told_of_for_targets_of_the_other() -> None:
 
 
 def test_what_upstream_adds_to_a_ported_file_is_found() -> None:
-    """What the first run wrote is nobody's choice between the formats."""
+    """Code that the first run wrote is not a person's choice between the formats."""
     first = text(ported("gfx942", k_dot_cu=KERNEL, q_dot_py=PYTHON), "k.cu")
     added = first.encode() + b"constexpr float kOther = 1.0f / 448.0f;\n__nv_fp8_e4m3 other;\n"
     assert "1.0f / 240.0f" in text(ported("gfx942", k_dot_cu=added), "k.cu")
@@ -146,7 +146,7 @@ def test_every_known_architecture_has_one_answer() -> None:
 @pytest.mark.toolchain
 @pytest.mark.parametrize("arch", ["gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201"])
 def test_what_is_written_compiles_for_the_target(arch: str, tmp_path: Path) -> None:
-    """And converts: HIP 6.4.3 compiles the wrong format for gfx942 to a trap."""
+    """It also converts: HIP 6.4.3 compiles the wrong format for gfx942 to a trap."""
     toolchain = next((each for each in find(os.environ) if each.rocm >= (6, 4) and each.targets([arch])), None)
     if toolchain is None:
         pytest.skip(f"no hipcc of ROCm 6.4 or later for {arch}: what is written was not compiled")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels made at random for blocks give the same where their warps are whole wavefronts."""
+"""Random kernels for blocks have the same results if their warps are whole wavefronts."""
 
 import os
 from pathlib import Path
@@ -21,5 +21,5 @@ def test_what_a_block_gives_is_the_same_on_whole_wavefronts(seed: int, tmp_path:
     source.write_text(program(seed))
     native, wrong = found(source)
     assert wrong == []
-    # Else nothing was tried.
+    # Otherwise nothing was tested.
     assert native > KERNELS // 3

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Patterns of paths: what they match, and that no pattern takes long."""
+"""Patterns of paths: their matches, and that no pattern takes long."""
 
 import fnmatch
 import re

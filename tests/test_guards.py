@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One condition has one decision in a program, whatever stands around it and wherever it stands."""
+"""A condition has one decision in a program, in any context and at any place."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ __global__ void k(float* x) {
         % inner
     )
     texts, manual = ported({"a.cu": text})
-    if inner == b"CUDA_VERSION < 20000":  # not every CUDA answers it alike
+    if inner == b"CUDA_VERSION < 20000":  # Not every CUDA release answers it alike.
         assert texts["a.cu"].count("__CUDA_ARCH__ >= 200\n") == 2 and len(manual) == 3
     else:
         assert texts["a.cu"].count("__CUDA_ARCH__ >= 200" + OPENED.decode()) == 2 and not manual
@@ -57,7 +57,7 @@ USE = b"__global__ void %b(float* x) {\n#if __CUDA_ARCH__ >= 700\n  x[0] = %b;\n
 
 
 def test_what_a_closed_branch_declares_closes_what_uses_it() -> None:
-    """In the same file or another of the program; what uses nothing of it is opened all the same."""
+    """In the same file or another one of the program; branches that use none of the names are still opened."""
     here = {
         "step.cuh": STEP % b"",
         "a.cu": b'#include "step.cuh"\n' + USE % (b"k", b"step(x[0])") + USE % (b"l", b"x[1]"),

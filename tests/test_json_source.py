@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JSON with and without comments: what is read, and where it stands."""
+"""JSON with and without comments: the values, and their places."""
 
 from __future__ import annotations
 

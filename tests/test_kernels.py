@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is worked out of device code: calls, conditions, and which values differ by thread."""
+"""The analysis of device code: calls, conditions, and values that vary by thread."""
 
 import pickle
 import re
@@ -81,15 +81,15 @@ def test_device_functions_are_found_by_macros_of_other_files() -> None:
 def test_agreement_is_of_the_block_of_a_warp_or_of_one_thread() -> None:
     kernels, kernel = parsed()
     found = [[kernels.agreement(kernel, each) for each in call.arguments] for call in probes(kernel)]
-    # The loop's own i; the inner i; the result of an atomic.
+    # The loop's own i; the inner i; the result of an atomic operation.
     assert found[:3] == [[BLOCK], [1], [1]]
-    # old is what shared[0] is from its last assignment on; `tid < 64` parts no wavefront, but the block.
+    # old is the value of shared[0] since its last assignment; `tid < 64` divides no wavefront, but the block.
     assert found[3] == [BLOCK, 64, WARP, 1, WARP, BLOCK, 1, 1, BLOCK, 1, 1]
     assert found[4] == [BLOCK, WARP, WARP, 1, BLOCK]
 
 
 def test_agreement_follows_values_through_functions_that_call_each_other() -> None:
-    """What is known of a function that is still looked at is an assumption; none is left behind as a result."""
+    """Facts about a function under analysis are assumptions; none is kept as a result."""
     text = b"""
     __device__ unsigned before(int lane) { return (1u << lane) - 1; }
     __device__ int counted(int n, int lane) { return n == 0 ? lane : counted(n - 1, lane) + before(n); }
@@ -107,10 +107,11 @@ def test_agreement_follows_values_through_functions_that_call_each_other() -> No
     project = Project((Cuda(PurePosixPath("a.cu"), text),))
     kernels = Kernels.of(project)
     kernel = kernels.functions(source(project, "a.cu"))[-1]
-    # None of them asks for a thread's number: what they return is as much a thread's own as what they are given here.
+    # None of them reads a thread's number: their results vary as much as their arguments here.
     own = [1, 1, BLOCK, BLOCK, 1, BLOCK, 1]
     assert [kernels.agreement(kernel, each) for each in probes(kernel)[0].arguments] == own
-    # What `before` gives there is not used, and the clock is not in what `even` gives for the block's number.
+    # The result of `before` is not used there, and the clock does not reach the result of `even` for a uniform
+    # argument.
     asking = text.replace(b"return (1u", b"return clock() + (1u").replace(b"return n == 0", b"before(0); return n == 0")
     project = Project((Cuda(PurePosixPath("a.cu"), asking),))
     kernels = Kernels.of(project)
@@ -132,7 +133,7 @@ def test_conditions_and_exits() -> None:
 
     assert conditions(one) == [(b"lane == 0", True, False), (b"n > 0", True, True)]
     assert conditions(two) == [(b"flag", True, False), (b"lane == 0", False, False), (b"n > 0", True, True)]
-    # The `break` comes before the others in the next turn; in the branch of its own it is exclusive with probe(1).
+    # The `break` precedes the others in the next iteration; in its own branch it is exclusive with probe(1).
     assert [kernel.text(each) for each in kernel.exits_before(three.node)] == [b"return;", b"break;"]
     assert [kernel.text(each) for each in kernel.exits_before(one.node)] == [b"return;"]
 
@@ -194,7 +195,7 @@ def test_one_warp_and_one_thread(guard: str, warp: bool, thread: bool) -> None:
     ],
 )
 def test_one_thread_is_not_taken_for_granted(code: bytes, thread: bool) -> None:
-    # What changes a variable by a reference, what makes a truth of a number, returns that not all threads come by.
+    # A change through a reference, a conversion to bool, returns that some threads do not reach.
     text = (
         b"__device__ void by_value(int t) { t /= 2; }\n__device__ void half_of(int n, int& t) { t /= 2; }\n"
         b"__global__ void f(int n) { " + code.replace(b"HERE", b"probe()") + b" }\n"

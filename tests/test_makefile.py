@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makefiles: lines are what make takes them for; ported, they run what they ran with CUDA, and hipcc without it."""
+"""Makefiles: lines are those that make sees; ported, they run the same as before with CUDA, and hipcc without it."""
 
 import os
 import re
@@ -137,7 +137,7 @@ def test_a_second_run_leaves_new_lines_alone_that_are_right_and_ports_those_that
 
 
 def test_flags_say_that_a_compiler_from_elsewhere_is_nvcc() -> None:
-    """As in a makefile that gets its compiler from the one that calls it."""
+    """As in a makefile that gets its compiler from its caller."""
     (source,) = run(
         Project((_make("CC = cc\nCFLAGS = -O3 --x cu\n.c.o:\n\t$(CC) -c $(CFLAGS) $<\n"),)), (makefile.PASS,)
     ).project.sources

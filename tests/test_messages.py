@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What cannot work is said at once, in words that help, with exit status 2."""
+"""Impossible requests are refused at once, with a helpful message and exit status 2."""
 
 import os
 import sys
@@ -77,7 +77,7 @@ def test_a_python_that_cannot_be_run(
 
 @pytest.fixture
 def bare(tmp_path: Path) -> Path:
-    """A Python without any package."""
+    """Return a Python without any package."""
     python = tmp_path / "bare" / "python"
     python.parent.mkdir()
     python.write_text(f'#!/bin/sh\nexec {sys.executable} -S "$@"\n')

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Native waves: who gets them across files, and that what comes out computes the same on 32 and on 64 lanes."""
+"""Native waves: the functions that get them across files, and equal results on 32 and on 64 lanes."""
 
 import os
 import pickle
@@ -220,6 +220,6 @@ def test_a_second_version_that_a_merge_has_left_behind_is_told(was: bytes, by_no
     first = hipport.rewrite({"a.cu": _SHARED}).project.sources[0].text
     assert b"sum_of_wave" in first and was in first
     assert not [each for each in hipport.rewrite({"a.cu": first}).reported if each.rule == "native_waves/parted"]
-    # Upstream's line merges into the first version alone.
+    # Upstream's line is merged into the first version only.
     found = hipport.rewrite({"a.cu": first.replace(was, by_now, 1)})
     assert [each.rule for each in found.reported if each.outcome is Outcome.REPORTED] == ["native_waves/parted"]

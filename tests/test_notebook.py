@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A notebook's cells are one program of Python, and what is edited in it is edited in the file, and nothing else is."""
+"""A notebook's cells are one program of Python; an edit of the program edits the file, and changes nothing else."""
 
 import json
 import pickle
@@ -22,7 +22,7 @@ from hipport_passes import PASSES
 
 PATH = PurePosixPath("demo.ipynb")
 
-# Cells of Python, with what JSON has to escape, and characters of one to four bytes.
+# Cells of Python, with characters that JSON has to escape, and characters of one to four bytes.
 LINES = st.sampled_from(
     [
         "x = 1",
@@ -88,7 +88,7 @@ def test_an_edit_of_the_program_is_that_edit_of_the_cell(
         code[start:end].decode()
         code[:start].decode()
     except UnicodeDecodeError:
-        return  # no finding is about half of a character
+        return  # No finding is about half of a character.
     edit = found.layout.edit(Edit(Span(start, end), new.encode()))
     if edit is None:
         return
@@ -97,7 +97,7 @@ def test_an_edit_of_the_program_is_that_edit_of_the_cell(
     changed = [i for i, (one, other) in enumerate(zip(before, now, strict=True)) if one != other]
     assert len(changed) <= 1
     assert after._cells is not None
-    # What is not the source of a cell is as it was.
+    # Parts outside of cells' sources are unchanged.
     one, other = json.loads(source.text), json.loads(after.text)
     for cell in (*one["cells"], *other["cells"]):
         assert isinstance(cell["source"], (str, list))
@@ -108,7 +108,7 @@ def test_an_edit_of_the_program_is_that_edit_of_the_cell(
     assert one == other
     for i in changed:
         old, longer = code[start:end].decode(), len(now[i]) - len(before[i])
-        # The end of a cell's last line is not in the file, and goes and comes with nothing.
+        # The end of a cell's last line is not in the file, and is added and removed without an edit.
         without = len(new.removesuffix("\n")) - len(old.removesuffix("\n"))
         assert longer == len(new) - len(old) or (old.endswith("\n") and longer == without)
         assert new.removesuffix("\n") in now[i]
@@ -237,7 +237,7 @@ def test_what_ipython_adds_is_not_edited() -> None:
     code = text(source)
     assert layout.edit(Edit(Span(0, 3), b"")) is None
     assert layout.edit(Edit(Span(3, 3), b"x")) is None
-    # Nor what reaches from one cell into another.
+    # Nor edits that span two cells.
     assert layout.edit(Edit(Span(code.index(b"x"), code.index(b"y =")), b"")) is not None
     assert layout.edit(Edit(Span(code.index(b"x"), code.index(b"y =") + 1), b"")) is None
     finding = Finding(
@@ -280,6 +280,6 @@ def test_passes_over_python_run_over_notebooks() -> None:
     assert first == "from torch.utils.cpp_extension import load\nimport torch"
     assert "-gline-tables-only" in second
     assert second.endswith('major = int((torch.version.cuda or "12.8").split(".")[0])')
-    # The same in a file of its own.
+    # The same code in a separate file.
     alone = run(Project((Python(PurePosixPath("demo.py"), text(source)),), Target()), PASSES)
     assert text(after) == alone.project.sources[0].text

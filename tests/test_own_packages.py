@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A repository's own distributions are no foreign packages, and what its build script imports stays in its lists."""
+"""A repository's own distributions are not third-party packages, and imports of its build script stay in its lists."""
 
 from __future__ import annotations
 
@@ -73,6 +73,6 @@ def test_what_the_build_script_imports_stays() -> None:
     tries = b"from setuptools import setup\ntry:\n    import triton\nexcept ImportError:\n    triton = None\nsetup()\n"
     result = ported({"pyproject.toml": b'[project]\ndependencies = ["triton"]\n', "setup.py": tries})
     assert [each.rule for each in result.reported] == ["requirements/cuda_only"]
-    # A program's import of what comes with PyTorch for ROCm is no reason to keep it in a list.
+    # A program's import of a package that comes with PyTorch for ROCm does not keep it in a list.
     result = ported({"pyproject.toml": b'[project]\ndependencies = ["triton"]\n', "kernels.py": b"import triton\n"})
     assert [each.rule for each in result.reported] == ["requirements/cuda_only"]

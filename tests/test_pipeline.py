@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The engine holds passes to its laws, whatever they do."""
+"""The engine enforces its laws on passes, whatever they do."""
 
 import os
 import pickle
@@ -219,7 +219,7 @@ def test_edits_in_what_another_edit_takes_away_are_none() -> None:
 
 
 def test_edits_that_conflict_in_text_with_errors_are_dropped_and_the_others_made() -> None:
-    """What is no program has no order of its own: the parser's guess at one place may overlap another's."""
+    """Text that is no program has no defined structure: the parser's guess at one place may overlap another's."""
     before = source(b"int a = 1;\n)int b = 2;\n")
     assert before.errors
     at = before.text.index(b"2")
@@ -302,7 +302,7 @@ def test_passes_see_one_snapshot_and_progress_is_told() -> None:
 
 
 def counting(source: Cuda, project: Project) -> Iterator[Finding]:
-    """Find the files that the file is connected to, so that a part of a project would be told from the whole."""
+    """Find the files that the file is connected to, so that a part of a project differs from the whole."""
     names = " ".join(sorted(str(other.path) for other in project.component(source)))
     yield Finding(Span(0, 0), "seen", names, (Edit(Span(0, 0), b"//" + names.encode() + b"\n"),))
 
@@ -319,7 +319,7 @@ def test_processes_give_the_same_result() -> None:
 
 
 def reading(source: Python, project: Project) -> Iterator[Finding]:
-    """Say how much C++ there is, which a process must see as the passes before have left it."""
+    """Report the amount of C++, which a process must see as earlier passes left it."""
     size = sum(len(other.text) for other in project.sources if isinstance(other, Cuda))
     if not source.text.startswith(b"#"):
         yield Finding(Span(0, 0), "read", str(size), (Edit(Span(0, 0), b"# %d\n" % size),))
@@ -360,7 +360,7 @@ def test_processes_share_what_is_not_cpp() -> None:
 
 def test_results_can_be_pickled() -> None:
     ported = run(Project((source(),)), (replacing(b"first", b"f"),))
-    assert ported.project.sources[0].errors == 0  # parsed: the tree must be forgotten
+    assert ported.project.sources[0].errors == 0  # Parsed: the tree must be dropped.
     again = pickle.loads(pickle.dumps(ported))
     assert again == ported and "tree" not in again.project.sources[0].__dict__
 

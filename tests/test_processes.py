@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scripts in a process that has loaded PyTorch: as they would run in one of their own."""
+"""Scripts in a process that has loaded PyTorch behave like in a process of their own."""
 
 import os
 import sys
@@ -126,7 +126,7 @@ def test_where_nothing_can_be_loaded_a_script_loads_what_it_needs(
     env = {**os.environ, "PYTHONPATH": str(tmp_path)}
     assert processes._Loaded(PYTHON, env).run(path, (), tmp_path, env, ENDLESS) is None
     assert processes.run_script(PYTHON, path, ["x"], tmp_path, env, ENDLESS) == (0, "['x']\n")
-    # What an interpreter asks for at its start makes another process; what scripts ask for does not.
+    # Settings that an interpreter reads at its start need another process; others do not.
     asked: list[object] = []
     monkeypatch.setattr(processes, "_loaded", lambda python, start: asked.append(start))
     for more in ({"PYTHONHASHSEED": "1"}, {}, {"FORCE_CUDA": "1"}, {"TORCH_CUDA_ARCH_LIST": "8.0"}):

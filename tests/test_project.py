@@ -80,20 +80,20 @@ def test_what_hipport_cannot_port_to(wrong: dict[str, object], said: str) -> Non
     ("files", "of", "expected"),
     [
         ({"a.cu": '#include "x.h"', "x.h": "", "b.cu": ""}, "a.cu", ["a.cu", "x.h"]),
-        # What two files include connects them, however deep.
+        # An include by two files connects them, at any depth.
         ({"a.cu": '#include "x.h"', "b.cu": '#include "y.h"', "x.h": '#include "y.h"', "y.h": ""}, "b.cu",
          ["a.cu", "b.cu", "x.h", "y.h"]),
-        # Beside the file before anywhere else; with .. and . too.
+        # Beside the file first; with .. and . too.
         ({"p/a.cu": '#include "x.h"', "p/x.h": "", "x.h": ""}, "p/a.cu", ["p/a.cu", "p/x.h"]),
         ({"p/a.cu": '#include "../q/x.h"', "p/x.h": "", "q/x.h": ""}, "p/a.cu", ["p/a.cu", "q/x.h"]),
         ({"p/a.cu": '#include "./x.h"', "p/x.h": "", "q/x.h": ""}, "p/a.cu", ["p/a.cu", "p/x.h"]),
         ({"p/q/a.cu": '#include "../x.h"', "p/q/r/x.h": "", "p/x.h": ""}, "p/q/a.cu", ["p/q/a.cu", "p/x.h"]),
-        # By the end of the path, as with an -I that is not known; the nearest ones.
+        # By the end of the path, like with an unknown -I; the nearest files.
         ({"p/src/a.cu": "#include <x/y.h>", "p/inc/x/y.h": "", "q/inc/x/y.h": "", "p/y.h": ""}, "p/src/a.cu",
          ["p/inc/x/y.h", "p/src/a.cu"]),
         ({"p/a.cu": '#include "x.h"', "q/x.h": "", "r/x.h": ""}, "p/a.cu", ["p/a.cu", "q/x.h", "r/x.h"]),
         ({"p/a.cu": '#include "../../x.h"', "q/x.h": ""}, "p/a.cu", ["p/a.cu", "q/x.h"]),
-        # In comments, strings and inactive code; itself; what is not there; not C++.
+        # In comments, strings and inactive code; itself; missing files; other files than C++.
         ({"a.cu": '// #include "x.h"\nauto s = "#include <x.h>";', "x.h": ""}, "a.cu", ["a.cu"]),
         ({"a.cu": '#if 0\n#include "x.h"\n#endif', "x.h": ""}, "a.cu", ["a.cu", "x.h"]),
         ({"a.h": '#include "a.h"\n#include <vector>\n#include "."\n#include ""', "b.h": ""}, "a.h", ["a.h"]),
@@ -121,7 +121,7 @@ def test_includes_may_begin_above_what_was_given(tmp_path: Path) -> None:
 
 @given(st.lists(st.lists(st.integers(0, 7), max_size=3), min_size=8, max_size=8))
 def test_belonging_together_is_mutual(includes: list[list[int]]) -> None:
-    """Against the slow way: take what is one include away, until nothing is new."""
+    """Compared with the slow method: add the files one include away, until nothing is new."""
     whole = project(
         {f"{i}.h": "".join(f'#include "{other}.h"\n' for other in others) for i, others in enumerate(includes)}
     )
@@ -240,7 +240,7 @@ def test_a_project_can_be_pickled() -> None:
     ],
 )
 def test_files_that_include_each_other_are_not_taken_apart(include: str) -> None:
-    """What divides a tree among processes must connect whatever the lexer connects."""
+    """The division of a tree among processes must connect all files that the lexer connects."""
     tree = project({"a.cu": include, "h.h": "", "b.cu": ""})
     together = {frozenset(str(source.path) for source in tree.component(each)) for each in tree.sources}
     apart = [{str(source.path) for source in group} for group in tree.apart()]
@@ -250,7 +250,9 @@ def test_files_that_include_each_other_are_not_taken_apart(include: str) -> None
 
 
 def test_files_that_say_what_counts_in_others_are_given_to_one_process() -> None:
-    """Memory that one file pins, and another's kernel counts in: with any number of processes the same is found."""
+    """Memory that one file pins, and to which another's kernel writes: the result does not depend on the number of
+    processes.
+    """
     tree = {f"u{i}.cu": b"__global__ void f%d() {}\n" % i for i in range(6)} | {
         "k.cu": b"__global__ void count(int *n) { atomicMax(n, 1); }\nvoid launch(int *n) { count<<<1, 32>>>(n); }\n",
         "b.cpp": b"void launch(int *n);\nvoid run() { int *p; cudaMallocManaged(&p, 4); launch(p); }\n",

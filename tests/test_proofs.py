@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What findings of code in which threads wait for each other rest on, and `hipport explain FILE:LINE`.
+"""The grounds of findings in code in which threads wait for each other, and `hipport explain FILE:LINE`.
 
-That each such finding of a fixture carries a proof is a law of hipport.testing.
+hipport.testing has a law that each such finding of a fixture carries a proof.
 """
 
 import json
@@ -119,7 +119,7 @@ def test_a_collective_that_is_not_proven_says_why(reported: tuple[Reported, ...]
     why = "lanes may disagree on `odd(i)` in line 10: odd, which is not seen, may give each thread its own"
     assert said(found) == [("warp", "all lanes that its mask names reach this call together", why, 10)]
     assert found.message.endswith(f"; not proven: {why}") and not found.proof[0].proven
-    # A person has one thing to look at, whatever is missing at each place.
+    # A person has one thing to check, whatever is missing at each place.
     other = replace(found, line=11, message=f"{without_reason(found.message)}; not proven: something else")
     assert len(facts([found, other])) == 1 and "not proven" not in facts([found, other])[0].message
 
@@ -148,7 +148,7 @@ def test_a_barrier_that_is_not_proven(tree: Path, reported: tuple[Reported, ...]
     found = of_line(reported, "k.cu", 16, "barriers/parted")
     assert str(found.certainty) == "manual"
     (ground,) = found.proof
-    # The reason stands in the function that is called, in its file.
+    # The reason is in the called function, in its file.
     assert (ground.path, ground.line, ground.proven) == (PurePosixPath("helpers.cuh"), 4, False)
     assert ground.reason.endswith("`lane() > 7` in line 16, because of `threadIdx.x` in line 4 of helpers.cuh")
     assert found.message.endswith(missing(found.proof))

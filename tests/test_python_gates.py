@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What python_gates writes runs: with CUDA as before, and on ROCm as it says."""
+"""Code that python_gates writes is run: with CUDA as before, and on ROCm with the documented results."""
 
 import sys
 from collections.abc import Callable
@@ -114,7 +114,7 @@ def test_what_is_part_of_the_project_is_not_missing() -> None:
 
 @pytest.fixture
 def attention(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], dict[str, Any]]:
-    """Return what runs a fixture's text on a PyTorch for ROCm that has no package for attention."""
+    """Return a function that runs a fixture's text on a PyTorch for ROCm without a package for attention."""
     torch = pytest.importorskip("torch")
     monkeypatch.setattr(torch.version, "hip", "6.4")
     for name in ("flash_attn", "xformers"):
@@ -129,7 +129,7 @@ def attention(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], dict[str, Any]
 
 
 def attended(q: Any, k: Any, v: Any, bias: Any = 0, scale: float | None = None) -> Any:
-    """Attention by its definition, of [batch, sequence, heads, features]."""
+    """Return attention by its definition, of [batch, sequence, heads, features]."""
     import torch
 
     scores = torch.einsum("bqhd,bkhd->bhqk", q, k) * (q.shape[-1] ** -0.5 if scale is None else scale) + bias
@@ -222,7 +222,7 @@ def test_a_package_that_is_there_is_taken(
 
 
 def test_functions_that_all_call_each_other() -> None:
-    """Ways through a program are more than can be counted: thirty functions, each of which calls all others."""
+    """The paths through such a program are too many to count: thirty functions, each of which calls all others."""
     names = [f"step_{i}" for i in range(30)]
     calls = "".join(f"    {name}(n)\n" for name in names)
     text = "import torch\n" + "".join(f"def {name}(n):\n{calls}" for name in names)

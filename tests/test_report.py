@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is rendered is true: a diff applies, JSON says what the values say, colour is only there when asked for."""
+"""Reports are true: a diff applies, JSON has the same content as the objects, and colour is only used on request."""
 
 import json
 import subprocess
@@ -46,7 +46,7 @@ def test_text_names_place_reason_and_rule() -> None:
     assert text.startswith("kernels and C++\n  next: ")
     assert "  manual  do it by hand  [test_report/left]\n          d/a.cu:1\n" in text
     assert "  review  a is old  [test_report/kind]\n          d/a.cu:1\n" in text
-    assert text.index("manual  do it") < text.index("review  a is old")  # the worst first
+    assert text.index("manual  do it") < text.index("review  a is old")  # The worst first.
     assert "left to a person   manual  review  places\n  kernels and C++       1       2       3\n" in text
     assert "glm is third-party" in text
     assert text.endswith("1 file changed: 2 places, 2 of them to review; 1 place needs a person (1 file read)\n")
@@ -146,7 +146,7 @@ def test_a_fact_is_said_once_with_its_subjects_and_places() -> None:
 
 
 def test_a_fact_is_not_one_with_another_of_its_rule() -> None:
-    """What differs in more than the name that it is about, or in lines, is told apart; so are outcomes."""
+    """Facts are distinct if they differ in more than the name that they are about, or in lines; so are outcomes."""
 
     def find(source: Cuda, project: Project) -> Iterator[Finding]:
         for start, message in enumerate(messages):
@@ -163,7 +163,7 @@ def test_a_fact_is_not_one_with_another_of_its_rule() -> None:
     assert said("f → g; assumes that it is so", "h → i; assumes that it is so") == [
         "f → g, h → i: assumes that it is so"
     ]
-    # What is said in parentheses of a name belongs to it.
+    # A remark in parentheses on a name belongs to it.
     assert len(said("a/b.h (and 4 more of a/): it is not there", "a/c.h (and 2 more of a/): it is not there")) == 1
     assert len(said("threads part at `a` in line 3: they wait", "threads part at `a` in line 9: they wait")) == 1
     assert len(said("threads of a block part at `a`: they wait", "threads of a block part at `b`: they wait")) == 2
@@ -242,7 +242,7 @@ def test_scripts_that_workflows_alone_run_are_part_of_them() -> None:
     (fact,) = facts(hipport.rewrite(texts).reported)
     assert {place.path.as_posix() for place in fact.places} == set(texts) and fact.certainty is Certainty.MANUAL
     assert "installs CUDA's toolkit" in fact.sentence and "ROCm does not need" in fact.sentence
-    # What somebody else runs as well is theirs to decide.
+    # A script that others run as well is for them to decide.
     texts["Makefile"] = b"deps:\n\t./ci/install.sh\n"
     assert len(facts(hipport.rewrite(texts).reported)) > 1
 
@@ -258,7 +258,7 @@ def test_what_an_image_gets_is_assumed_of_the_image() -> None:
 
 
 def test_one_thing_is_one_fact_across_passes_and_files() -> None:
-    """A guard on a release and one on an architecture, a header and what it declares, pins of one build."""
+    """A guard on a release and one on an architecture, a header and its declarations, pins of one build."""
     texts = {
         "a.cu": b"#include <mma.h>\nusing namespace nvcuda;\n",
         "b.cu": b"#if CUDA_VERSION > 13000\nint a;\n#else\nint b;\n#endif\n"
@@ -336,7 +336,7 @@ def test_noise_is_measured(tmp_path: Path) -> None:
 
 # --- SARIF ------------------------------------------------------------------------------------------------------------
 
-#: What the schema of SARIF 2.1.0 requires of the objects that are written here, and the values that it has lists of.
+#: The required properties of the objects written here by the schema of SARIF 2.1.0, and the values of its enumerations.
 REQUIRED = {
     "runs": {"tool"},
     "driver": {"name"},
@@ -362,7 +362,7 @@ def sarif(texts: dict[str, str]) -> dict[str, Any]:
 
 
 def check(value: Any, name: str = "") -> None:
-    """What the schema requires of each object, by the name of the property that has it."""
+    """Check the schema's requirements for each object, by the name of the property that contains it."""
     if isinstance(value, list):
         for each in value:
             check(each, name)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lists of packages: what a file's place in the tree, the program and the user's own rules say about them."""
+"""Lists of packages: the influence of a file's place, of the program and of the user's own rules."""
 
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -99,7 +99,7 @@ def test_a_package_that_the_program_imports_is_not_taken_away(tmp_path: Path) ->
     files = {"requirements.txt": "pynvml\n", "watch.py": "import pynvml\nimport torch\nprint(torch.cuda)\n"}
     (reported,) = ported(tmp_path, files).reported
     assert reported.rule == "requirements/imported" and "watch.py imports it" in reported.message
-    # Another package that only shares its fate is not what is imported.
+    # Another package of the same recipe is not the imported one.
     both = {**files, "requirements.txt": "nvidia-ml-py\ngpustat\n"}
     assert text_of(ported(tmp_path, both), "requirements.txt").startswith("nvidia-ml-py\n# gpustat")
     files["watch.py"] = (
@@ -347,7 +347,7 @@ def test_commands_of_a_shell_script(text: str, words: list[list[str]], under: li
 
 
 def conditions_of(command: Command) -> str:
-    """Return all that is asked in front of a command, the first of it first."""
+    """Return all conditions of a command, outermost first."""
     texts = []
     condition = command.under
     while condition is not None:
@@ -377,7 +377,7 @@ def test_instructions_of_a_dockerfile() -> None:
     "name", ["build.sh", "Dockerfile", "README.md", "pyproject.toml", "tox.ini", "environment.yml"]
 )
 def test_every_package_with_a_recipe_is_looked_for_in_a_tree(name: str) -> None:
-    """Files that install packages are many, and those alone are read that say a name that there is a recipe for."""
+    """Many files install packages, and only those that name a package with a recipe are read."""
     named = recipes.naming({})
     texts = {
         "build.sh": "pip install {}\n",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the executor lacks is named where a program does not compile for it."""
+"""Functions that the executor lacks are named if a program does not compile for it."""
 
 import os
 from pathlib import Path

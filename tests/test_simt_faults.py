@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The executor finds what is wrong, names it and where, and never hangs."""
+"""The executor finds errors, names them and their places, and never hangs."""
 
 import os
 from pathlib import Path
@@ -28,7 +28,7 @@ def marked(file: Path, name: str) -> int:
 
 @pytest.fixture(scope="module")
 def cuda() -> Path:
-    # As `hipport verify` compiles originals.
+    # The options with which `hipport verify` compiles originals.
     return compiling.program([CUDA], "cuda", compiling.CompileOptions(ENV, indices=True)).path
 
 
@@ -40,7 +40,7 @@ def hip() -> Path:
 def ran(
     program: Path, what: str, side: str = "original", lanes: int = 32, order: str = "forward", **env: str
 ) -> ProgramRun:
-    # SIMT_* of the environment do not reach a program that is verified: a wrapper sets what a test needs.
+    # SIMT_* variables do not reach a program under verification: a wrapper sets those that a test needs.
     wrapped = ["env", *(f"{name}={value}" for name, value in env.items()), str(program), what]
     return run(Path("/usr/bin/env"), wrapped[1:], Configuration(side, lanes, order), ENV, HERE, Limits(ENDLESS), HERE)
 
@@ -95,7 +95,7 @@ def test_a_deadlock_says_who_waits_where(cuda: Path) -> None:
 
 @pytest.mark.parametrize("order", ["forward", "reverse", "random:3", "random:4"])
 def test_barriers_with_a_number(cuda: Path, order: str) -> None:
-    # Each element is what the round and the lane say, of 7 rounds in each of two blocks.
+    # Each element has the value of the round and the lane, for 7 rounds in each of two blocks.
     total = [2 * sum(i + (31 - lane - i) % 32 for i in range(7)) for lane in range(2)]
     result = ran(cuda, "hands-over", order=order)
     assert (result.status, result.lines) == (0, (f"{total[0]} {total[1]}",)), result.errors
@@ -158,7 +158,7 @@ def test_threads_begin_where_others_look_in_turn_for_what_they_do() -> None:
     program = compiling.program([HERE / "chain_in_turns.cu"], "cuda", compiling.CompileOptions(ENV)).path
     result = run(program, [], Configuration("original", 32, "reverse"), ENV, HERE, Limits(ENDLESS), HERE)
     assert (result.status, result.lines) == (0, ("512",)), result.errors
-    # Lanes that meet at each look come to nothing all the same.
+    # Lanes that meet at each read still make no progress.
     result = run(
         Path("/usr/bin/env"),
         ["SIMT_WATCHDOG=0.5", str(program), "spins"],
@@ -236,11 +236,11 @@ def test_barriers_in_branches_are_fine_for_cuda_and_a_fault_on_amd(cuda: Path, h
 
 @pytest.mark.parametrize("order", ["forward", "reverse"])
 def test_lanes_that_meet_in_several_lines_are_told_of(cuda: Path, order: str) -> None:
-    """Each lane sees what the other branch has stored, which it need not on AMD."""
+    """Each lane sees the stores of the other branch, which is not guaranteed on AMD."""
     result = ran(cuda, "warp-in-branches", order=order)
     assert (result.status, result.lines) == (0, ("1 1",)), result.errors
     (warning,) = result.faults
-    # Who comes to the first __syncwarp last goes on first.
+    # The last lane at the first __syncwarp continues first.
     place = marked(CUDA, "warp-in-its-other-branch" if order == "forward" else "warp-in-branches")
     assert (warning.kind, warning.level, warning.line) == ("warp-places", "warning", place)
     assert warning.message.startswith("lanes of one warp meet in this __syncwarp and in the one at ")

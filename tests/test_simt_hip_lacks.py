@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What HIP lacks does not compile in a port, though the executor's headers have it."""
+"""Names that HIP lacks do not compile in a port, although the executor's headers have them."""
 
 import os
 import re
@@ -28,7 +28,7 @@ int main() {
   (void)hipMemcpy3DPeer(nullptr);
 }
 """
-# What a program has itself, what is a member or in a namespace, and the overload that HIP has.
+# Names that a program defines itself, members, names in a namespace, and the overload that HIP has.
 HAS = """#include <hip/hip_runtime.h>
 __device__ unsigned umax(unsigned a, unsigned b) { return a < b ? b : a; }
 #define __trap() __builtin_trap()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the executor keeps does not grow without bound, and nobody loses what is in use."""
+"""The executor's cache does not grow without bound, and entries in use are kept."""
 
 import os
 import subprocess
@@ -72,7 +72,7 @@ def test_nobody_looks_twice_in_a_row(tmp_path: Path) -> None:
 
 
 def test_entries_that_are_made_and_taken_at_once_are_whole(tmp_path: Path) -> None:
-    """Some make entries, as the compiler does, and others take all of them away."""
+    """Some processes make entries, like the compiler, and others remove all of them."""
     failures: list[str] = []
     until = time.monotonic() + 2
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The libraries of the CPU executor do what CUDA's and AMD's do: groups, CUB, Thrust, random numbers, textures."""
+"""The libraries of the CPU executor act like CUDA's and AMD's: groups, CUB, Thrust, random numbers, textures."""
 
 import os
 import re
@@ -24,9 +24,9 @@ HERE = Path(__file__).parent / "simt_libraries"
 ORDERS = ("forward", "reverse", "random:1", "random:2")
 #: Lanes in a wavefront: as CUDA, as HIP.
 CONFIGURATIONS = (("cuda", 32), ("hip", 32), ("hip", 64))
-#: 32 lanes as CUDA and 64 as HIP show both dialects and both numbers.
+#: 32 lanes as CUDA and 64 as HIP cover both dialects and both numbers.
 FURTHER = (("hip", 32),)
-#: Libraries for the host, which know no lanes: that they are there by HIP's names too is seen with blas.
+#: Libraries for the host, which do not depend on lanes; blas shows that HIP's names exist too.
 NO_LANES = ("fft", "solver", "sparse", "sobol", "cubemap")
 SELF_CHECKING = (
     "async blocks groups device numbered textures thrust blas fft graphs solver sparse sobol run_time cubemap".split()
@@ -56,7 +56,7 @@ def run(name: str, dialect: str, wave: int, order: str = "forward", *arguments: 
 def test_programs_that_check_themselves(dialect: str, wave: int, name: str) -> None:
     if name == "thrust" and thrust.find(os.environ, dialect).folder is None:  # type: ignore[arg-type]
         pytest.skip("there is no Thrust")
-    # Compilers take most of the time of what is compiled at run time, and it has nothing to do with orders.
+    # Compilers take most of the time of run-time compilation, which does not depend on orders.
     orders = {"blocks": ORDERS, "groups": ORDERS, "run_time": ORDERS[:1]}.get(name, ORDERS[::2])
     for order in orders:
         status, out, errors = run(name, dialect, wave, order)
@@ -64,7 +64,7 @@ def test_programs_that_check_themselves(dialect: str, wave: int, name: str) -> N
         counted = re.search(r"(\d+) checks, 0 failures", out)
         assert counted, (order, out)
         assert int(counted[1]) > 80
-        # Handles, and memory of all kinds, are what a kernel may be given.
+        # Handles, and memory of all kinds, are valid arguments of a kernel.
         assert "host-memory" not in errors, errors
 
 
@@ -107,12 +107,12 @@ def test_random_numbers_are_those_of_curand() -> None:
         assert len(got) == len(want)
         for line, recorded in zip(got, want, strict=True):
             same_numbers(line.split(), recorded.split())
-        # rocRAND gives others, so a port is told whose these are.
+        # rocRAND has other numbers, so a port gets a note about their source.
         assert ("random-numbers" in errors) == (dialect == "hip")
 
 
 def test_sobols_vectors_are_those_of_joe_and_kuo() -> None:
-    """SciPy has the table of theirs: the first vectors have to be what it makes of them, in its order of the points."""
+    """SciPy has their table: the first vectors must equal its results, in its order of the points."""
     qmc = pytest.importorskip("scipy.stats").qmc
     status, out, errors = run("sobol", "cuda", 32, "forward", "points")
     assert status == 0, errors
@@ -150,7 +150,7 @@ def same_numbers(got: list[str], want: list[str]) -> None:
     for one, other in zip(got, want, strict=True):
         if other in ("bits", "uniform", "normal"):
             kind = other
-        if kind == "normal" and one != other:  # by another logarithm, another sine
+        if kind == "normal" and one != other:  # By another logarithm and another sine.
             assert float(one) == pytest.approx(float(other), rel=2e-6, abs=2e-6), want[:4]
         else:
             assert one == other, (kind, want[:4])
@@ -220,7 +220,7 @@ def test_memory_that_a_graph_has_freed_is_gone(dialect: str) -> None:
 def test_lanes_that_wait_for_others_of_their_wavefront_are_found(
     name: str, what: str, fails: list[tuple[str, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """CUDA's go on each on its own; what the port makes of it ends on AMD only where they are of several wavefronts."""
+    """CUDA's lanes continue independently; the port ends on AMD only if they are of several wavefronts."""
     monkeypatch.setenv("SIMT_WATCHDOG", "1")
     for dialect, wave in CONFIGURATIONS:
         for order in ORDERS[:3]:
@@ -322,7 +322,7 @@ def test_thrust_is_found_where_it_is(tmp_path: Path) -> None:
         assert found.folder == toolkit / "include"
         define, first, _, shown = found.flags
         assert define == "-DSIMT_LIBCUDACXX"
-        assert [each.name for each in Path(shown).iterdir()] == ["thrust"]  # nothing else of the toolkit
+        assert [each.name for each in Path(shown).iterdir()] == ["thrust"]  # Nothing else of the toolkit.
         assert [each.name for each in (Path(first[2:]) / "cuda").iterdir()] == ["std"]
         assert thrust.find(env, system=()) == found
         assert thrust.find(env, "hip", system=()).folder is None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the executor's passes make of launches and shared memory, and of trees."""
+"""The executor's passes on launches, shared memory, and trees."""
 
 from pathlib import Path, PurePosixPath
 
@@ -27,7 +27,7 @@ def made(text: str, dialect: Dialect = "cuda", **others: str) -> str:
 
 
 def in_kernel(text: str) -> str:
-    """Return what becomes of statements in a kernel, blanks aside."""
+    """Return the port of statements in a kernel, without blanks."""
     result = made(f"template <typename T> __global__ void k(T* p) {{ {text} }}")
     return " ".join(result[result.index("{") + 1 : -1].split())
 
@@ -168,11 +168,11 @@ def test_outside_of_functions_they_are_set_by_every_block() -> None:
         "namespace a {\nstatic __thread  float (*d), (*e)[3]; SIMT_DYNAMIC_SETS(d); SIMT_DYNAMIC_SETS(e);\n}\n"
     )
     assert made("__shared__ int s[3];\n") == "static __thread int s[3]; SIMT_SHARED_OUTSIDE(s);\n"
-    # Whose address is taken has the address of what it points to.
+    # If its address is taken, that is the address of the target.
     assert made("extern __shared__ int d[];\nvoid f() { g(&d, (char*)&d + 1, &d[2], a & d, x && d); }\n").endswith(
         "void f() { g(&*d, (char*)&*d + 1, &d[2], a & d, x && d); }\n"
     )
-    # The parameters of this function end behind a condition.
+    # The parameters of this function end after a condition.
     assert "SIMT_DYNAMIC_PLACE" in made("void f(int a\n#ifdef B\n, int b\n#endif\n) {\nextern __shared__ int d[];\n}\n")
 
 
@@ -207,7 +207,7 @@ def test_lanes_wait_where_a_turn_of_a_loop_ends(loop: str, expected: str) -> Non
     others = "int f() { return 1; }\nint h(int i) { return i ? __ballot(i) : 0; }\nint g(int i) { return h(i); }\n"
     for dialect in ("cuda", "hip"):
         assert expected in made(f"{others}void k() {{ {loop} }}\n", dialect)
-    # With a mask it is the mask that says who takes part, in CUDA.
+    # With a mask, the mask decides which lanes take part, as in CUDA.
     masked = "void k() { while (i) { if (i) __shfl_sync(m, n, 1); } }\n"
     assert made(masked) == masked
     assert "SIMT_NEXT_TURN" in made(masked, "hip")
@@ -218,7 +218,7 @@ def test_lanes_wait_where_a_turn_of_a_loop_ends(loop: str, expected: str) -> Non
     [
         ("for (; a; i++) { if (i) n = s[1]; }", "for (; a; i++, SIMT_LOCKSTEP_TURN) {"),
         ("while (a) { tail(s); }", "for (; a; SIMT_LOCKSTEP_TURN) {"),
-        ("do if (i) *q = 1; while (a);", "do if (i) *q = 1; while (a);"),  # no braces
+        ("do if (i) *q = 1; while (a);", "do if (i) *q = 1; while (a);"),  # No braces.
         ("do { if (i) *q = 1; } while (a);", "} while (SIMT_LOCKSTEP_TURN, a);"),
         ("for (; a; i++) { if (i) m->n = 0; }", "for (; a; i++, SIMT_LOCKSTEP_TURN) {"),
         ("for (; a; i++) { if (i) *(volatile int*)t = 0; }", "for (; a; i++, SIMT_LOCKSTEP_TURN) {"),
@@ -234,10 +234,10 @@ def test_lanes_in_lockstep_wait_there_too(loop: str, expected: str) -> None:
     after = 'asm volatile("" ::: "memory"); }\n'
     for dialect in ("cuda", "hip"):
         assert expected in made(f"{before} __shared__ volatile float s[2]; {loop} {after}", dialect)
-    # A macro in front of a function is none.
+    # A macro in front of a function is not one.
     macro = "#define F(a) g(a)\n#define G(a) (a)\n"
     assert expected in made(f"{macro}{before} __shared__ volatile float s[2]; {loop} {after}")
-    # Nothing is shared: nobody counts on lockstep.
+    # Nothing is shared, so the code does not rely on lockstep.
     assert "SIMT" not in made(f"{before} volatile float s[2]; while (a) {{ if (i) n = s[1]; }} {after}")
 
 
@@ -294,7 +294,7 @@ def test_a_tree_mirrors_what_was_given_and_what_it_includes(tmp_path: Path) -> N
     assert (tmp_path / "out" / "a" / "sub" / "other.bin").read_text() == "4"
     assert not (tmp_path / "out" / "b" / "unused.h").exists()
     assert prepared.made(Path("/usr/include")) == Path("/usr/include")
-    # A second time nothing is written that is not new, and what is gone is gone.
+    # A second run writes only new files, and removes files that are gone.
     before = main.stat().st_mtime_ns
     (tmp_path / "a" / "sub" / "other.bin").unlink()
     prepare([tmp_path / "a"], tmp_path / "out", "cuda", folders=[tmp_path / "c"])
@@ -369,7 +369,7 @@ def test_every_fixture_is_understood() -> None:
 
 
 def sided(body: str, head: str = "__host__ __device__ int f(int x)") -> str:
-    """Return what the host gets of a function's body; what stands for the device stays where it is."""
+    """Return the host's version of a function's body; the device's version stays in its place."""
     text = f"{head} {{{body}}}\n"
     result = made(text)
     before, _, host = result.rpartition("} else {")

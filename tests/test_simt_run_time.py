@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What programs of the executor compile while they run: by hipport, as data, bounded, and as what their dialect has."""
+"""Run-time compilation by the executor's programs: by hipport, as data, within limits, and with the dialect's
+functions.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +64,7 @@ def test_without_hipport_the_call_is_named() -> None:
     env = {name: value for name, value in os.environ.items() if name != run_time_compiler.VARIABLE}
     alone = subprocess.run([built("cuda"), "fault"], env=env, capture_output=True, text=True, check=False)
     assert alone.returncode == 97 and "which needs hipport" in alone.stderr
-    # A compiler that is not there is an error of the call, and no silence.
+    # A missing compiler is an error of the call, and is not silent.
     assert "NVRTC_ERROR_INTERNAL_ERROR" in done.stdout and "hipport's compiler failed" in done.stdout
 
 
@@ -186,7 +188,7 @@ int main() {
     ("body", "option", "ok"),
     [
         ("x[i] * 2", '"-DA=1"', True),
-        # What is in strings is CUDA's in the port as well, and options are: hipRTC refuses both.
+        # Strings contain CUDA in the port as well, and so do options: hipRTC rejects both.
         ("__shfl_sync(0xffffffff, x[i], 0)", '"-DA=1"', False),
         ("x[i] * 2", '"--gpu-architecture=compute_80"', False),
     ],

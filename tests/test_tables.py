@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The name tables: what HIPIFY says and what was corrected agree with each other and with real headers."""
+"""The name tables: HIPIFY's rows and the corrections are consistent with each other and with real headers."""
 
 import os
 import re
@@ -24,7 +24,7 @@ OWN_HEADERS = load(PASSES / "headers.own.toml")["headers"]
 
 
 def generated() -> dict[str, tuple[str | None, str]]:
-    """What the generated table says of each name: its HIP name, and the release that it came with."""
+    """Return the generated table's row for each name: its HIP name, and its first release."""
     found: dict[str, tuple[str | None, str]] = {}
     for area, names in load(PASSES / "api_names.toml").items():
         for name, value in names.items():
@@ -100,14 +100,14 @@ def test_unsupported_names_come_with_a_reason() -> None:
 
 
 def test_headers_of_the_older_releases_are_in_their_folders() -> None:
-    """`hipblas.h` without its folder is what peers write."""
+    """Peers write `hipblas.h` without its folder."""
     for name, row in header_tables.table().rows.items():
         assert not row.hip or "/" in row.hip, name
 
 
 # ---- against a compiler
 
-# The areas of the table, and headers with which all their names are there.
+# The areas of the table, and headers that declare all their names.
 HEADERS = {
     "runtime driver device": "hip/hip_runtime.h hip/hip_fp16.h hip/hip_bf16.h hip/hip_fp8.h hip/hip_math_constants.h "
     "hip/hip_cooperative_groups.h hip/hip_gl_interop.h hip/hiprtc.h roctracer/roctx.h",
@@ -127,7 +127,7 @@ HEADERS = {
 CHECKED = [*((areas, (6, 4)) for areas in HEADERS), *((areas, (5, 2)) for areas in list(HEADERS)[:3])]
 
 
-# A type of the language, macros that a program or another compiler sets, and what other passes look after.
+# A type of the language, macros that a program or another compiler sets, and names of other passes.
 NOT_DECLARED = {
     "int",
     "HIPCUB_STDERR",
@@ -151,7 +151,7 @@ def test_hip_names_are_declared(areas: str, release: tuple[int, int], tmp_path: 
     }
     order = sorted(hip for hip in names if re.fullmatch(r"[A-Za-z_]\w*", hip) and hip not in NOT_DECLARED)
     included = HEADERS[areas].split()
-    # Every library is a package of its own, and some headers came with later releases.
+    # Every library is a separate package, and some headers came with later releases.
     lines = [f"#if !__has_include(<{included[0]}>)\n#error\n#endif", "#define HIPBLAS_V2 1"]
     lines += [f"#if __has_include(<{header}>)\n#include <{header}>\n#endif" for header in included]
     program = "\n".join(lines) + "\n"
@@ -182,7 +182,7 @@ def _errors(toolchain: Toolchain, program: str, file: Path) -> set[int]:
 
 
 def test_what_takes_the_place_of_a_name_leaves_a_file_its_language() -> None:
-    """A file is CUDA's by such words: what one of its names decides in a first run, its port's decide in a second."""
+    """Such words make a file CUDA's: a decision by a name in a first run must be the same by its port in a second."""
     known = header_tables.table()
     put = [(name.decode(), row.hip) for name, row in api_names.table().items() if row.hip]
     put += [
@@ -190,7 +190,7 @@ def test_what_takes_the_place_of_a_name_leaves_a_file_its_language() -> None:
     ]
     put += [(f"<{path}>", f"<{known.runtime}>") for path, row in known.rows.items() if row.hip == ""]
     differ = [(name, hip) for name, hip in put if type(_read(name)) is not type(_read(hip))]
-    # A number, and a type that libraries have under a name of their own.
+    # A number, and a type to which libraries give a name of their own.
     assert {name for name, hip in differ if re.search("[A-Za-z]", hip)} == {"cublasDataType_t"}
 
 

@@ -13,7 +13,7 @@ from hipport.core.tables import load
 
 TOOL = Path(__file__).parent.parent / "tools" / "update_tables.py"
 
-# As HIPIFY's files are: a map of names, and maps of the releases of the HIP names.
+# In the form of HIPIFY's files: a map of names, and maps of the releases of the HIP names.
 RUNTIME = """
 const std::map<llvm::StringRef, hipCounter> CUDA_RUNTIME_FUNCTION_MAP {
   // {"cudaCommented",   {"hipCommented",  "", CONV_DEVICE, API_RUNTIME, SEC::DEVICE}},

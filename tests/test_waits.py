@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loops in which lanes wait for lanes of their own wavefront are noticed, whatever their form; look-alikes are not."""
+"""Loops in which lanes wait for lanes of their own wavefront are noticed in any form; look-alikes are not."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from waiting_kernels import FINE, WAITS
 
 
 def found_in(text: str) -> list[str]:
-    """What the rules of locks and waits find in a program."""
+    """Return the findings of the rules on locks and waits in a program."""
     done = hipport.rewrite({"a.cu": text.encode()}, jobs=1, passes=(inline_ptx.PASS, spin_locks.PASS))
     assert not done.failures
     return [f"{each.rule} {each.message}" for each in done.reported if each.rule.startswith("spin_locks/")]

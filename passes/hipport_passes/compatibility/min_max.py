@@ -4,8 +4,9 @@
 With HIP the smaller of an `int` and an `unsigned`, or of a `short` and an `int`, is a `double`: `a[min(n, 3u)]` does
 not compile, a negative number stays negative where CUDA converts it to unsigned, `printf("%u", …)` prints a wrong
 value, and 64 bits become 53. Files whose device code calls `min` or `max` with arguments that may be unsigned, or
-short, get CUDA's overloads from one of hipport's headers; other calls keep their meaning. Types are recognized by the
-text of the arguments and by the declarations in files of one component.
+short, get CUDA's overloads from one of hipport's headers; other calls keep their meaning.
+
+Types are recognized by the text of the arguments and by the declarations in files of one component.
 """
 
 from __future__ import annotations

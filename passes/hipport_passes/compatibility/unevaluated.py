@@ -6,7 +6,9 @@ and `std::declval` is a host function: a `__device__` function that uses it in i
 `std::convertible_to` and the concepts based on it are false if device code evaluates them first, so another overload is
 chosen, or the other branch of an `if constexpr`. `hipport::declval` is for host and device, and is never called;
 hipport's concepts equal the standard's. `std::declval` in classes and functions for host and device compiles, and
-stays. Other host functions in unevaluated operands of device code are reported.
+stays.
+
+Other host functions in unevaluated operands of device code are reported.
 """
 
 from __future__ import annotations

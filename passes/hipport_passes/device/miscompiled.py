@@ -5,15 +5,15 @@ Two forms are known, both seen in the output of hipcc 7.0 (clang 21.1.8) at -O2 
 clang 15 (ROCm 5.2) and at -O1:
 
 * `n < 32u ? min(length, 32u - n) : 0u`, of unsigned numbers. The optimizer hoists the difference above its condition,
-marked as not wrapping, concludes that n is at most 32 everywhere, and drops another `min(n, 32u)` of the same kernel
-(gfx942, in LLVM's IR; llvm-project issue 137604 is related). For unsigned numbers `min(length, 32u - min(n, 32u))` is
-the same, and is 0 where the condition fails. The condition must be removed: under it the optimizer turns `min(n, 32u)`
-into n again. An `if` or an early `return 0` is left to a person. * `x & 0x80 ? x | ~0xff : x`, `if (x & 0x80) x |=
-0xffffff00;`: the sign bits are set by OR. If a kernel has two sums of products of the same bytes, one of them signed,
-both become `v_dot4_u32_u8`, which is unsigned (gfx1100 for plain code, gfx90a to gfx1201 for inlined functions). `(x ^
-0x80) - 0x80` is the same number if x has no bit above its sign. The same happened with `x + (x & 0x80 ? ~0xff : 0)`, `x
--= 256` under the condition, an `else`, and other tests of the bit, which are reported; comparisons (`x > 127`), shifts
-and casts were compiled correctly.
+  marked as not wrapping, concludes that n is at most 32 everywhere, and drops another `min(n, 32u)` of the same kernel
+  (gfx942, in LLVM's IR; llvm-project issue 137604 is related). For unsigned numbers `min(length, 32u - min(n, 32u))`
+  is the same, and is 0 where the condition fails. The condition must be removed: under it the optimizer turns
+  `min(n, 32u)` into n again. An `if` or an early `return 0` is left to a person.
+* `x & 0x80 ? x | ~0xff : x`, `if (x & 0x80) x |= 0xffffff00;`: the sign bits are set by OR. If a kernel has two sums
+  of products of the same bytes, one of them signed, both become `v_dot4_u32_u8`, which is unsigned (gfx1100 for plain
+  code, gfx90a to gfx1201 for inlined functions). `(x ^ 0x80) - 0x80` is the same number if x has no bit above its
+  sign. The same happened with `x + (x & 0x80 ? ~0xff : 0)`, `x -= 256` under the condition, an `else`, and other tests
+  of the bit, which are reported; comparisons (`x > 127`), shifts and casts were compiled correctly.
 
 Other conditions under which a difference does not wrap have the same effect (`n <= 31u`, `n < 32u && more`, the
 difference in a variable, another result than 0); they are left to a person where the kernel has another clamp of the

@@ -7,8 +7,9 @@ package stays; packages that are for CUDA only become comments that name the rep
 PyTorch's for ROCm. Requirements files, constraints, pyproject.toml, pixi.toml, Pipfile, setup.py, setup.cfg, tox.ini,
 conda environments, Dockerfiles, definition files of Singularity, shell scripts and the commands of notebooks are read;
 commands in a README, and tasks in pyproject.toml, are reported. The recipes of packages are in requirements.toml;
-`--rules` adds to them. `hipport deps` shows how the rest is installed. A list for CUDA with a counterpart for ROCm
-beside it is somebody's own port: both stay.
+`--rules` adds to them. `hipport deps` shows how the rest is installed.
+
+A list for CUDA with a counterpart for ROCm beside it is somebody's own port: both stay.
 """
 
 from __future__ import annotations

@@ -5,10 +5,11 @@ Each file that needs it gets a function that returns "cuda", or "cuda:1", where 
 Where there is a GPU, that is the original string, so comparisons, keys, defaults and messages do not change. `x.cuda()`
 becomes `x.to(…)`, which is the same for tensors and modules; statements about the GPU run only where there is one. Code
 that already depends on a condition about the device stays, and so do calls without effect on a CPU: empty_cache(),
-memory statistics, torch.cuda.amp's gradient scaler. It is a function, not a variable, because asking PyTorch for GPUs
-fixes their set: a later CUDA_VISIBLE_DEVICES or fork has no effect. So the function is called where its result is
-needed. If a program sets the variable or forks, and that call is earlier than the first use of the GPU, the finding is
-REVIEW.
+memory statistics, torch.cuda.amp's gradient scaler.
+
+It is a function, not a variable, because asking PyTorch for GPUs fixes their set: a later CUDA_VISIBLE_DEVICES or fork
+has no effect. So the function is called where its result is needed. If a program sets the variable or forks, and that
+call is earlier than the first use of the GPU, the finding is REVIEW.
 """
 
 from __future__ import annotations

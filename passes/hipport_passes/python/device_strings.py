@@ -4,8 +4,9 @@
 "cuda" is the right device there, and torch.cuda the right module. "hip", "rocm" and "amd" are not devices of PyTorch:
 `torch.device("hip")` can be constructed, but holds no tensors. They become "cuda" if PyTorch certainly receives them;
 the change is REVIEW if other code may receive them as well. The same words are right elsewhere (JAX, Blender, IREE,
-Triton, a program's own options) and stay. `RasterizeCudaContext` and the like stay as well, because they are CUDA
-sources, which hipport ports.
+Triton, a program's own options) and stay.
+
+`RasterizeCudaContext` and the like stay as well, because they are CUDA sources, which hipport ports.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@
 independently. On AMD the lanes of a wavefront leave a loop together: the lane with the lock waits after the loop for
 the lanes that wait for it to release the lock. With the critical section in the loop, `if (atomicCAS(…) == 0) { …; done
 = true; }`, each iteration lets one lane take the lock, work and release it, and each thread does the same as before.
+
 Moving the section into the loop in the source is not enough: clang sees that the lane with the lock leaves, and moves
 the section behind the loop again (clang 15 and 21, from -O1, seen in the assembly). `hipport::opaque()` hides from
 clang that the lane leaves. Loops that programs wrote this way for old GPUs need only that. Fences are added where a
