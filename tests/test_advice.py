@@ -73,14 +73,14 @@ def test_advice_is_no_older_than_a_year(path: Path) -> None:
         'checked = { date = 2026-11-26T10:00:00, rocm = "7.2" }',
     ],
 )
-def test_a_table_that_says_it_badly_is_refused(said: str, tmp_path: Path) -> None:
+def test_a_table_with_a_bad_date_is_refused(said: str, tmp_path: Path) -> None:
     path = tmp_path / "table.toml"
     path.write_text(f"{said}\n[rows]\na = 1\n")
     with pytest.raises(ValueError, match=r"table\.toml"):
         tables.load(path)
 
 
-def test_what_says_it_is_no_row(tmp_path: Path) -> None:
+def test_the_date_itself_is_no_row(tmp_path: Path) -> None:
     path = tmp_path / "table.toml"
     path.write_text('checked = { date = 2026-11-26, rocm = "any" }\n[rows]\na = 1\n')
     assert tables.load(path) == {"rows": {"a": 1}}

@@ -98,7 +98,7 @@ def test_files_of_a_tree_are_read_and_written_in_one_place(path: Path) -> None:
     assert not found or path.name in MAY_OPEN, f"{found}: take `reading` or `placing`"
 
 
-def test_no_file_may_open_others_that_does_not() -> None:
+def test_every_file_with_a_permission_to_open_files_uses_it() -> None:
     opening = {path.name for path in (*ENGINE, *(ROOT / "passes").rglob("*.py")) if bare(path)}
     assert set(MAY_OPEN) == opening
 

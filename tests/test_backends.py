@@ -225,7 +225,7 @@ def test_a_source_of_cudas_side_without_a_counterpart_is_reported_if_it_needs_th
     assert [each.path.as_posix() for each in ported.reported if each.rule == "backends/alone"] == ["cuda/more.cu"]
 
 
-def test_who_includes_a_chosen_file_of_cudas_by_itself_is_told() -> None:
+def test_an_include_of_cudas_side_without_a_condition_is_reported() -> None:
     files = {
         "vendor.h": '#pragma once\n#ifdef ON_AMD\n#include "a.h"\n#else\n#include "b.h"\n#endif\n',
         "a.h": NAMES_OF_HIP,
@@ -252,7 +252,7 @@ def test_headers_of_the_toolkits_choose_no_side_of_the_programs() -> None:
     assert {"prefix.h", "k.cu"} <= changed(port(files))
 
 
-def test_what_stays_stays_in_a_second_run() -> None:
+def test_unchanged_code_stays_in_a_second_run() -> None:
     files = {"hip/lanes.h": HIP_LANES, "hip/ops.cpp": HIP_UNIT, "cuda/lanes.h": CUDA_LANES, "cuda/ops.cu": CUDA_UNIT}
     first = port(files | {"tool.cu": TOOL})
     again = port({source.path.as_posix(): source.text.decode() for source in first.project.sources})
@@ -327,7 +327,7 @@ __global__ void count(int *out, const int *in) {
     assert b"% hipport::warp_size" in alone.project.sources[0].text
 
 
-def test_what_the_host_asks_for_pytorchs_warps_stays() -> None:
+def test_host_queries_for_pytorchs_warp_size_stay() -> None:
     kernel = """#include <c10/macros/Macros.h>
 __global__ void k(float *x) {
     float v = x[threadIdx.x];
@@ -421,7 +421,7 @@ __global__ void k(int *o) { o[0] = count(o[threadIdx.x]); }
 @pytest.mark.parametrize(("hip", "cuda"), [("ENABLE_HIP", "ENABLE_CUDA"), ("FOR_AMD", "FOR_NVIDIA"), ("VENDOR2", "V1")])
 @pytest.mark.parametrize("form", ["#if {}", "#ifdef {}", "#if defined({})", "#if defined {} && {}"])
 @pytest.mark.parametrize("first", ["hip", "cuda"])
-def test_conditions_one_behind_the_other_choose(form: str, hip: str, cuda: str, first: str) -> None:
+def test_consecutive_conditions_choose(form: str, hip: str, cuda: str, first: str) -> None:
     parts = APART.split("#endif\n")
     text = APART if first == "hip" else "#endif\n".join((parts[1], parts[0], parts[2]))
     for name, own in (("ENABLE_HIP", hip), ("ENABLE_CUDA", cuda)):

@@ -100,9 +100,7 @@ def test_shapes_of_blocks_are_what_all_launches_show(
         (b"cg::this_thread_block().thread_rank() / 32", b"unseen(t)", 32, 32),
     ],
 )
-def test_threads_agree_as_far_as_rows_of_their_blocks_let_them(
-    value: bytes, block: bytes, agreed: int, shown: int
-) -> None:
+def test_uniformity_is_limited_by_rows_of_blocks(value: bytes, block: bytes, agreed: int, shown: int) -> None:
     launches = b"constexpr int N = 32;\nvoid f(int *p, int t) { k<4><<<1, " + block + b">>>(p, 0); }"
     project = project_of(launches, b"probe(" + value + b");")
     kernels = kernels_of(project)

@@ -811,7 +811,7 @@ def doubled(first: str, again: str, times: int = 8) -> str:
         ("load('x', os.path.join('a\\0b', 'c'))", ""),
     ],
 )
-def test_what_an_expression_stands_for_is_bounded(tmp_path: Path, text: str, why: str) -> None:
+def test_the_values_of_an_expression_are_bounded(tmp_path: Path, text: str, why: str) -> None:
     deep = tmp_path / Path(*"d" * 30)
     deep.mkdir(parents=True)
     (deep / ("a" * 200 + ".cu")).touch()
@@ -940,7 +940,7 @@ def test_a_source_is_built_as_the_setup_above_it_builds_it(extension: Workshop) 
     assert [row[0].owner for row in built.units] != ["scale._C"]
 
 
-def test_what_a_setup_reads_above_its_folder_is_there(extension: Workshop) -> None:
+def test_files_that_a_setup_reads_above_its_folder_exist(extension: Workshop) -> None:
     folder = extension.tree / "third_party" / "scale"
     folder.mkdir(parents=True)
     for name in ("setup.py", "csrc"):
@@ -1021,7 +1021,7 @@ def test_errors_in_what_hipify_made_come_back_where_they_were_written(extension:
         ("import os; os._exit(3)", "status 3"),
     ],
 )
-def test_a_setup_that_fails_is_said_and_the_rest_is_a_guess(extension: Workshop, line: str, why: str) -> None:
+def test_a_failing_setup_is_reported_and_the_rest_is_guessed(extension: Workshop, line: str, why: str) -> None:
     extension.write("setup.py", line + "\n" + SETUP)
     extension.write("tests/other.cu", "int t;\n")
     built = extension.build(archs=["gfx942"])
@@ -1040,7 +1040,7 @@ def test_a_setup_that_does_not_end_is_ended(extension: Workshop, monkeypatch: py
     assert ["3 s" in each.why for each in built.not_built] == [True]
 
 
-def test_device_code_that_no_extension_builds_is_said(extension: Workshop) -> None:
+def test_device_code_that_no_extension_builds_is_reported(extension: Workshop) -> None:
     extension.write("setup.py", SETUP.replace(', "csrc/cuda/scale.cu"]', "]"))
     built = extension.build(archs=["gfx942"])
     assert not built.ok and [str(row[0].path) for row in built.units] == ["csrc/binding.cpp"]
@@ -1139,7 +1139,7 @@ def test_a_macro_that_chooses_headers_of_hip_is_defined_where_flags_are_guessed(
 
 
 @pytest.mark.toolchain
-def test_what_only_one_target_refuses_is_said_of_that_target(workshop: Workshop) -> None:
+def test_an_error_for_one_target_names_that_target(workshop: Workshop) -> None:
     toolchain = real("gfx942", "gfx1100")
     workshop.write(
         "a.hip",

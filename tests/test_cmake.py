@@ -159,7 +159,7 @@ def _text(case: str) -> str:
 @pytest.mark.parametrize(
     "case", ["language", "expressions", "conditions", "find_cuda", "torch", "results", "functions"]
 )
-def test_with_cuda_all_is_as_it_was(case: str, tmp_path: Path) -> None:
+def test_with_cuda_nothing_changes(case: str, tmp_path: Path) -> None:
     text = _text(case)
     modules = _modules(tmp_path / "modules")
     ported = _port({"CMakeLists.txt": text})
@@ -284,7 +284,7 @@ def _all(tree: Path) -> list[dict[str, str]]:
 
 
 @pytest.mark.toolchain
-def test_what_scripts_have_of_find_cuda(tmp_path: Path, hip: tuple[list[str], dict[str, str]]) -> None:
+def test_functions_of_find_cuda_in_scripts(tmp_path: Path, hip: tuple[list[str], dict[str, str]]) -> None:
     tree = _written(_port({"CMakeLists.txt": _text("find_cuda")}), tmp_path / "tree")
     flags = _commands(tree, hip)
     device = flags["flow.cu"]
@@ -336,7 +336,7 @@ def test_a_script_alone_gets_the_choice_too() -> None:
     assert lines == ['include("${CMAKE_CURRENT_LIST_DIR}/hipport/hipport.cmake")', "enable_language(${HIP_OR_CUDA})"]
 
 
-def test_what_a_template_for_cmake_is_is_not_edited() -> None:
+def test_templates_for_cmake_are_not_edited() -> None:
     ported = _port({"CMakeLists.txt": "project(a CUDA)\n", "config.cmake": "@INIT@\nfind_package(CUDAToolkit)\n"})
     assert [source.path.name for source in ported.changed] == ["CMakeLists.txt"]
     assert [each.certainty for each in ported.reported if each.path.name == "config.cmake"] == [Certainty.MANUAL]

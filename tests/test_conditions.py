@@ -60,10 +60,10 @@ def test_value(text: bytes, expected: int) -> None:
         (b"NONE && TWO / NONE", 0),
     ],
 )
-def test_what_is_not_known(text: bytes, expected: int | None) -> None:
+def test_unknown_names_give_no_value(text: bytes, expected: int | None) -> None:
     assert value(tokens(text), GIVEN) == expected
 
 
 @pytest.mark.parametrize("text", [b"", b"TWO TWO", b"(TWO", b"defined(", b"TWO <", b"08", b"TWO ? 1", b"\\ TWO", b"~"])
-def test_what_is_no_condition(text: bytes) -> None:
+def test_other_text_is_no_condition(text: bytes) -> None:
     assert value(tokens(text), GIVEN) is None

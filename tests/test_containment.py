@@ -251,7 +251,7 @@ def test_limits_that_the_user_has_set_stay(tmp_path: Path) -> None:
 LARGE = "import sys\nfor _ in range(3): sys.stdout.write('x' * (1 << 24)); sys.stdout.flush()\nprint('end')\n"
 
 
-def test_of_what_a_command_prints_so_much_is_read_as_somebody_reads(run: Runner, tmp_path: Path) -> None:
+def test_no_more_output_of_a_command_is_read_than_is_used(run: Runner, tmp_path: Path) -> None:
     status, said = run(LARGE)
     assert status == 0 and len(said) < 34 << 20 and said.endswith("xend\n") and "\n[…]\n" in said
     status, said = processes.limited([str(PYTHON), "-c", LARGE], tmp_path, os.environ, ENDLESS)
@@ -273,7 +273,7 @@ def test_a_compiler_that_takes_too_long_is_ended_with_its_children(tmp_path: Pat
     assert not running("sleep", f"313.{os.getpid()}")
 
 
-def test_where_nothing_guards_files_that_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_protection_of_files_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(contained, "landlock", lambda: 0)
     monkeypatch.setattr(processes, "_bubblewrap", lambda: "")
     (tmp_path / "Makefile").write_text("all:\n\techo\n")

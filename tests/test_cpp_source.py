@@ -153,7 +153,7 @@ class Model:
 @example(b'R"x(" a')
 @example(b"u8'a' 1'0 'b")
 @settings(max_examples=600)
-def test_code_is_what_the_standard_says(text: bytes) -> None:
+def test_code_is_that_of_the_standards_lexer(text: bytes) -> None:
     assert code(text) == Model(text).code()
 
 
@@ -202,14 +202,14 @@ def against_clang(path: Path, text: bytes) -> None:
 @pytest.mark.skipif(CLANG is None, reason="NOT CHECKED: Cpp.code against clang's lexer, as there is no clang here")
 @given(text=TEXTS)
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_code_is_what_clang_says(tmp_path: Path, text: bytes) -> None:
+def test_code_is_that_of_clangs_lexer(tmp_path: Path, text: bytes) -> None:
     against_clang(tmp_path / "a.cpp", text)
 
 
 @pytest.mark.skipif(
     CLANG is None, reason="NOT CHECKED: the examples' code against clang's lexer, as there is no clang here"
 )
-def test_code_of_the_examples_is_what_clang_says(tmp_path: Path) -> None:
+def test_code_of_the_examples_is_that_of_clangs_lexer(tmp_path: Path) -> None:
     root = Path(__file__).parents[1]
     files = [
         path
@@ -360,9 +360,7 @@ def seen(text: str, macros: dict[str, str]) -> set[int]:
 @pytest.mark.skipif(GCC is None, reason="NOT CHECKED: conditions against a real preprocessor, as there is none here")
 @given(lines=conditionals(), values=st.tuples(*[st.sampled_from([None, "0", "1", "2"])] * len(OTHERS)))
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-def test_what_hip_alone_and_cuda_alone_see_is_what_a_preprocessor_keeps(
-    lines: list[str], values: tuple[str | None, ...]
-) -> None:
+def test_code_for_hip_or_cuda_alone_is_that_of_a_preprocessor(lines: list[str], values: tuple[str | None, ...]) -> None:
     text = "\n".join(line.replace("@", f"@{number}") for number, line in enumerate(lines)) + "\n"
     source = cpp(text.encode())
     others = {name: value for name, value in zip(OTHERS, values, strict=True) if value is not None}
@@ -524,7 +522,7 @@ def test_a_name_for_nvidia_is_not_defined_where_a_program_tells_the_two_apart() 
         ("#ifdef USE_ROCM\ra\r#else\rb\r#endif\r", ["b"], ["a"]),
     ],
 )
-def test_what_only_one_of_them_sees(text: str, cuda: list[str], hip: list[str]) -> None:
+def test_code_that_only_one_of_them_sees(text: str, cuda: list[str], hip: list[str]) -> None:
     assert only(text) == (cuda, hip)
 
 
@@ -566,9 +564,7 @@ def test_edits_called_harmless_leave_the_syntax_errors_as_they_are() -> None:
     ),
 )
 @settings(max_examples=1500)
-def test_what_is_known_of_the_text_before_an_edit_is_right_after_it(
-    text: bytes, places: list[tuple[int, int, bytes]]
-) -> None:
+def test_facts_kept_across_an_edit_are_right_after_it(text: bytes, places: list[tuple[int, int, bytes]]) -> None:
     source = Cpp(PurePosixPath("a.cu"), text)
     spans = [Span(min(a, len(text)), min(a + n, len(text))) for a, n, _ in places]
     edits = [Edit(span, new) for span, (_, _, new) in zip(spans, places, strict=True)]
@@ -601,7 +597,7 @@ def test_what_is_known_of_the_text_before_an_edit_is_right_after_it(
         (b"", b"#ifndef A\n#include <x>\n#endif\n"),
     ],
 )
-def test_what_a_file_needs_goes_into_a_guard_and_not_into_a_default(opens: bytes, rest: bytes) -> None:
+def test_needed_lines_go_into_a_guard_and_not_into_a_default(opens: bytes, rest: bytes) -> None:
     assert Cpp(PurePosixPath("a.cuh"), opens + rest).include_point == len(opens)
 
 
@@ -624,13 +620,13 @@ def test_macros_for_hip_are_those_among_all_words(parts: list[bytes]) -> None:
     assert names_for_hip(text) == {word for word in words if names_for_hip(b"HIP " + word)}
 
 
-def test_macros_for_hip_are_told_by_their_names() -> None:
+def test_macros_for_hip_are_recognized_by_their_names() -> None:
     text = b"#if USE_HIP || 1WITH_HIP || MY_ROCM || __HCC__ // IS_HIP\nHIP_CHECK(NO_HIP, USE_HIPS, xUSE_HIP);"
     assert names_for_hip(text) == {b"USE_HIP", b"WITH_HIP", b"MY_ROCM", b"__HCC__", b"IS_HIP"}
     assert names_for_hip(b"__HCC__") == set()
 
 
-def test_what_is_put_into_a_condition_is_harmless() -> None:
+def test_edits_of_a_condition_are_harmless() -> None:
     source = Cpp(PurePosixPath("a.h"), b"#if A >= 2\nint x = {;\n#endif\nint y = (1 + 2);\n")
     assert source.harmless(Edit(Span(10, 10), b" || defined(B)"))
     assert source.harmless(Edit(Span(4, 4), b"("))

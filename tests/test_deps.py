@@ -92,7 +92,7 @@ SCENE = {
 }
 
 
-def test_the_script_installs_around_the_pytorch_that_is_there(tmp_path: Path) -> None:
+def test_the_script_keeps_the_installed_pytorch(tmp_path: Path) -> None:
     plan = hipport.deps([lay(tmp_path / "scene", SCENE)])
     torch_at(tmp_path / "packages")
     result, log = run_script(plan, tmp_path / "scene", tmp_path)
@@ -115,7 +115,7 @@ def test_the_script_installs_around_the_pytorch_that_is_there(tmp_path: Path) ->
     assert "== spconv" in result.stdout
 
 
-def test_what_is_left_to_a_person_is_not_installed(tmp_path: Path) -> None:
+def test_work_for_a_person_is_not_installed(tmp_path: Path) -> None:
     """In each kind of list, and with continued lines; similar packages are installed."""
     hashed = "tensorrt==8.6.1 \\\n    --hash=sha256:00 \\\n    --hash=sha256:01\n"
     files = {
@@ -154,16 +154,14 @@ def test_what_is_left_to_a_person_is_not_installed(tmp_path: Path) -> None:
         ("dependencies: [python=3.10, 'cupy', numpy]\n", "dependencies: [numpy]\n", ["cupy"]),
     ],
 )
-def test_what_is_left_to_a_person_is_not_installed_by_conda(
-    tmp_path: Path, text: str, kept: str, left_out: list[str]
-) -> None:
+def test_work_for_a_person_is_not_installed_by_conda(tmp_path: Path, text: str, kept: str, left_out: list[str]) -> None:
     plan = hipport.deps([lay(tmp_path, {"environment.yml": text})])
     (step,) = [each for each in plan.steps if each.files]
     assert step.files["environment.yml"] == kept
     assert [each.text for each in plan.left_out] == left_out
 
 
-def test_what_is_left_to_a_person_is_not_installed_as_scripts_do(tmp_path: Path) -> None:
+def test_work_for_a_person_is_not_installed_by_scripts(tmp_path: Path) -> None:
     plan = hipport.deps([lay(tmp_path, {"install.sh": "pip install tensorrt rich\n"})])
     assert plan.steps[-1].commands == ("pip install rich",)
     assert [each.text for each in plan.left_out] == ["tensorrt"]
@@ -188,7 +186,7 @@ def test_a_pytorch_for_cuda_ends_the_script(tmp_path: Path) -> None:
     assert "torch 2.6.0+cu124 is a build for CUDA or the CPU" in result.stderr
 
 
-def test_what_is_optional_may_fail_and_what_is_not_ends_the_script(tmp_path: Path) -> None:
+def test_optional_steps_may_fail_and_others_end_the_script(tmp_path: Path) -> None:
     plan = hipport.deps([lay(tmp_path / "scene", {"requirements.txt": "xformers\nspconv\ntqdm\n"})])
     torch_at(tmp_path / "packages")
     (tmp_path / "a").mkdir()
@@ -226,7 +224,7 @@ def test_a_release_that_is_asked_for_is_planned_for(tmp_path: Path) -> None:
     assert [each.package for each in plan.checks] == ["torch"]
 
 
-def test_what_is_found_is_said_with_its_place(tmp_path: Path) -> None:
+def test_packages_are_reported_with_their_places(tmp_path: Path) -> None:
     lay(
         tmp_path,
         {
@@ -279,7 +277,7 @@ def test_missing_submodules_come_first(tmp_path: Path) -> None:
     assert plan.steps[0].commands == ("git submodule update --init --recursive",)
 
 
-def test_lists_that_cannot_be_read_are_said(tmp_path: Path) -> None:
+def test_unreadable_lists_are_reported(tmp_path: Path) -> None:
     lay(tmp_path, {"setup.py": "import setuptools\n"})
     (tmp_path / "requirements.txt").write_bytes("torch==2.1.0+cu118\n".encode("utf-16"))
     (tmp_path / "image.cu").write_bytes(b"\0")
@@ -384,7 +382,7 @@ ENDS = "HIPPORT_EOF\ntouch PWNED\ncat <<'HIPPORT_EOF'\n"
 
 
 @pytest.mark.parametrize("word", HOSTILE)
-def test_what_a_tree_calls_its_files_is_no_command_of_the_script(word: str, tmp_path: Path) -> None:
+def test_names_of_files_are_no_commands_of_the_script(word: str, tmp_path: Path) -> None:
     """Names of lists, of folders with extensions and packages, of submodules, of conda's environments."""
     extension = SCENE["encoder/setup.py"]
     files = {
@@ -416,7 +414,7 @@ def test_what_a_tree_calls_its_files_is_no_command_of_the_script(word: str, tmp_
         "./../../outside",
     ],
 )  # fmt: skip
-def test_what_a_list_asks_for_is_no_command_of_the_script(line: str, tmp_path: Path) -> None:
+def test_requirements_are_no_commands_of_the_script(line: str, tmp_path: Path) -> None:
     files = {"requirements.txt": f"torch==2.1.0+cu118\n{line}\ntqdm\n", "install.sh": f"pip install {line!r} rich\n"}
     log = check_script(lay(tmp_path / "tree", files), tmp_path)
     assert "outside" not in "".join(each for each in log.splitlines() if not each.startswith("  | "))

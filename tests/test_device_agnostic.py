@@ -260,7 +260,7 @@ def test_it_runs_where_there_is_none(name: str, monkeypatch: pytest.MonkeyPatch)
     assert not any(str(each).startswith("cuda:") for each in notes)
 
 
-def test_what_runs_without_a_gpu_did_not_before() -> None:
+def test_programs_that_run_without_a_gpu_did_not_before() -> None:
     torch = pytest.importorskip("torch", reason="PyTorch is not here: nothing was run without a GPU")
     if torch.cuda.is_available():
         pytest.skip("there is a GPU here")
@@ -330,7 +330,7 @@ def test_only_what_is_certain_is_accepted() -> None:
     assert [each.outcome for each in ported.reported] == [Outcome.DECLINED]
 
 
-def test_the_command_and_the_configuration_say_it(tmp_path: Path) -> None:
+def test_the_command_and_the_configuration_enable_it(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text('import torch\n\nx = torch.ones(3, device="cuda")\n')
     plain = CliRunner().invoke(main, ["rewrite", "--diff", str(tmp_path)])

@@ -253,21 +253,21 @@ def test_pcie_atomics(fake: Fake) -> None:
         (110000, "gfx1100", "problem"),
     ],
 )
-def test_a_gpu_that_is_to_pass_for_another(fake: Fake, version: int, value: str, status: str) -> None:
+def test_a_gpu_with_an_overridden_architecture(fake: Fake, version: int, value: str, status: str) -> None:
     fake.gpu(version, 1)
     fake.env["HSA_OVERRIDE_GFX_VERSION"] = value
     said = [(name, status) for name, status in fake.said() if name == "override"]
     assert said == [("override", status)]
 
 
-def test_code_for_a_gpu_that_passes_for_another_is_that_of_the_other(fake: Fake) -> None:
+def test_code_for_an_overridden_architecture_is_that_of_the_override(fake: Fake) -> None:
     fake.gpu(110001, 1, wave=32)
     assert [name for name, _ in fake.said()] == ["hipcc", "torch"]
     fake.env = {"HSA_OVERRIDE_GFX_VERSION": "11.0.0", "PYTORCH_ROCM_ARCH": "gfx1100"}
     assert fake.said() == [("override", "warning")]
 
 
-def test_what_is_visible(fake: Fake) -> None:
+def test_visible_gpus(fake: Fake) -> None:
     for node in (1, 2, 3):
         fake.gpu(90402, node)
 
@@ -283,7 +283,7 @@ def test_what_is_visible(fake: Fake) -> None:
     assert [check for check in fake.said() if check[0] == "visible"] == [("visible", "problem")]
 
 
-def test_what_extensions_are_built_for(fake: Fake) -> None:
+def test_architectures_of_extensions(fake: Fake) -> None:
     fake.gpu(110000, 1, wave=32)
     fake.env["PYTORCH_ROCM_ARCH"] = "gfx90a;gfx942:xnack+"
     assert fake.said() == [("arch list", "problem")]
@@ -367,7 +367,7 @@ Agent 2
 """
 
 
-def test_what_rocminfo_shows(fake: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_output_of_rocminfo(fake: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
     from hipport.toolchain import machine
 
     fake.gpu(90402, 1)

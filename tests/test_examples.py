@@ -117,7 +117,7 @@ def test_tolerances_notice_one_wrong_value(example: str) -> None:
             assert record.difference(wrong, array, tolerance.get(name)), f"{case}/{name}"
 
 
-def test_difference_tells_apart() -> None:
+def test_difference_distinguishes_values() -> None:
     one = np.array([1.0, np.nan], dtype="float32")
     assert record.difference(one, one, None) == ""
     assert "type" in record.difference(one, one.astype("float64"), None)
@@ -276,7 +276,7 @@ _GOES = {
 
 # One test, because rewriting takes longer than the rest.
 @every_example
-def test_rewritten_without_a_person_only_once_and_nothing_else(example: str, copy: Path) -> None:
+def test_rewritten_without_a_person_and_only_once(example: str, copy: Path) -> None:
     before = lines(copy, example)
     ported = hipport.rewrite([copy])
     assert ported.changed

@@ -107,7 +107,7 @@ def test_the_sources_that_a_script_lists(before: str, argument: str, expected: t
     assert (got if got is None else tuple(sorted(got))) == expected
 
 
-def test_an_extension_whose_sources_are_not_listed_has_what_nothing_else_has() -> None:
+def test_an_extension_without_listed_sources_has_the_remaining_files() -> None:
     script = SETUP.format("", "unknown()") + "\nCppExtension('q', ['csrc/a.cpp'])"
     sure, unsure = sorted(found(script), key=lambda e: not e.certain)
     assert (sure.kind, sure.name, sure.certain) == ("CppExtension", "q", True)
@@ -149,7 +149,7 @@ def test_an_extension_whose_sources_are_not_listed_has_what_nothing_else_has() -
         ("def f(:", []),
     ],
 )
-def test_what_builds_an_extension(script: str, expected: list[tuple[str, str | None]]) -> None:
+def test_calls_that_build_an_extension(script: str, expected: list[tuple[str, str | None]]) -> None:
     assert [(e.kind, e.name) for e in found(script)] == expected
 
 
@@ -198,7 +198,7 @@ def test_scripts_that_would_explode_are_given_up() -> None:
 # ---- Other build files -----------------------------------------------------------------------------------------------
 
 
-def test_what_no_script_lists_belongs_to_the_nearest_build_file(tmp_path: Path) -> None:
+def test_unlisted_files_belong_to_the_nearest_build_file(tmp_path: Path) -> None:
     files = {
         "CMakeLists.txt": "cmake_minimum_required(VERSION 3.18)\nproject(whole LANGUAGES CXX CUDA)",
         "lib/CMakeLists.txt": "add_library(lib a.cu)",
@@ -239,7 +239,7 @@ def test_programs_without_any_build_file() -> None:
     ]
 
 
-def test_headers_are_what_the_sources_include() -> None:
+def test_headers_are_the_includes_of_the_sources() -> None:
     files = {
         "a.cu": '#include "x.h"\n#include <inc/y.cuh>\n#include <vector>\n// #include "no.h"',
         "x.h": '#include "deep/z.inl"',

@@ -412,13 +412,13 @@ def test_each_compiles_alone(tmp_path: Path) -> None:
     assert not any(complaints), "\n".join(complaints)
 
 
-def test_the_lists_of_exceptions_name_what_there_is() -> None:
+def test_the_lists_of_exceptions_name_existing_fixtures() -> None:
     names = {str(case) for each in PASSES for case in fixtures(ROOT / "fixtures" / each.name)}
     assert set(NOT_COMPILED) | set(NOT_WITH_OLD) <= names
 
 
 @pytest.mark.toolchain
-def test_notices_what_it_looks_for(tmp_path: Path) -> None:
+def test_faults_are_noticed(tmp_path: Path) -> None:
     start = b"#include <hip/hip_runtime.h>\n__global__ void k(unsigned* out, unsigned long long m) { "
     narrowed = compile_device(NEW, (), "gfx942", {"a": start + b"out[0] = __ballot(m != 0); }\n"}, tmp_path / "1")
     assert "shorten-64-to-32" in narrowed

@@ -28,7 +28,7 @@ def test_laws(each: Pass[Any], case: Fixture) -> None:
 
 
 @pytest.mark.parametrize("of", sorted({each.name for each, case in CASES if not isinstance(case.before, Cpp)}))
-def test_what_is_found_in_a_line_is_found_in_a_tree(of: str) -> None:
+def test_findings_in_a_line_are_found_in_a_tree(of: str) -> None:
     """In a tree, only files that mention GPUs are read; this one line may be the only mention."""
     named = naming({})
     for case in (case for each, case in CASES if each.name == of and not isinstance(case.before, Cpp)):

@@ -12,7 +12,7 @@ from hipport.executor.compilers import NoCompiler, find_compiler
 
 
 @pytest.mark.parametrize("seed", further([2, 15], [15]))
-def test_what_a_block_gives_is_the_same_on_whole_wavefronts(seed: int, tmp_path: Path) -> None:
+def test_results_of_blocks_are_the_same_on_whole_wavefronts(seed: int, tmp_path: Path) -> None:
     try:
         find_compiler(os.environ)
     except NoCompiler as reason:

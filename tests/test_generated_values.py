@@ -19,7 +19,7 @@ SEEDS = [1000, 2000, 3000, 4000]
 
 @pytest.mark.toolchain
 @pytest.mark.parametrize("first", further(SEEDS, SEEDS[1:]))
-def test_llvm_takes_for_uniform_what_hipport_does(first: int, tmp_path: Path) -> None:
+def test_values_uniform_to_hipport_are_uniform_to_llvm(first: int, tmp_path: Path) -> None:
     llvm = judge()
     if llvm is None:
         pytest.skip("NOT CHECKED against LLVM: no hipcc with an opt (hipport toolchain install)")
@@ -35,7 +35,7 @@ def test_llvm_takes_for_uniform_what_hipport_does(first: int, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("first", further(SEEDS, SEEDS[1:]))
-def test_ports_that_say_nothing_give_the_same(first: int, tmp_path: Path) -> None:
+def test_ports_without_findings_have_equal_results(first: int, tmp_path: Path) -> None:
     try:
         find_compiler(os.environ)
     except NoCompiler as reason:

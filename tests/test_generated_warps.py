@@ -39,7 +39,7 @@ def compiler() -> str:
 
 
 @pytest.mark.parametrize("seed", further([500, 501], [501]))
-def test_what_lanes_do_where_they_are_together(seed: int, tmp_path: Path) -> None:
+def test_collectives_that_all_lanes_reach_have_equal_results(seed: int, tmp_path: Path) -> None:
     """Every call is reached by all lanes that its mask names: then no result may differ."""
     source = tmp_path / "generated.cu"
     source.write_text(program(seed))
@@ -48,7 +48,7 @@ def test_what_lanes_do_where_they_are_together(seed: int, tmp_path: Path) -> Non
     assert result.printed == RECORDED[seed]
 
 
-def test_what_means_something_else_is_said(tmp_path: Path) -> None:
+def test_changed_meanings_are_reported(tmp_path: Path) -> None:
     source = tmp_path / "generated.cu"
     source.write_text(program(540, meeting=0.05))
     result = found(source)

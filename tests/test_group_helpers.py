@@ -187,7 +187,7 @@ def said(words: list[int], members: list[int], thread: int) -> list[int]:
 
 @pytest.mark.parametrize("threads", [32, 64, 96])
 @pytest.mark.parametrize("wave", [32, 64])
-def test_means_what_cuda_says(wave: int, threads: int, simulator: Path) -> None:
+def test_follows_cudas_definition(wave: int, threads: int, simulator: Path) -> None:
     source = random.Random(threads)
     words = [source.getrandbits(32) for _ in range(threads)]
     ran = subprocess.run(

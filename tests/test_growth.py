@@ -79,7 +79,7 @@ def test_chains_in_python_are_read_up_to_a_bound(link: bytes) -> None:
     assert "python_gates/unread" not in short and "python_gates/unread" in long
 
 
-def test_barriers_that_are_not_compared_are_told() -> None:
+def test_barriers_that_are_not_compared_are_reported() -> None:
     make, _ = KINDS["barriers apart"]
     few, many = (
         [each.message for each in hipport.rewrite(make(n), jobs=1).reported if each.rule == "barriers/parted"]

@@ -143,7 +143,7 @@ static __device__ inline unsigned B2(__half2 value) { return B(__low2half(value)
 """
 
 
-def test_means_what_cuda_says(tmp_path: Path) -> None:
+def test_follows_cudas_definition(tmp_path: Path) -> None:
     toolchain = next((each for each in find(os.environ, Path(sys.executable)) if each.hip >= (6, 0)), None)
     if toolchain is None:
         pytest.skip("NOT CHECKED: no hipcc of HIP 6 (hipport toolchain install) to compute hipport/half.h")

@@ -126,7 +126,7 @@ def test_a_program_runs_on_the_gpu_too(tmp_path: Path, env: dict[str, str], mach
     assert json.loads(verify_report.as_json(result))["configurations"][-1]["name"] == "gpu@64 gfx942"
 
 
-def test_a_gpu_that_gives_something_else_is_seen(tmp_path: Path, env: dict[str, str], machine: Path) -> None:
+def test_other_results_of_a_gpu_are_noticed(tmp_path: Path, env: dict[str, str], machine: Path) -> None:
     result, there = verified(tmp_path, {**env, "FAKE_GPU": "wrong"}, machine)
     assert there is not None
     assert not there.ok
@@ -149,7 +149,7 @@ def test_a_port_that_cannot_be_linked_is_not_checked(tmp_path: Path, env: dict[s
     assert any(line.startswith("the port on an AMD GPU: how to link it") for line in result.not_checked)
 
 
-def test_cases_run_on_the_device_against_what_the_original_gave(tmp_path: Path) -> None:
+def test_cases_on_the_device_are_compared_with_the_originals_results(tmp_path: Path) -> None:
     # An extension in Python, with the CPU as a GPU: only the way there is tested.
     if importlib.util.find_spec("torch") is None:
         pytest.skip("PyTorch is not installed: that cases run on a GPU's tensors was NOT checked")

@@ -206,7 +206,7 @@ def test_hipify_leaves_launches_whole_once_they_are_ported(every: int) -> None:
 
 @pytest.mark.toolchain
 @every_fifth
-def test_compiler_takes_what_hipify_makes(every: int, tmp_path: Path) -> None:
+def test_compilers_accept_hipifys_output(every: int, tmp_path: Path) -> None:
     texts = _some_texts(every)
     functions = [FUNCTION % (n, context.replace("@", launch)) for n, (context, launch) in texts]
     ported = BEGIN + "".join(map(_ported, functions))

@@ -86,7 +86,7 @@ def _faults(folder: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("name", sorted(CASES))
-def test_what_hipify_converts_finds_what_it_includes(built: Path, name: str) -> None:
+def test_converted_files_find_their_includes(built: Path, name: str) -> None:
     assert list((built / "after" / name).rglob("*.hip")), "nothing was converted"
     assert not _faults(built / "after" / name)
     if name in WRONG:

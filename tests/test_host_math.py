@@ -31,7 +31,7 @@ int main() { return differences(0.5f, 3000000000u, 5000000000ll); }
 
 
 @pytest.mark.parametrize("flags", [(), ("-DNAMESPACE",), ("-std=c++20", "-D__HIP_DEFINE_EXTENDED_HOST_MIN_MAX__=1")])
-def test_numbers_stay_what_they_are(flags: tuple[str, ...], tmp_path: Path) -> None:
+def test_results_are_those_of_nvcc(flags: tuple[str, ...], tmp_path: Path) -> None:
     """The compiler computes the result: main returns 0."""
     toolchains = find(os.environ, Path(sys.executable))
     if not toolchains:

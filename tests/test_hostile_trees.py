@@ -200,7 +200,7 @@ def test_a_copy_where_two_names_are_one_leads_nowhere(
         copy_tree(tree, tree.parent / "copy")
 
 
-def test_what_is_given_twice_is_copied_once(tree: Path) -> None:
+def test_a_path_given_twice_is_copied_once(tree: Path) -> None:
     (tree / "sub").mkdir()
     (tree / "sub/b.cu").write_bytes(KERNEL)
     assert hipport("rewrite", "sub", ".", "sub/b.cu", "sub", "--out", "../o", cwd=tree)[0] == 0
@@ -223,7 +223,7 @@ def test_a_journal_of_the_trees_own_leads_nowhere(tree: Path, elsewhere: Path, l
     assert hipport("undo", ".", cwd=tree)[0] in (0, 2)
 
 
-def test_what_is_built_is_not_written_through_a_link(tree: Path, elsewhere: Path) -> None:
+def test_builds_are_not_written_through_a_link(tree: Path, elsewhere: Path) -> None:
     (tree / "hipport").symlink_to(elsewhere)
     copy = tree.parent / "copy"
     copy_tree(tree, copy)
@@ -233,7 +233,7 @@ def test_what_is_built_is_not_written_through_a_link(tree: Path, elsewhere: Path
         write_port(Ported(before, before, (), made), tree, copy)
 
 
-def test_what_killed_copies_left_is_not_looked_for_behind_links(tree: Path, elsewhere: Path) -> None:
+def test_remains_of_killed_copies_are_not_searched_behind_links(tree: Path, elsewhere: Path) -> None:
     elsewhere.chmod(0o500)
     (tree.parent / ".hipport-99999999~").symlink_to(elsewhere)
     assert hipport("rewrite", ".", "--out", "../o", cwd=tree)[0] == 0
@@ -268,7 +268,7 @@ LOOKED_FOR = [
 
 @pytest.mark.parametrize("kind", ["pipe", "zero"])
 @pytest.mark.parametrize("name", LOOKED_FOR)
-def test_nothing_waits_for_what_is_no_file(tree: Path, name: str, kind: str) -> None:
+def test_nothing_waits_for_pipes_and_devices(tree: Path, name: str, kind: str) -> None:
     (tree / "a.cu").write_bytes(KERNEL + b'#include "b.cuh"\n')
     (tree / "list").write_text("-r requirements.txt\n")
     if name == "rules.toml":
@@ -285,7 +285,7 @@ def test_nothing_waits_for_what_is_no_file(tree: Path, name: str, kind: str) -> 
 
 
 @pytest.mark.parametrize("read", [reading.read, reading.opened, reading.digest])
-def test_what_is_no_file_is_not_opened(tmp_path: Path, read: Callable[[Path], object]) -> None:
+def test_pipes_and_devices_are_not_opened(tmp_path: Path, read: Callable[[Path], object]) -> None:
     """Not even for a moment: opening a device may have an effect, and an endless one fills the memory."""
     os.mkfifo(tmp_path / "pipe")
     for name, leads in (("zero", "/dev/zero"), ("null", "/dev/null"), ("link", "pipe"), ("folder", ".")):
@@ -405,7 +405,7 @@ READ_ONLY = [
 
 
 @pytest.mark.parametrize("below", [False, True])
-def test_what_a_killed_run_left_is_not_read_as_the_tree(tree: Path, below: bool) -> None:
+def test_remains_of_a_killed_run_are_not_read_as_the_tree(tree: Path, below: bool) -> None:
     (tree / "sub").mkdir()
     (tree / "sub/b.cu").write_bytes(KERNEL)
     killed_rewrite(tree)
@@ -425,7 +425,7 @@ def test_a_rewrite_below_takes_back_what_was_killed_above(tree: Path) -> None:
     assert (tree / "a.cu").read_bytes() == KERNEL != (tree / "sub/b.cu").read_bytes()
 
 
-def test_what_was_killed_further_down_is_said(tree: Path) -> None:
+def test_a_killed_run_further_down_is_reported(tree: Path) -> None:
     (tree / "sub").mkdir()
     (tree / "sub/b.cu").write_bytes(KERNEL)
     killed_rewrite(tree / "sub")
@@ -478,7 +478,7 @@ def test_names_stay_names(tree: Path, name: str) -> None:
     assert_harmless((tree.parent / "o/hipport-port.txt").read_text())
 
 
-def test_what_a_file_says_stays_on_its_line(tree: Path) -> None:
+def test_text_of_a_file_stays_on_its_line(tree: Path) -> None:
     (tree / "hipport.toml").write_text('"a\\n::error::x\\u001b" = 1\n')
     status, said = hipport("scan", ".", cwd=tree)
     assert status == 2
@@ -533,7 +533,7 @@ def test_a_tree_with_a_conflict_is_refused_as_a_whole(tree: Path, name: str, end
         b"k<<<<<<< a\n=======\n>>>>>>> b\n",
     ],
 )
-def test_what_only_looks_like_a_conflict_is_none(tree: Path, text: bytes) -> None:
+def test_text_that_only_looks_like_a_conflict_is_none(tree: Path, text: bytes) -> None:
     (tree / "b.cu").write_bytes(b"/*\n" + text + b"*/\n")
     assert hipport("rewrite", ".", "--check", cwd=tree)[0] == 1
 

@@ -231,7 +231,7 @@ def test_numbers_without_a_value_of_cpp() -> None:
     assert in_cpp("mov.f64 %0, 0d7FF8000000000000;", "=d", "") == ["x0 = as<double>(0x7FF8000000000000ull)"]
 
 
-def test_opcodes_of_what_cannot_be_parsed() -> None:
+def test_opcodes_of_unparsable_text() -> None:
     text = b"{ LAB: @p bra LAB; // mov.u32\n mbarrier.try_wait.b64 %p, [%0];\n } /* add.u32 */ cp.async.bulk.2d.x::y"
     assert opcodes(b"@p lop3 .b32 %0") == [b"lop3.b32"]
     assert opcodes(text) == [b"LAB", b"mbarrier.try_wait.b64", b"cp.async.bulk.2d.x::y"]
@@ -520,7 +520,7 @@ def keys() -> list[str]:
 
 
 @pytest.mark.parametrize("key", keys())
-def test_keys_are_patterns_of_what_they_stand_for(key: str) -> None:
+def test_keys_are_patterns_of_their_opcodes(key: str) -> None:
     names = list(expanded(key))
     assert len(names) == len(set(names))
     for name in names:
@@ -548,7 +548,7 @@ def test_refused_is_not_translated() -> None:
         assert family["why"] and family["instead"]
 
 
-def test_what_is_tested_is_written_and_emulated_forms_are_for_review() -> None:
+def test_tested_instructions_are_translated_and_emulated_forms_are_review() -> None:
     """Each instruction that test_ptx_helpers.py runs becomes a call of the same function."""
     recorded = json.loads((Path(__file__).parent / "test_ptx_helpers.json").read_text(encoding="utf-8"))
     emulated = set()
@@ -772,7 +772,7 @@ def test_types_are_those_of_registers(tmp_path: Path) -> None:
         assert int(each) == case[3], case
 
 
-def test_cpp_does_what_the_instructions_do(tmp_path: Path) -> None:
+def test_the_cpp_has_the_effects_of_the_instructions(tmp_path: Path) -> None:
     if shutil.which("g++") is None:
         pytest.skip("NOT CHECKED that what inline_ptx writes does what the PTX does: no g++")
     random = Random(1)

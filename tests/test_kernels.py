@@ -262,7 +262,7 @@ def one_thread(text: bytes) -> bool:
         ("of<int, pair<int, int>>(n)", BLOCK),
     ],
 )
-def test_what_could_be_a_template_is_a_comparison(condition: str, agreement: int) -> None:
+def test_possible_templates_are_comparisons(condition: str, agreement: int) -> None:
     text = "template <class T, class U> __device__ bool of(int n) { return n > 1; }\n"
     text += f"__global__ void k(P* p, int n, int m) {{ int tid = threadIdx.x; if ({condition}) probe(1); }}"
     kernels, _ = parsed(text.encode())
@@ -272,7 +272,7 @@ def test_what_could_be_a_template_is_a_comparison(condition: str, agreement: int
     assert not probe.function.source.errors
 
 
-def test_what_calls_itself_ends() -> None:
+def test_recursion_ends() -> None:
     text = b"__device__ int f(int n) { return n ? g(n - 1) : threadIdx.x; } __device__ int g(int n) { return f(f(n)); }"
     project = Project((Cuda(PurePosixPath("a.cu"), text),))
     kernels = Kernels.of(project)
@@ -318,7 +318,7 @@ def test_a_project_with_kernels_is_pickled_without_trees() -> None:
         (b"tid % n < 32", 1),
     ],
 )
-def test_lanes_agree_as_far_as_they_share_a_value(value: bytes, agreed: int) -> None:
+def test_uniformity_is_that_of_the_shared_value(value: bytes, agreed: int) -> None:
     text = (
         b"__global__ void k(int n) { int tid = threadIdx.x; auto tile = cg::tiled_partition<4>(block);"
         b" unsigned peers = __match_any_sync(~0u, tid); probe(" + value + b"); }"
@@ -363,7 +363,7 @@ def test_functions_with_elements_are_found_before_their_files_are_parsed(code: b
         b"__device__ void g(float *s) { if (s < f) { s[0] = 1; } }",
     ],
 )
-def test_functions_without_elements_are_told_before_their_files_are_parsed(code: bytes) -> None:
+def test_functions_without_elements_are_excluded_before_their_files_are_parsed(code: bytes) -> None:
     project = named(code)
     source = project.sources[1]
     assert isinstance(source, Cuda)

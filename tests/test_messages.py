@@ -37,13 +37,13 @@ def extension(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("more", [[], ["--mutation-score"], ["--", "argument"]])
 @pytest.mark.parametrize("file", ["", "ext.cu"])
-def test_an_extension_without_cases_is_told_how_to_come_by_some(extension: Path, more: list[str], file: str) -> None:
+def test_an_extension_without_cases_gets_advice(extension: Path, more: list[str], file: str) -> None:
     message = said("verify", str(extension / file), *more)
     assert "cases.py" in message and "PACKAGE" in message and "hipport record" in message
     assert "No such file" not in message
 
 
-def test_a_file_with_cases_that_is_not_there_says_so_too(extension: Path) -> None:
+def test_a_missing_file_with_cases_is_reported_too(extension: Path) -> None:
     message = said("verify", str(extension), "--cases", str(extension / "mine.py"))
     assert "mine.py is not there" in message and "hipport record" in message
 

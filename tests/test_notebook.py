@@ -115,7 +115,7 @@ def test_an_edit_of_the_program_is_that_edit_of_the_cell(
 
 
 @given(CELLS, STYLES, st.booleans())
-def test_code_is_where_the_file_has_it(cells: list[str], style: dict[str, Any], in_lines: bool) -> None:
+def test_positions_of_code_are_those_of_the_file(cells: list[str], style: dict[str, Any], in_lines: bool) -> None:
     source = notebook(*(cell.splitlines(keepends=True) if in_lines else cell for cell in cells), style=style)
     for found in source.embedded:
         code = found.source.text
@@ -158,7 +158,7 @@ def test_cells_are_one_program() -> None:
         ("cd = 1\nrm (x)", "cd = 1\nrm (x)"),
     ],
 )
-def test_what_ipython_adds_stands_as_calls(cell: str, said: str | None) -> None:
+def test_ipythons_syntax_becomes_calls(cell: str, said: str | None) -> None:
     source = notebook(cell, "last")
     assert text(source).decode() == ("" if said is None else said + "\n") + "last\n"
     assert source.errors == (said is None)
@@ -183,7 +183,7 @@ def test_notebooks_in_other_languages_have_no_program(metadata: dict[str, object
 @pytest.mark.parametrize(
     "said", [b"", b"{", b"[]", b"{}", b'{"cells": 1}', b'{"cells": [1]}', b"\xff\xfe", b'{"cells": []} x', b"[" * 10**5]
 )
-def test_what_is_no_notebook_has_no_program(said: bytes) -> None:
+def test_other_json_has_no_program(said: bytes) -> None:
     assert Notebook(PATH, said).embedded == ()
 
 
@@ -231,7 +231,7 @@ def test_a_line_behind_the_last_one_gets_a_string_of_its_own() -> None:
     assert json.loads(source.apply([edit]).text)["cells"][1]["source"] == ["x = 1\n", "y = 2"]
 
 
-def test_what_ipython_adds_is_not_edited() -> None:
+def test_ipythons_syntax_is_not_edited() -> None:
     source = notebook("!ls\nx = 1", "y = 2")
     layout = program(source).layout
     code = text(source)

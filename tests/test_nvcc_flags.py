@@ -113,13 +113,13 @@ def test_flags_of_the_host_compiler_and_the_linker() -> None:
         (f"-Xcompiler=-Wall,{HOLE}", "compiler_options"),
     ],
 )
-def test_what_only_a_person_can_say_stays_and_is_reported(flags: str, kind: str) -> None:
+def test_options_for_a_person_stay_and_are_reported(flags: str, kind: str) -> None:
     translated = translate(flags.split())
     assert translated.kept == tuple(flags.split())
     assert [(change.kind, change.certainty) for change in translated.changes] == [(kind, Certainty.MANUAL)]
 
 
-def test_what_microsofts_compiler_is_told_stays() -> None:
+def test_options_for_microsofts_compiler_stay() -> None:
     flags = ("-Xcompiler=/EHsc", "-Xcompiler", "/Zc:preprocessor")
     assert translate(flags).kept == flags and translate(flags).changes == ()
 
@@ -217,7 +217,7 @@ def hipcc(request: pytest.FixtureRequest) -> toolchains.Toolchain:
 
 
 @pytest.mark.toolchain
-def test_hipcc_accepts_what_it_is_given(hipcc: toolchains.Toolchain) -> None:
+def test_hipcc_accepts_the_translations(hipcc: toolchains.Toolchain) -> None:
     given = {
         flag
         for row in TABLE
@@ -237,7 +237,7 @@ def test_hipcc_accepts_what_it_is_given(hipcc: toolchains.Toolchain) -> None:
 
 
 @pytest.mark.toolchain
-def test_hipcc_does_not_understand_what_is_translated() -> None:
+def test_hipcc_does_not_understand_translated_options() -> None:
     """If hipcc has learnt an option, its row should be checked again."""
     newest = max(toolchains.find(os.environ), key=lambda each: each.hip, default=None)
     if newest is None:
@@ -343,7 +343,7 @@ _TRAITS = b"template <class T> struct t; template <class R, class... P> struct t
         (b"template <template <class> class X> struct S {}; int f() { return std::uncaught_exceptions(); }", False),
     ],
 )
-def test_what_means_something_else_by_a_newer_standard_is_seen(code: bytes, gone: bool) -> None:
+def test_meanings_that_a_newer_standard_changes_are_found(code: bytes, gone: bool) -> None:
     assert nothing_gone([Cpp(PurePosixPath("a.cpp"), code)], "14") is not gone
 
 
@@ -355,14 +355,14 @@ def test_what_means_something_else_by_a_newer_standard_is_seen(code: bytes, gone
         b"void operator delete(void *p, std::size_t n);",
     ],
 )
-def test_what_c14_changed_counts_for_what_is_older(code: bytes) -> None:
+def test_changes_of_cpp14_count_for_older_standards(code: bytes) -> None:
     sources = [Cpp(PurePosixPath("a.cpp"), code)]
     assert nothing_gone(sources, "14") and not nothing_gone(sources, "11") and not nothing_gone(sources, "0x")
     # Features that C++11 removed from C++03 are not searched for.
     assert not nothing_gone([Cpp(PurePosixPath("a.cpp"), b"int i;")], "03")
 
 
-def test_what_two_files_say_together_counts() -> None:
+def test_evidence_of_two_files_together_counts() -> None:
     one, other = (_OWN_BASE % b"", b'#include "one.h"\nB b{};')
     sources = [Cpp(PurePosixPath(name), text) for name, text in (("one.h", one), ("b.cpp", other))]
     assert all(nothing_gone([each], "14") for each in sources) and not nothing_gone(sources, "14")

@@ -108,7 +108,7 @@ def oracle_of(built: Built) -> Oracle:
 
 
 @pytest.mark.toolchain
-def test_llvm_discharges_what_a_person_had_to_check(built: tuple[Path, Ported, Built]) -> None:
+def test_llvm_discharges_review_findings(built: tuple[Path, Ported, Built]) -> None:
     _, ported, done = built
     oracle = oracle_of(done)
     asked = {each.line for each in ported.reported if each.certainty is Certainty.REVIEW}
@@ -130,7 +130,7 @@ def test_llvm_discharges_what_a_person_had_to_check(built: tuple[Path, Ported, B
 
 
 @pytest.mark.toolchain
-def test_places_are_those_that_the_user_wrote(built: tuple[Path, Ported, Built]) -> None:
+def test_places_are_those_of_the_original(built: tuple[Path, Ported, Built]) -> None:
     """An include was added above all of them, and names on their lines became longer."""
     (proof,) = oracle_of(built[2]).proofs
     rows = PROGRAM.splitlines()
@@ -197,7 +197,7 @@ def test_a_contradiction_is_an_error_of_hipports(
 
 
 @pytest.mark.toolchain
-def test_what_was_answered_is_kept(built: tuple[Path, Ported, Built]) -> None:
+def test_answers_are_cached(built: tuple[Path, Ported, Built]) -> None:
     tree, _, done = built
     chosen = done.toolchain
     env = {
@@ -240,7 +240,7 @@ def held(*proofs: UnitProof, text: str = KERNEL) -> Oracle:
     ("asked", "contradicted"),
     [(proof(), 1), (proof(block=False), 0), (proof(proven=True), 0), (proof(why_not="no opt"), 0)],
 )
-def test_only_what_comes_of_a_threads_number_contradicts(asked: UnitProof, contradicted: int) -> None:
+def test_only_values_from_a_threads_number_contradict(asked: UnitProof, contradicted: int) -> None:
     oracle = held(asked)
     assert len(oracle.contradictions) == contradicted
     assert len(oracle.not_judged) == bool(asked.why_not)
@@ -269,7 +269,7 @@ def test_calls_on_both_ways_of_a_branch_that_hipport_says_nothing_of(
         assert "which lanes of one warp reach on different ways" in each.message
 
 
-def test_what_was_left_to_a_person_is_no_contradiction() -> None:
+def test_manual_findings_are_no_contradiction() -> None:
     oracle = held(proof(columns=(33, 71)), text=BOTH)
     assert oracle.contradictions == ()
     assert {each.why for each in oracle.undecided} == {"lanes may diverge at a.cu:2, as far as LLVM sees"}
@@ -365,7 +365,7 @@ def test_without_opt_it_says_so(tmp_path: Path, said: str) -> None:
     assert "hipport toolchain install" in why
 
 
-def test_whoever_asks_for_a_proof_and_gets_none_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_requested_proof_that_fails_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a.cu").write_text(KERNEL)
     (tmp_path / "cache").mkdir()
     chosen = fake(tmp_path / "cache", "opt")
@@ -381,7 +381,7 @@ def test_whoever_asks_for_a_proof_and_gets_none_is_told(tmp_path: Path, monkeypa
     assert "LLVM was not asked who reaches collectives and barriers: it has no opt" in ran.output
 
 
-def test_a_manifest_says_what_llvm_proved_and_what_it_was_not_asked(tmp_path: Path) -> None:
+def test_a_manifest_lists_llvms_proofs_and_open_findings(tmp_path: Path) -> None:
     ported = api.rewrite({"a.cu": BOTH.encode()}, jobs=1)
     oracle = compared([proof(proven=True, columns=(33, 71))], tmp_path, tmp_path, ported)
     assert len(oracle.discharged) == 2

@@ -54,13 +54,13 @@ def test_a_copy_of_anothers_sources_is_not() -> None:
     assert ported(files).reported
 
 
-def test_a_build_of_it_for_cuda_is_told_of() -> None:
+def test_a_build_of_it_for_cuda_is_reported() -> None:
     files = {"setup.py": SETUP["setup.py"], "requirements.txt": b"gsplat==1.5.3+pt24cu121\n"}
     (found,) = ported(files).reported
     assert found.rule == "requirements/own" and "pip install --no-build-isolation ." in found.message
 
 
-def test_what_the_build_script_imports_stays() -> None:
+def test_imports_of_the_build_script_stay() -> None:
     project = b'[build-system]\nrequires = ["setuptools", "triton", "pynvml"]\n[project]\ndependencies = ["xformers"]\n'
     script = (
         b"from setuptools import setup\nimport triton\ndef f():\n    import pynvml\n    from xformers import ops\n"

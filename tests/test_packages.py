@@ -50,7 +50,7 @@ def tree(request: pytest.FixtureRequest, package: Callable[[str], Path], tmp_pat
     return copy
 
 
-def test_rewriting_leaves_only_what_is_beside_the_build_to_a_person_and_converges(tree: Path) -> None:
+def test_rewriting_converges_and_leaves_only_other_files_to_a_person(tree: Path) -> None:
     ported = hipport.rewrite([tree])
     left = {r.rule for r in ported.reported if r.certainty is hipport.Certainty.MANUAL}
     # Their READMEs tell people to install builds for CUDA, and so do their workflows.
@@ -128,7 +128,7 @@ def _owned_by_pytorch(old: list[bytes], new: list[bytes]) -> bool:
     return set(new) <= known
 
 
-def test_its_build_script_declares_what_it_did_for_cuda_and_what_hipcc_takes_for_rocm(
+def test_its_build_script_declares_the_same_for_cuda_and_hipccs_flags_for_rocm(
     tree: Path, package: Callable[[str], Path]
 ) -> None:
     original = package(tree.name) / "setup.py"

@@ -77,7 +77,7 @@ def test_there_are_no_more_names_in_patterns() -> None:
     assert found.total() <= MOST, f"names belong in tables (hipport.core.tables.one_of): {found.most_common(20)}"
 
 
-def test_what_is_a_name(tmp_path: Path) -> None:
+def test_names_are_recognized(tmp_path: Path) -> None:
     path = tmp_path / "some.py"
     path.write_text(
         "import re\n_MORE = r'cublas\\w+'\n_A = re.compile(rb'(?P<name>\\bconst\\s+cuda|hip)' + b'x')\n"

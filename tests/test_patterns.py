@@ -229,9 +229,9 @@ def test_no_pattern_takes_exponential_time() -> None:
 
 
 @pytest.mark.parametrize("pattern", [rb"(?:\w+|::)+;", rb"(?:a|aa)*;", rb"(?:a+)+;"])
-def test_what_can_be_gone_through_in_two_ways_is_found(pattern: bytes) -> None:
+def test_ambiguous_patterns_are_found(pattern: bytes) -> None:
     assert _takes_long(re.compile(pattern), whole=False) is not None
 
 
-def test_what_cannot_is_not() -> None:
+def test_unambiguous_patterns_are_not_found() -> None:
     assert _takes_long(re.compile(rb"(?:\w+(?!\w)|::)+;"), whole=True) is None

@@ -135,7 +135,7 @@ def test_nothing_needs_to_be_done(entry: dict[str, Any]) -> None:
 
 
 @pytest.mark.toolchain
-def test_what_needs_nothing_compiles(tmp_path: Path) -> None:
+def test_programs_that_need_nothing_compile(tmp_path: Path) -> None:
     toolchain = next((each for each in find(os.environ, Path(sys.executable)) if each.hip[:2] >= (6, 4)), None)
     if toolchain is None:
         pytest.skip("NOT CHECKED with a real compiler: no hipcc (hipport toolchain install)")
@@ -155,7 +155,7 @@ def test_what_needs_nothing_compiles(tmp_path: Path) -> None:
 
 @pytest.mark.toolchain
 @pytest.mark.parametrize("target", ["gfx942", "gfx1100"])
-def test_what_cuda_never_fuses_is_not_fused(target: str, tmp_path: Path) -> None:
+def test_operations_that_cuda_never_fuses_are_not_fused(target: str, tmp_path: Path) -> None:
     toolchain = next((each for each in find(os.environ, Path(sys.executable)) if each.hip[:2] >= (6, 4)), None)
     if toolchain is None:
         pytest.skip("NOT CHECKED with a real compiler: no hipcc (hipport toolchain install)")

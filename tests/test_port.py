@@ -182,7 +182,7 @@ def test_without_a_compiler_or_anything_to_run_little_is_said(desk: Desk) -> Non
     assert "hipport::shfl_down_sync" in (desk.tree / "src/main.cu").read_text()
 
 
-def test_steps_that_nobody_wants(desk: Desk) -> None:
+def test_disabled_steps(desk: Desk) -> None:
     desk.write("main.cu", PROGRAM)
     asked = desk.command(desk.tree / "main.cu", "--no-build", "--no-verify", "--format", "json")
     assert asked.exit_code == 0, asked.output
@@ -191,7 +191,7 @@ def test_steps_that_nobody_wants(desk: Desk) -> None:
     assert any("compiled: nothing: it was not asked for" in line for line in document["not_checked"])
 
 
-def test_what_differs_or_does_not_compile_is_not_shown_as_good(desk: Desk) -> None:
+def test_failures_are_not_shown_as_good(desk: Desk) -> None:
     desk.write("main.cu", PROGRAM + "//! 3: error: no\n//! 4: warning: hm\n")
     desk.comes = lambda: verified("ported@64")
     found = desk.port(desk.tree / "main.cu")
@@ -226,7 +226,7 @@ def test_extensions_with_cases(desk: Desk) -> None:
         desk.port(cases=desk.tree / "one/cases.py")
 
 
-def test_what_cannot_be_run_does_not_stop_the_port(desk: Desk) -> None:
+def test_code_that_cannot_be_run_does_not_stop_the_port(desk: Desk) -> None:
     desk.write("setup.py", SETUP)
     desk.write("x.cu", PROGRAM)
     desk.write("cases.py", "CASES = {}\n")
@@ -249,7 +249,7 @@ def test_what_cannot_be_run_does_not_stop_the_port(desk: Desk) -> None:
     assert "hipport::" in (desk.tree / "x.cu").read_text()
 
 
-def test_again_the_evidence_is_that_of_the_originals(desk: Desk) -> None:
+def test_a_second_run_has_the_evidence_of_the_originals(desk: Desk) -> None:
     main_cu = desk.write("main.cu", PROGRAM)
     first = desk.port(desk.tree, arguments=["1"])
     ported = main_cu.read_text()

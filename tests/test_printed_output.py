@@ -45,7 +45,7 @@ def ran(text: str, status: int | None = 0) -> program_runs.ProgramRun:
         ("on X 8\na 1", "sm 9 is unknown\non Y 9\na 1", "sm 9 is unknown\non Y 9\na 2", False),
     ],
 )
-def test_what_is_printed(first: str, again: str, other: str, same: bool) -> None:
+def test_printed_lines(first: str, again: str, other: str, same: bool) -> None:
     measure = Measure.of(ran(first), ran(again), [])
     assert measure.outcome("x", ran(other)).ok is same, measure.outcome("x", ran(other))
 
@@ -57,7 +57,7 @@ def compared(first: str, other: str, *orders: str, side: str = "ported") -> resu
     return difference
 
 
-def test_a_number_may_differ_by_what_the_original_differs_from_itself() -> None:
+def test_a_number_may_differ_as_much_as_the_original_from_itself() -> None:
     """The difference is 9.9e-4 between orders of the original's threads, and 1.05e-3 in the port."""
     first, reverse, port = "sum 1.00000\nn 1", "sum 1.00099\nn 1", "sum 0.99895\nn 1"
     assert compared(first, port).why == "1 of 2 lines differ"
@@ -178,7 +178,7 @@ def test_a_time_hides_no_value_beside_it(line: str, other: str, same: bool) -> N
     assert compared(line, other).ok is same, read(line)
 
 
-def test_what_differs_by_device_hides_nothing_beside_it() -> None:
+def test_a_value_of_the_device_hides_nothing_beside_it() -> None:
     first, again = ran("on Board 80 the sum is 5"), ran("on Big Board 94 the sum is 5")
     measure = Measure.of(first, again, [])
     for other, same in (
@@ -191,7 +191,7 @@ def test_what_differs_by_device_hides_nothing_beside_it() -> None:
         assert measure.outcome("x", ran(other)).ok is same, other
 
 
-def test_what_is_printed_to_stderr_is_compared() -> None:
+def test_output_on_stderr_is_compared() -> None:
     first = replace(ran("a"), said=("sum 5",))
     for said, same in ((("sum 5",), True), (("sum 6",), False), ((), False), (("sum 5", "sum 5"), False)):
         outcome = Measure.of(first, first, []).outcome("x", replace(first, said=said))
@@ -203,7 +203,7 @@ def test_what_is_printed_to_stderr_is_compared() -> None:
     assert not Measure.of(ran("a"), ran("a"), []).outcome("x", replace(ran("a"), said=("surprise",))).ok
 
 
-def test_every_tolerance_is_printed_with_where_it_came_from() -> None:
+def test_every_tolerance_is_printed_with_its_source() -> None:
     first = "sum 100032.25\nmean 1.234e-07\nmax error: 0\ntotal 1.00000\nn 5"
     other = "sum 100032.50\nmean 1.235e-07\nmax error: 5e-08\ntotal 1.00210\nn 5"
     orders = "sum 100032.25\nmean 1.234e-07\nmax error: 0\ntotal 1.00090\nn 5"
@@ -234,7 +234,7 @@ def test_every_tolerance_is_printed_with_where_it_came_from() -> None:
     assert "allowed 1: 1e-05 of the number, as stated" in verify_report.as_text(wrong)
 
 
-def test_what_is_behind_the_output_that_is_read_is_said() -> None:
+def test_truncated_output_is_reported() -> None:
     first = replace(ran("a"), cut=16)
     assert "what it prints behind its first 16 bytes" in list(Measure.of(first, first, []).left_out(True, "none"))
 
@@ -274,7 +274,7 @@ def test_a_line_of_the_host_keeps_its_place_though_it_looks_like_a_threads() -> 
         assert measure.outcome("x", ran(other)).ok is same, other
 
 
-def test_lines_move_beside_times_and_what_differs_between_runs() -> None:
+def test_lines_move_beside_times_and_varying_values() -> None:
     first, again = "seed 17\nlane 0\nlane 1\ntook 3 ms", "seed 99\nlane 0\nlane 1\ntook 5 ms"
     measure = Measure.of(ran(first), ran(again), [ran("seed 4\nlane 1\nlane 0\ntook 4 ms")])
     assert measure.varying["stdout"].moved == ((1, 2),)
@@ -290,7 +290,7 @@ def test_an_original_that_fails_its_own_check_is_no_reference() -> None:
         assert (status, printed) == (ok, True)
 
 
-def test_what_a_failing_original_said_last_is_shown_once() -> None:
+def test_the_last_output_of_a_failing_original_is_shown_once() -> None:
     first = program_runs.ProgramRun(1, ("1",), "sizes\n\nexpected 3\ngot 4\n", 0.1, ())
     outcome = Measure(first).outcome("x", first)
     sides = (results.Configuration("original", 32, "forward"), results.Configuration("ported", 64, "forward"))
@@ -320,7 +320,7 @@ def test_an_original_that_fails_its_check_verifies_no_port() -> None:
     assert passes.ok and not replace(verified, ran=(*verified.ran, passes)).ok
 
 
-def test_an_original_with_races_is_told_from_one_that_does_not_end() -> None:
+def test_an_original_with_races_is_distinguished_from_an_endless_one() -> None:
     side = results.Configuration("original", 32, "forward")
     for level, said in (("warning", "the original has races in x"), ("fault", "the original does not end in x")):
         fault = results.Fault("race", "two writes", Path("x.cu"), 3, "k", level)

@@ -71,7 +71,7 @@ def test_a_port_for_both_sizes() -> None:
         ({"warp": "64"}, "warp mode '64'"),
     ],
 )
-def test_what_hipport_cannot_port_to(wrong: dict[str, object], said: str) -> None:
+def test_targets_that_hipport_does_not_support(wrong: dict[str, object], said: str) -> None:
     with pytest.raises(ValueError, match=said):
         Target(**wrong)  # type: ignore[arg-type]
 
@@ -145,7 +145,7 @@ def test_no_file_includes_itself() -> None:
     assert whole.included_paths == {each.path for each in whole.sources}
 
 
-def test_facts_of_files_that_belong_together_are_worked_out_once() -> None:
+def test_facts_of_a_component_are_computed_once() -> None:
     asked: list[str] = []
 
     def words(source: Cpp) -> frozenset[bytes]:
@@ -193,12 +193,12 @@ def test_macros_for_hip_are_known_from_other_files_and_build_scripts(files: dict
     assert changed.known_on_hip == asking.known_on_hip
 
 
-def test_files_that_say_nothing_of_hip_stay_the_same_objects() -> None:
+def test_files_without_hip_stay_the_same_objects() -> None:
     whole = project({"a.cu": "cudaFree(p);", "setup.py": "-DFAST_HIP"})
     assert hip_backends.known(whole) is whole
 
 
-def test_home_is_where_all_that_belongs_together_lies() -> None:
+def test_home_is_the_common_folder_of_a_component() -> None:
     whole = project({"p/src/a.cu": '#include "../inc/x.h"', "p/inc/x.h": "", "p/src/deep/b.cu": "", "c.cu": ""})
     homes = {str(each.path): str(whole.home(each)) for each in whole.sources}
     assert homes == {"p/src/a.cu": "p", "p/inc/x.h": "p", "p/src/deep/b.cu": "p/src/deep", "c.cu": "."}
@@ -249,7 +249,7 @@ def test_files_that_include_each_other_are_not_taken_apart(include: str) -> None
     assert {"b.cu"} in apart
 
 
-def test_files_that_say_what_counts_in_others_are_given_to_one_process() -> None:
+def test_files_that_affect_each_other_are_given_to_one_process() -> None:
     """Memory that one file pins, and to which another's kernel writes: the result does not depend on the number of
     processes.
     """

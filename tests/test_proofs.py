@@ -113,7 +113,7 @@ def test_a_collective_in_a_function_of_another_file_has_the_conditions_of_its_ca
     assert called.reason == "1 call of it is seen, in the code of 1 kernel"
 
 
-def test_a_collective_that_is_not_proven_says_why(reported: tuple[Reported, ...]) -> None:
+def test_an_unproven_collective_has_a_reason(reported: tuple[Reported, ...]) -> None:
     found = of_line(reported, "k.cu", 10, "warp_intrinsics/helper")
     assert str(found.certainty) == "review"
     why = "lanes may disagree on `odd(i)` in line 10: odd, which is not seen, may give each thread its own"
@@ -187,7 +187,7 @@ def test_a_program_that_is_ported_already(tree: Path, tmp_path: Path) -> None:
     assert explained[0].kept[0].proof[1].claim == "all threads of the launch agree on `n > 4`"
 
 
-def test_the_law_finds_what_lacks_a_proof(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_law_finds_missing_proofs(monkeypatch: pytest.MonkeyPatch) -> None:
     case = fixture(ROOT / "fixtures/warp_intrinsics/excluding_conditions.before.cu")
     (each,) = (of for of in PASSES if of.name == "warp_intrinsics")
     proved(each, case)

@@ -120,7 +120,7 @@ def test_a_stateful_encoding_is_misplaced_not_wrong() -> None:
         pytest.param(b"print 'Python 2'\n", id="python 2"),
     ],
 )
-def test_what_cannot_be_parsed_is_one_error_and_no_exception(text: bytes) -> None:
+def test_unparsable_text_is_one_error_and_no_exception(text: bytes) -> None:
     assert _python(text).module is None
     assert _python(text).errors == 1
     with pytest.raises(Misplaced):
@@ -173,7 +173,7 @@ def test_strings_that_only_a_newer_python_reads_are_errors(text: bytes, errors: 
     assert _python(text).errors == errors
 
 
-def test_what_python_warns_of_a_tree_is_not_said(tmp_path: Path) -> None:
+def test_pythons_warnings_about_a_tree_are_hidden(tmp_path: Path) -> None:
     """`"\d"` is a SyntaxWarning since Python 3.12, and older versions warn of `1or 2`."""
     text = 'import torch\nfrom torch.utils.cpp_extension import CUDAExtension, load\nx = 1or 2\ny = "\\d"\n'
     (tmp_path / "setup.py").write_text(

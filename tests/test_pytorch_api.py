@@ -22,7 +22,7 @@ NAMES = ["dispatch.after.cu", "dispatch_look_alikes.before.cu", "macros.after.cp
     importlib.util.find_spec("torch") is None or shutil.which("g++") is None,
     reason="torch or g++ is not installed: that PyTorch takes what is written was NOT checked",
 )
-def test_pytorch_takes_what_is_written(tmp_path: Path) -> None:
+def test_pytorch_accepts_the_replacements(tmp_path: Path) -> None:
     # One unit, because PyTorch's headers take nearly all of the time.
     text = "#include <torch/extension.h>\n"
     for number, name in enumerate(NAMES):

@@ -142,7 +142,7 @@ def test_how_requirements_are_read(text: str, name: str, version: str, address: 
 @pytest.mark.parametrize(
     "text", ["./torch", "../x", "torch/", "/a/torch", "torch is here", "C:\\torch", "--hash=1", "=="]
 )
-def test_what_is_no_requirement(text: str) -> None:
+def test_other_text_is_no_requirement(text: str) -> None:
     each = asked(text)
     assert each is None or judge(text, recipes.merged({})) is None
 
@@ -215,7 +215,7 @@ def test_every_row_is_dated_and_has_a_source() -> None:
         "a = {b = 'c', d = ['e', {f = 'g'}]}\nh = [[], ['i']]\n",
     ],
 )
-def test_strings_in_toml_are_where_they_are_said_to_be(text: str) -> None:
+def test_strings_in_toml_have_exact_places(text: str) -> None:
     source = Toml(PurePosixPath("pyproject.toml"), text.encode())
     assert source.errors == 0 and source.entries
     for entry in source.entries:
@@ -227,7 +227,7 @@ def test_strings_in_toml_are_where_they_are_said_to_be(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["a = ", "a = [", "[a", 'a = "x', "a = 1\na = 2\n", "\x00", "= 1"])
-def test_what_is_no_toml_is_left_alone(text: str) -> None:
+def test_invalid_toml_is_left_alone(text: str) -> None:
     source = Toml(PurePosixPath("pyproject.toml"), text.encode())
     assert source.errors == 1 and not source.entries
     result = run(Project((source,)), (requirements.PASS,))
@@ -252,7 +252,7 @@ def test_a_folder_for_each_vendor_is_left_alone(tmp_path: Path) -> None:
     assert ported(tmp_path, {"docker/other/Dockerfile": "FROM ubuntu\n" + run_it}).reported
 
 
-def test_an_extension_of_the_repository_is_built_with_the_pytorch_that_is_there(tmp_path: Path) -> None:
+def test_an_extension_of_the_repository_is_built_with_the_installed_pytorch(tmp_path: Path) -> None:
     files = {
         "scripts/install_ext.sh": "pip install ./encoder\npip install -e ./plain --no-cache-dir\n",
         "encoder/setup.py": "from torch.utils.cpp_extension import CUDAExtension\n",
@@ -291,7 +291,7 @@ pip install ext/encoder encoder git+https://host/ext/encoder
     assert "--no-build-isolation" in lines[3]
 
 
-def test_commands_in_a_text_are_ported_where_there_are_others(tmp_path: Path) -> None:
+def test_commands_in_a_text_are_ported_if_they_have_counterparts(tmp_path: Path) -> None:
     text = """```
 pip install torch==2.1.0+cu118 --index-url https://download.pytorch.org/whl/cu118
 pip install submodules/rasterizer
@@ -376,7 +376,7 @@ def test_instructions_of_a_dockerfile() -> None:
 @pytest.mark.parametrize(
     "name", ["build.sh", "Dockerfile", "README.md", "pyproject.toml", "tox.ini", "environment.yml"]
 )
-def test_every_package_with_a_recipe_is_looked_for_in_a_tree(name: str) -> None:
+def test_every_package_with_a_recipe_is_searched_in_a_tree(name: str) -> None:
     """Many files install packages, and only those that name a package with a recipe are read."""
     named = recipes.naming({})
     texts = {

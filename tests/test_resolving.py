@@ -122,7 +122,7 @@ def test_commands_outside_of_the_tree_are_not_read(tmp_path: Path) -> None:
         ({"q/x.h": "", "q/t.cu": "", "p/CMakeLists.txt": "add_library(x a.cu)\n"}, []),
     ],
 )  # fmt: skip
-def test_what_no_script_says(files: dict[str, str], expected: list[str]) -> None:
+def test_includes_without_a_script(files: dict[str, str], expected: list[str]) -> None:
     assert meant(whole({"p/a.cu": '#include "x.h"\n', **files}), "p/a.cu") == [expected]
 
 

@@ -61,7 +61,7 @@ def verify(*paths: Path) -> tuple[int, str]:
     return done.exit_code, " ".join(done.output.split())
 
 
-def test_a_program_is_compared_with_what_was_saved(tree: Path) -> None:
+def test_a_program_is_compared_with_the_saved_original(tree: Path) -> None:
     rewrite(tree)
     code, said = verify(tree)
     assert code == 0 and "the original is the one that hipport saved when it rewrote" in said
@@ -90,7 +90,7 @@ def texts(ported: Ported | None) -> dict[PurePath, str]:
     return {source.path: source.text.decode() for source in ported.changed}
 
 
-def test_an_extension_is_compared_with_what_was_saved(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_extension_is_compared_with_the_saved_original(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = Asked()
     monkeypatch.setattr(extension_verifier, "extension", asked)
     (tree / "setup.py").write_text(SETUP)
@@ -120,7 +120,7 @@ def test_an_extension_is_compared_with_what_was_saved(tree: Path, monkeypatch: p
     assert api.mutation_score([tree], env=env(tree)).original and (asked.path / "x.cu").read_text() == PROGRAM
 
 
-def test_what_is_cuda_again_is_its_own_original(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_restored_cuda_is_its_own_original(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = Asked()
     monkeypatch.setattr(extension_verifier, "extension", asked)
     (tree / "x.cu").write_text(PROGRAM)
@@ -155,7 +155,7 @@ def _other_files(tree: Path) -> None:
         (_other_files, "have no originals of them"),
     ],
 )
-def test_where_there_is_no_original_it_is_asked_for(tree: Path, lose: Any, said: str) -> None:
+def test_a_missing_original_is_requested(tree: Path, lose: Any, said: str) -> None:
     rewrite(tree)
     lose(tree)
     code, output = verify(tree)
@@ -181,7 +181,7 @@ def test_cuda_that_does_not_compile_is_no_hip(tree: Path) -> None:
     assert code == 2 and "needs the CUDA original" not in output
 
 
-def test_what_fails_in_the_port_is_said_of_the_port(tree: Path) -> None:
+def test_a_failure_in_the_port_is_reported_for_the_port(tree: Path) -> None:
     rewrite(tree)
     main_cu = tree / "main.cu"
     main_cu.write_text(main_cu.read_text() + "int x = y;\n")

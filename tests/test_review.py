@@ -108,7 +108,7 @@ def test_it_writes_nothing_and_follows_several_runs(tree: Path) -> None:
     assert before == {path: path.read_bytes() for path in tree.rglob("*") if path.is_file()}
 
 
-def test_without_a_record_it_says_so(tmp_path: Path) -> None:
+def test_a_missing_record_is_reported(tmp_path: Path) -> None:
     (tmp_path / "k.cu").write_text(KERNEL)
     done = review(tmp_path)
     assert done.exit_code == 2 and "hipport has no record of a rewrite here" in done.stderr

@@ -272,9 +272,7 @@ _LINES = [
 
 
 @pytest.mark.parametrize(("name", "line", "rule"), _LINES)
-def test_a_line_of_upstream_s_is_ported_or_what_it_parts_is_told(
-    name: str, line: bytes, rule: str, tmp_path: Path
-) -> None:
+def test_a_line_of_upstream_is_ported_or_reported(name: str, line: bytes, rule: str, tmp_path: Path) -> None:
     case = next(each for each in CASES if each.name == name)
     assert case.before.text.count(line) == 1 or rule
     first = port(case, case.before.text)
@@ -346,13 +344,13 @@ setup(ext_modules=kernels)
         "a macro is gone",
     ],
 )
-def test_what_upstream_has_made_half_of_is_told(name: str, text: bytes, rule: str) -> None:
+def test_half_changed_pairs_are_reported(name: str, text: bytes, rule: str) -> None:
     found = {each.rule for each in rewrite({name: text}).reported if each.outcome is Outcome.REPORTED}
     assert rule in found
 
 
 @pytest.mark.parametrize("condition", [b"ifndef __HIPCC__", b"if __CUDA_ARCH__ < 600 && !defined(__HIPCC__)"])
-def test_what_upstream_puts_where_hip_has_its_own_is_for_hip_too(condition: bytes) -> None:
+def test_upstreams_additions_beside_hips_code_are_for_hip_too(condition: bytes) -> None:
     added = b"__device__ int mine(int x) { return __shfl_sync(~0u, x, 1); }\n"
     text = b"#%b /* hipport */\n__device__ double atomicAdd(double *a, double v) { return v; }\n%b#endif\n"
     found = rewrite({"a.cu": text % (condition, added)}).project.sources[0].text
@@ -487,7 +485,7 @@ def test_files_that_upstream_moves_deletes_and_adds(tmp_path: Path) -> None:
         (b"!defined(__HIPCC__) && \\\r\n  !defined(__HIP_PLATFORM_AMD__)   /* hipport */", b"1"),
     ],
 )  # fmt: skip
-def test_own_forms_are_read_as_what_they_were(written: bytes, before: bytes) -> None:
+def test_own_forms_are_recognized(written: bytes, before: bytes) -> None:
     assert asked(re.sub(rb"/\*.*?\*/", lambda comment: b" " * len(comment[0]), written), written) == before
 
 

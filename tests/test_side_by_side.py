@@ -120,7 +120,7 @@ def test_programs_with_a_header_for_all() -> None:
     assert b"typedef __hip_bfloat16 __nv_bfloat16;" in texts["b/main.cu"]
 
 
-def test_what_scripts_of_a_program_say_is_nothing_to_the_one_beside_it() -> None:
+def test_scripts_of_a_program_do_not_affect_the_one_beside_it() -> None:
     """C++20, a linked library, a choice by capability: each belongs to the program that has it."""
     lerp = b"#include <math.h>\n__device__ float lerp(float a, float b, float t) { return a + t * (b - a); }\n"
     tensor_cores = (
@@ -191,7 +191,7 @@ def sharing(warp: bytes, name: str) -> bytes:
     )
 
 
-def test_device_code_that_programs_share_comes_out_as_with_each_alone() -> None:
+def test_shared_device_code_is_ported_as_with_each_program_alone() -> None:
     tree = {
         "common/reduce.cuh": REDUCE,
         **{f"{name}/main.cu": sharing(b"32", name) for name in "abc"},

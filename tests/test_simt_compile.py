@@ -272,7 +272,7 @@ def test_every_form_of_launches_and_shared_memory(
     assert done.stdout == "158 59 60 61\n7 8.5 42 42 43\n9 11 12 1 4 5\n"
 
 
-def test_lanes_of_different_turns_are_not_together(tmp_path: Path, env: dict[str, str]) -> None:
+def test_lanes_of_different_iterations_are_separate(tmp_path: Path, env: dict[str, str]) -> None:
     source = Path(__file__).parent / "simt_programs" / "turns.cu"
     tree = write(tmp_path / "tree", {"turns.cu": source.read_text()})
     built = program([tree], "hip", CompileOptions(env=env, precompile=False))
@@ -299,7 +299,7 @@ def test_a_lane_that_leads_atomic_operations_is_waited_for(tmp_path: Path, env: 
 
 
 @pytest.mark.parametrize("name", ["g++", "rocm"])
-def test_what_is_behind_a_loop_that_waits_comes_behind_it(name: str, tmp_path: Path, env: dict[str, str]) -> None:
+def test_code_after_a_waiting_loop_runs_after_it(name: str, tmp_path: Path, env: dict[str, str]) -> None:
     compiler = compiler_named(name)
     source = Path(__file__).parent / "simt_programs" / "chained_blocks.cu"
     tree = write(tmp_path / "tree", {"chained_blocks.cu": source.read_text()})
@@ -312,7 +312,7 @@ def test_what_is_behind_a_loop_that_waits_comes_behind_it(name: str, tmp_path: P
         assert done.stdout == "0 wrong\n", (wave, done.stderr)
 
 
-def test_errors_stand_where_the_user_wrote_them(tmp_path: Path, env: dict[str, str]) -> None:
+def test_errors_are_at_the_users_lines(tmp_path: Path, env: dict[str, str]) -> None:
     tree = write(
         tmp_path / "tree",
         {
@@ -335,7 +335,7 @@ def test_errors_stand_where_the_user_wrote_them(tmp_path: Path, env: dict[str, s
         program([tree], "cuda", CompileOptions(env=env))
 
 
-def test_sanitizers_say_what_they_found(tmp_path: Path, env: dict[str, str]) -> None:
+def test_sanitizers_report_their_findings(tmp_path: Path, env: dict[str, str]) -> None:
     files = {
         "a.cu": "__global__ void k(int n) {\n  __shared__ int a[4];\n  a[n] = 1;\n}\n"
         "int main() { k<<<1, 1>>>(4); cudaDeviceSynchronize(); }\n"
@@ -363,7 +363,7 @@ def test_sanitizers_say_what_they_found(tmp_path: Path, env: dict[str, str]) -> 
 
 
 @pytest.mark.parametrize("defined", ["MINE", "NDEBUG"])
-def test_a_macro_that_headers_ask_for_has_them_read_anew(defined: str, tmp_path: Path, env: dict[str, str]) -> None:
+def test_a_macro_that_headers_test_makes_them_read_again(defined: str, tmp_path: Path, env: dict[str, str]) -> None:
     builder = compiling.Builder(compiling.CompileOptions(env, optimize="-O0"), "cuda")
     if builder.compiler.family != "g++":
         pytest.skip("what g++ compares of macros was NOT checked: there is no g++")
@@ -380,7 +380,7 @@ def test_a_macro_that_headers_ask_for_has_them_read_anew(defined: str, tmp_path:
 
 
 @pytest.mark.parametrize("name", ["g++", "rocm"])
-def test_a_header_that_was_installed_anew_is_precompiled_anew(
+def test_a_reinstalled_header_is_precompiled_again(
     name: str, tmp_path: Path, env: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """clang rejects the old one because a file was modified, even if only its time changed; g++ would use it."""
@@ -415,7 +415,7 @@ def test_flags_of_other_compilers_are_left_out() -> None:
     assert portable(given) == ["-fopenmp", "-DA=1", "-D", "B", "-Iinc", "-I", "inc2"]
 
 
-def test_without_a_compiler_it_is_said_what_is_needed(tmp_path: Path, env: dict[str, str]) -> None:
+def test_a_missing_compiler_is_reported_with_advice(tmp_path: Path, env: dict[str, str]) -> None:
     old = tmp_path / "g++"
     old.write_text('#!/bin/sh\n[ "$1" = -dumpfullversion ] && echo 9.4.0 || echo "g++ (GCC) 9.4.0"\n')
     old.chmod(0o755)
@@ -513,7 +513,7 @@ int main() {
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="other processors have no jump of the executor's own")
-def test_a_function_that_calls_nothing_keeps_what_lies_below_its_stack(tmp_path: Path, env: dict[str, str]) -> None:
+def test_a_leaf_function_keeps_the_memory_below_its_stack(tmp_path: Path, env: dict[str, str]) -> None:
     # The value needed after the jump is in the 128 bytes below the top of the stack, because nothing is called.
     (tmp_path / "leaf.cpp").write_text(LEAF)
     compiler = find_compiler(env)
@@ -531,7 +531,7 @@ def test_a_function_that_calls_nothing_keeps_what_lies_below_its_stack(tmp_path:
     assert subprocess.run([program], capture_output=True, check=True).stdout == b"7"
 
 
-def test_asm_statements_do_what_the_manual_says(tmp_path: Path, env: dict[str, str]) -> None:
+def test_asm_statements_follow_the_manual(tmp_path: Path, env: dict[str, str]) -> None:
     source = Path(__file__).parent / "simt_programs" / "asm_statements.cu"
     tree = write(tmp_path / "tree", {"asm_statements.cu": source.read_text()})
     ported = hipport.rewrite([tree])

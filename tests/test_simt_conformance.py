@@ -52,12 +52,12 @@ def port() -> compiling.Executable:
 
 
 @pytest.mark.parametrize("order", ["forward", "reverse", "random:7"])
-def test_the_original_gives_what_the_gpu_gave(original: compiling.Executable, order: str) -> None:
+def test_the_original_has_the_gpus_results(original: compiling.Executable, order: str) -> None:
     assert differences(printed(original, Configuration("original", 32, order))) == []
 
 
 @pytest.mark.parametrize("lanes", [32, 64])
 @pytest.mark.parametrize("order", ["forward", "random:7"])
-def test_the_port_gives_what_the_gpu_gave(port: compiling.Executable, lanes: int, order: str) -> None:
+def test_the_port_has_the_gpus_results(port: compiling.Executable, lanes: int, order: str) -> None:
     different = differences(printed(port, Configuration("ported", lanes, order)))
     assert [line.split(" 0")[0] for line in different] == [ELSE_ON_AMD]

@@ -68,7 +68,7 @@ def printed(text: str) -> dict[str, list[int]]:
     return {name: [int(word, 16) for word in numbers.split()] for name, _, numbers in rows}
 
 
-def test_gives_what_a_gpu_gives() -> None:
+def test_results_are_those_of_a_gpu() -> None:
     """Exactly, or within the documented error: `near 2 rsqrtf(x)` may be off by 2."""
     expected = printed(zlib.decompress(base64.b64decode(RECORDED["printed"])).decode())
     ran = run(built("device.cu", "cuda"))
@@ -203,7 +203,7 @@ def test_a_programs_own_functions_win(dialect: Dialect) -> None:
         ("hip", 9, "unsupported", "pattern 0xc020"),
     ],
 )
-def test_what_must_not_be_is_a_fault(dialect: Dialect, case: int, kind: str, says: str) -> None:
+def test_misuse_is_a_fault(dialect: Dialect, case: int, kind: str, says: str) -> None:
     ran = run(built("faults.cu", dialect), str(case), lanes=64)
     said = ran.stderr.decode()
     assert ran.returncode == 97, said
@@ -220,7 +220,7 @@ def test_what_must_not_be_is_a_fault(dialect: Dialect, case: int, kind: str, say
         ("hip", 8, "inactive-lane", "reads from lane 2, which takes no part"),
     ],
 )
-def test_what_is_not_defined_is_a_warning(dialect: Dialect, case: int, kind: str, says: str) -> None:
+def test_undefined_results_are_a_warning(dialect: Dialect, case: int, kind: str, says: str) -> None:
     ran = run(built("faults.cu", dialect), str(case), lanes=64)
     said = ran.stderr.decode()
     assert ran.returncode == 0, said
@@ -268,7 +268,7 @@ def test_cudas_atomic_objects() -> None:
         ("__ldcg((int*)0)", "__ldcg"),
     ],
 )
-def test_what_hip_has_not_does_not_compile(text: str, says: str, tmp_path: Path) -> None:
+def test_names_that_hip_lacks_do_not_compile(text: str, says: str, tmp_path: Path) -> None:
     source = tmp_path / "refused.cu"
     source.write_text(f"#include <hip/hip_runtime.h>\n__global__ void k(long* out) {{ *out = (long){text}; }}\n")
     with pytest.raises(NotCompiled) as refused:
@@ -547,7 +547,7 @@ def warps(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 @pytest.mark.parametrize("threads", [64, 20, 200])
 @pytest.mark.parametrize("wave", [32, 64])
-def test_warp_operations_mean_what_cuda_says(wave: int, threads: int, warps: tuple[str, Path]) -> None:
+def test_warp_operations_follow_cudas_definition(wave: int, threads: int, warps: tuple[str, Path]) -> None:
     kind, path = warps
     if kind == "CUDA" and wave == 64:
         pytest.skip("CUDA's warps have 32 lanes")

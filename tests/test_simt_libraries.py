@@ -138,7 +138,7 @@ def test_sobols_vectors_are_those_of_joe_and_kuo() -> None:
         ("beyond", r"out-of-bounds: \w+Memcpy of 2560000 bytes"),
     ],
 )
-def test_what_there_is_not_of_sobols_sequences(what: str, says: str, dialect: str, wave: int) -> None:
+def test_missing_sobol_sequences(what: str, says: str, dialect: str, wave: int) -> None:
     status, _, errors = run("sobol", dialect, wave, "forward", what)
     assert status == 97 and re.search(says, errors), errors
     assert re.search(r"sobol\.cu:\d+", errors), errors
@@ -157,7 +157,7 @@ def same_numbers(got: list[str], want: list[str]) -> None:
 
 
 @pytest.mark.parametrize("dialect", ["cuda", "hip"])
-def test_what_is_undefined_is_a_fault(dialect: str) -> None:
+def test_undefined_behaviour_is_a_fault(dialect: str) -> None:
     faults = {
         "wrong_shape": ("block-shape", "blocks of 128 x 1 x 1 threads in one of 64 x 1 x 1"),
         "exited": ("exited-thread", "of 64 threads is reached by 40"),
@@ -176,7 +176,7 @@ def test_what_is_undefined_is_a_fault(dialect: str) -> None:
 
 
 @pytest.mark.parametrize("order", ORDERS)
-def test_a_part_of_a_warp_is_given_what_an_nvidia_gpu_gives_it(order: str) -> None:
+def test_a_part_of_a_warp_has_the_results_of_an_nvidia_gpu(order: str) -> None:
     status, out, errors = run("partial", "cuda", 32, order)
     assert (status, out) == (0, (HERE / "partial.txt").read_text())
     assert (
@@ -185,14 +185,14 @@ def test_a_part_of_a_warp_is_given_what_an_nvidia_gpu_gives_it(order: str) -> No
 
 
 @pytest.mark.parametrize("dialect", ["cuda", "hip"])
-def test_what_is_read_of_a_thread_that_is_not_there_is_0_and_said(dialect: str) -> None:
+def test_reads_from_a_missing_thread_are_0_and_reported(dialect: str) -> None:
     status, out, errors = run("misuse", dialect, 32, "forward", "short_tile")
     assert (status, out) == (0, "0\n")
     assert "warning: inactive-lane" in errors and "shuffles from thread 31" in errors and "misuse.cu:" in errors
 
 
 @pytest.mark.parametrize("dialect", ["cuda", "hip"])
-def test_what_a_graph_would_lack_is_a_fault(dialect: str) -> None:
+def test_an_incomplete_graph_is_a_fault(dialect: str) -> None:
     status, _, errors = run("misuse", dialect, 32, "forward", "captured")
     assert status == 97
     assert "not-recorded" in errors
@@ -200,7 +200,7 @@ def test_what_a_graph_would_lack_is_a_fault(dialect: str) -> None:
 
 
 @pytest.mark.parametrize("dialect", ["cuda", "hip"])
-def test_memory_that_a_graph_has_freed_is_gone(dialect: str) -> None:
+def test_memory_that_a_graph_has_freed_is_invalid(dialect: str) -> None:
     status, _, errors = run("graphs", dialect, 32, "forward", "uses_freed")
     assert status == 97, errors
     text = (HERE / "graphs.cu").read_text().splitlines()
@@ -283,7 +283,7 @@ def test_headers_have_no_warnings(dialect: str, tmp_path: Path) -> None:
         ("#include <curand_kernel.h>\n__global__ void k() { curandStateMtgp32 s; }\n", "curandStateMtgp32"),
     ],
 )
-def test_what_is_missing_is_named(text: str, said: str, tmp_path: Path) -> None:
+def test_missing_functions_are_named(text: str, said: str, tmp_path: Path) -> None:
     source = tmp_path / "missing.cu"
     source.write_text(text + "int main() { return 0; }\n")
     with pytest.raises(NotCompiled) as raised:
@@ -291,7 +291,7 @@ def test_what_is_missing_is_named(text: str, said: str, tmp_path: Path) -> None:
     assert said in raised.value.said + str(raised.value)
 
 
-def test_headers_bring_what_those_of_cuda_bring(tmp_path: Path) -> None:
+def test_headers_include_the_same_headers_as_cudas(tmp_path: Path) -> None:
     source = tmp_path / "unasked.cu"
     text = "#include <cub/cub.cuh>\nvoid say() { std::cout << 1; }\n"
     if thrust.find(os.environ, "cuda").folder is not None:
@@ -300,7 +300,7 @@ def test_headers_bring_what_those_of_cuda_bring(tmp_path: Path) -> None:
     program([source], "cuda", OPTIONS)
 
 
-def test_without_thrust_the_error_says_what_is_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_for_a_missing_thrust_has_advice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if Path("/usr/include/thrust").exists() or Path("/usr/local/include/thrust").exists():
         pytest.skip("the compiler's own path has Thrust")
     monkeypatch.setattr(thrust, "find", lambda *_: thrust.Thrust(None, (), ""))
@@ -311,7 +311,7 @@ def test_without_thrust_the_error_says_what_is_needed(tmp_path: Path, monkeypatc
     assert "Thrust headers are needed: " in raised.value.said + str(raised.value)
 
 
-def test_thrust_is_found_where_it_is(tmp_path: Path) -> None:
+def test_an_installed_thrust_is_found(tmp_path: Path) -> None:
     toolkit, rocm = tmp_path / "toolkit", tmp_path / "rocm"
     for folder in ("thrust", "cuda/std", "cuda/atomic", "cublas"):
         (toolkit / "include" / folder).mkdir(parents=True)

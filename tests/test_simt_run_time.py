@@ -54,7 +54,7 @@ def test_code_of_a_gpu_is_named(dialect: str, wave: int) -> None:
     assert re.search(r"run_time\.cu:\d+", done.stderr), done.stderr
 
 
-def test_races_are_found_in_what_is_compiled_at_run_time() -> None:
+def test_races_are_found_in_code_compiled_at_run_time() -> None:
     done = run(built("cuda", "thread"), "race")
     assert re.search(r"race: .*\n.*reversed\.cu:[34]", done.stderr), done.stdout + done.stderr
 
@@ -86,7 +86,7 @@ def test_nothing_beside_the_program_is_imported(tmp_path: Path) -> None:
     assert not (tmp_path / "ran").exists()
 
 
-def test_what_is_compiled_is_kept_for_one_tree(tmp_path: Path) -> None:
+def test_compiled_code_is_cached_for_one_tree(tmp_path: Path) -> None:
     one, other = (run_time_compiler.folder_for(tmp_path / name) for name in ("one", "other"))
     assert one != other and one.is_dir() and other.is_dir()
     assert one == run_time_compiler.folder_for(tmp_path / "one")

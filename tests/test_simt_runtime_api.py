@@ -67,7 +67,7 @@ def run(path: Path, *arguments: str, lanes: int = 32) -> subprocess.CompletedPro
     )
 
 
-def test_what_the_program_expects(executable: tuple[Dialect, Path]) -> None:
+def test_the_programs_own_checks(executable: tuple[Dialect, Path]) -> None:
     dialect, path = executable
     for lanes in (32,) if dialect == "cuda" else (32, 64):
         done = run(path, lanes=lanes)
@@ -159,7 +159,7 @@ def test_nothing_need_be_included(compiler: str, tmp_path: Path) -> None:
     assert check(compiler, "cuda", text, tmp_path).stderr == ""
 
 
-def test_what_the_compiler_must_refuse(compiler: str, tmp_path: Path) -> None:
+def test_code_that_the_compiler_must_reject(compiler: str, tmp_path: Path) -> None:
     cuda = """
     #include <hip/hip_runtime.h>
     __constant__ const float table[2] = {1, 2};
@@ -217,7 +217,7 @@ def _names() -> ModuleType:
     return module
 
 
-def test_the_table_of_names_is_what_its_tool_writes() -> None:
+def test_the_table_of_names_is_up_to_date() -> None:
     names = _names()
     assert names.TABLE.read_text(encoding="utf-8") == names.table()
     assert "#define cudaMalloc hipMalloc\n" in names.table()

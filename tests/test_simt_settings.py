@@ -47,7 +47,7 @@ def test_lanes_that_meet_by_chance_go_on_in_parts(program: Path, order: str) -> 
     assert ran(program, SIMT_CONVERGENCE="minimal", SIMT_ORDER=order).stdout == done.stdout
 
 
-def test_what_counts_on_lanes_that_meet_behind_a_break_is_seen() -> None:
+def test_reliance_on_lanes_that_meet_after_a_break_is_noticed() -> None:
     parts = compiling.program([PROGRAM.with_name("parts.cu")], "cuda", compiling.CompileOptions(os.environ)).path
     for order in ("forward", "reverse", "random:5"):
         assert ran(parts, SIMT_ORDER=order).stdout.split() == ["right", "right"]

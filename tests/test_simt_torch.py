@@ -76,11 +76,11 @@ def test_devices_become_the_cpu(before: str, after: str) -> None:
         "mykCUDA",
     ],
 )
-def test_what_is_no_device_stays(text: str) -> None:
+def test_other_strings_stay(text: str) -> None:
     assert devices(text + "\n") == text + "\n"
 
 
-def test_of_two_registrations_the_gpus_is_the_cpus() -> None:
+def test_the_gpus_registration_replaces_the_cpus() -> None:
     gpu = "TORCH_LIBRARY_IMPL(ops, CUDA, m) {}\n"
     assert "(ops, Vulkan, m)" in devices("TORCH_LIBRARY_IMPL(ops, CPU, m) {}\n", gpu)
     assert "(ops, CPU, m)" in devices("TORCH_LIBRARY_IMPL(ops, CPU, m) {}\n", "int x;\n")
@@ -258,7 +258,7 @@ def test_one_changed_kernel_is_compiled_in_seconds(small: Path) -> None:
     assert time.process_time() - start + os.times().children_user - before < 30
 
 
-def test_what_does_not_compile_is_said_at_the_users_line(small: Path) -> None:
+def test_compile_errors_are_at_the_users_line(small: Path) -> None:
     (small / "small.cu").write_text(KERNEL.replace("gpuAtomicAdd(sum, x[i]);", "gpuAtomicAdd(sum, no_such_thing);"))
     with pytest.raises(torch_installed.NotBuildable, match=r"small\.cu:12: .*no_such_thing"):
         verifying.driver(small).build("original")

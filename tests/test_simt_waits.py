@@ -71,7 +71,7 @@ ORDER = {"inElse": "reverse"}
 
 
 @pytest.mark.parametrize("part", range(5))
-def test_lanes_wait_in_vain_for_others_of_their_wavefront(port: Path, part: int) -> None:
+def test_lanes_wait_forever_for_others_of_their_wavefront(port: Path, part: int) -> None:
     for what in HANGS[part::5]:
         hangs(port, what, 64, ORDER.get(what, "forward"))
 

@@ -130,7 +130,7 @@ def shell(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str,
 
 
 @pytest.mark.toolchain
-def test_the_tutorial_does_what_it_says(tmp_path: Path, shell: dict[str, str]) -> None:
+def test_the_tutorial_has_the_shown_results(tmp_path: Path, shell: dict[str, str]) -> None:
     """All commands in their order, from the top of the checkout; their output files go elsewhere."""
     pytest.importorskip("torch", reason="PyTorch is not installed: the tutorial was not run")
     printed, ran = "", 0
@@ -147,7 +147,7 @@ def test_the_tutorial_does_what_it_says(tmp_path: Path, shell: dict[str, str]) -
     assert ran >= 6
 
 
-def test_the_example_of_the_readme_prints_what_it_shows(tmp_path: Path) -> None:
+def test_the_example_of_the_readme_prints_the_shown_output(tmp_path: Path) -> None:
     blocks = list(_fences(ROOT / "README.md"))
     before = next(text for language, more, text in blocks if more == "title=count.cu")
     after = next(text for language, more, text in blocks if more == "title=ported/count.cu")
@@ -212,7 +212,7 @@ def test_cases_that_a_page_shows_can_be_used() -> None:
         assert set(given) == set(cases["tolerance"](**parameters))  # type: ignore[operator]
 
 
-def test_the_names_of_the_python_reference_are_those_that_there_are() -> None:
+def test_the_names_of_the_python_reference_exist() -> None:
     shown = set(re.findall(r"^::: hipport\.(\w+)$", (DOCS / "reference/python.md").read_text(encoding="utf-8"), re.M))
     functions = {name for name in hipport.__all__ if name[0].islower()} - {"report"}
     assert functions <= shown
@@ -234,7 +234,7 @@ def test_decisions_have_an_area_and_a_status(monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
-def test_files_that_a_page_names_are_there(page: Path) -> None:
+def test_files_that_a_page_names_exist(page: Path) -> None:
     """Modules, tests, tools and tables, by their path or the end of it."""
     text = _FENCE.sub("", page.read_text(encoding="utf-8"))
     named = re.findall(

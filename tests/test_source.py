@@ -95,7 +95,7 @@ def test_edits_are_made_whatever_their_order_or_refused(data: st.DataObject) -> 
 
 
 @given(st.data())
-def test_edits_that_do_not_conflict_give_the_same_one_after_the_other(data: st.DataObject) -> None:
+def test_edits_without_conflict_commute(data: st.DataObject) -> None:
     """The meaning of "conflict": applied one by one, in both orders, two edits have the same result as together."""
     text = data.draw(TEXTS)
     edits = data.draw(some_edits(len(text), 2))
@@ -191,7 +191,7 @@ def test_origins_are_in_order_and_untouched_bytes_are_their_own(source: Source) 
         assert there[offset] == first[offset : offset + 1]
 
 
-def test_origin_of_written_text_is_what_it_replaced() -> None:
+def test_origin_of_written_text_is_the_replaced_span() -> None:
     source = Source(PATH, b"k << <1, 2>> >(x);").apply([Edit(Span(2, 6), b"<<<"), Edit(Span(10, 14), b">>>")])
     assert source.text == b"k <<<1, 2>>>(x);"
     assert source.origin(Span(2, 5)) == Span(2, 6)
@@ -240,7 +240,7 @@ def test_a_carriage_return_alone_ends_no_lines_of_others(language: type[Source])
 
 
 @pytest.mark.parametrize("language", [Source, Cpp, Cuda, Python])
-def test_pickling_forgets_what_was_worked_out(language: type[Source]) -> None:
+def test_pickling_drops_cached_facts(language: type[Source]) -> None:
     source = language(PATH, b"int x;\n").apply([Edit(Span(4, 5), b"y")])
     fresh = pickle.dumps(source)
     assert source.position(6) == (1, 7)
@@ -257,7 +257,7 @@ def test_pickling_forgets_what_was_worked_out(language: type[Source]) -> None:
     assert set(again.__dict__) == {field.name for field in fields(language)}
 
 
-def test_what_was_edited_keeps_positions_and_forgets_the_rest() -> None:
+def test_an_edit_keeps_positions_and_drops_other_facts() -> None:
     source = Cpp(PATH, b"#include <a.h>\nint x;\n")
     edited = source.apply([Edit(Span(19, 20), b"y")])
     assert edited.before is source
@@ -273,7 +273,7 @@ def len_of_text(source: Source) -> int:
     return len(source.text)
 
 
-def test_a_fact_is_worked_out_once_per_text() -> None:
+def test_a_fact_is_computed_once_per_text() -> None:
     asked: list[bytes] = []
 
     def fact(source: Source) -> int:

@@ -113,7 +113,7 @@ def test_folder_does_not_depend_on_what_is_staged(tree: Path) -> None:
     assert (tree / "a/a.cu").read_bytes().endswith(KERNEL)
 
 
-def test_what_is_given_comes_out_as_in_the_whole_tree(tree: Path) -> None:
+def test_given_files_are_ported_as_in_the_whole_tree(tree: Path) -> None:
     hipport("rewrite", tree / "a/a.cu")
     alone = (tree / "a/a.cu").read_bytes()
     git(tree, "checkout", "-q", "--", ".")

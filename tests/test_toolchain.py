@@ -60,9 +60,7 @@ def found(env: dict[str, str]) -> list[Path]:
 
 
 @pytest.mark.parametrize("bitcode", [True, False])
-def test_a_hipcc_is_asked_what_it_is_and_what_it_compiles_for(
-    tmp_path: Path, env: dict[str, str], bitcode: bool
-) -> None:
+def test_a_hipcc_is_asked_for_its_release_and_targets(tmp_path: Path, env: dict[str, str], bitcode: bool) -> None:
     hipcc = fake(tmp_path, archs="gfx90a gfx1030", bitcode=bitcode)
     toolchain = probe(hipcc, {**env, "ROCM_PATH": "/elsewhere"})
     assert toolchain is not None
@@ -73,7 +71,7 @@ def test_a_hipcc_is_asked_what_it_is_and_what_it_compiles_for(
     assert {line.split(" -")[0] for line in (hipcc.parent / "calls").read_text().splitlines()} == {"amd "}
 
 
-def test_what_does_not_answer_as_hipcc_is_none(tmp_path: Path, env: dict[str, str]) -> None:
+def test_other_programs_are_not_hipcc(tmp_path: Path, env: dict[str, str]) -> None:
     silent = tmp_path / "hipcc"
     silent.write_text("#!/bin/sh\nexit 1\n")
     silent.chmod(0o755)
@@ -135,7 +133,7 @@ def test_the_mirror_is_the_one_that_apt_is_set_up_with(
     assert found[1].signed_by.splitlines() == ["", " -----BEGIN PGP PUBLIC KEY BLOCK-----", " .", " abc"]
 
 
-def test_what_is_installed_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_installed_toolchain_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def never(*_: object) -> None:
         raise AssertionError("it went on to install")
 
@@ -174,7 +172,7 @@ def test_a_failed_or_killed_installation_leaves_nothing_and_is_done_again(
 
 
 @pytest.mark.parametrize(("lacks", "says"), [("apt-get", "there is no apt-get here"), ("", "not Debian")])
-def test_where_it_cannot_be_installed_it_says_so(
+def test_an_impossible_installation_is_reported(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     lacks: str,

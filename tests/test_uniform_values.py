@@ -91,7 +91,7 @@ def value_of(kernel: Kernel) -> Value:
 
 
 @pytest.mark.parametrize("name", KERNELS)
-def test_what_varies_is_found_and_nothing_else(name: str) -> None:
+def test_exactly_the_varying_values_are_found(name: str) -> None:
     value = value_of(KERNELS[name])
     assert (value.level < WARP) == KERNELS[name].varying, value
     if KERNELS[name].varying:
@@ -107,7 +107,7 @@ def test_no_wrapper_makes_a_value_more_uniform(wrapper: str) -> None:
 
 
 @pytest.mark.parametrize("wrapper", [each for each in WRAPPERS if each != "recursion"])
-def test_what_is_uniform_stays_so_behind_a_wrapper(wrapper: str) -> None:
+def test_uniform_values_stay_uniform_behind_a_wrapper(wrapper: str) -> None:
     asked = {name: wrapped(kernel, WRAPPERS[wrapper]) for name, kernel in KERNELS.items() if not kernel.varying}
     values = {name: value_of(kernel) for name, kernel in asked.items() if kernel is not None}
     assert len(values) > 30
@@ -129,14 +129,14 @@ UNIFORM_IN_A_ROW = frozenset(("lane_of_2d",))
 
 
 @pytest.mark.parametrize("name", KERNELS)
-def test_collectives_on_both_sides_are_safe_only_where_all_take_one(name: str) -> None:
+def test_collectives_in_both_branches_are_safe_only_without_divergence(name: str) -> None:
     statement = "if (@) out[n] = __shfl_sync(~0u, n, 0); else out[n] = __shfl_sync(~0u, -n, 0);"
     safe = found(KERNELS[name], statement, "warp_intrinsics") == {Certainty.SAFE}
     assert safe == (not KERNELS[name].varying or name in UNIFORM_IN_A_ROW)
 
 
 @pytest.mark.parametrize("name", [name for name in KERNELS if name != "ballot"])  # which is the warp's, not the block's
-def test_barriers_on_both_sides_are_told_or_joined_only_where_not_all_take_one(name: str) -> None:
+def test_barriers_in_both_branches_are_reported_or_joined_only_if_threads_diverge(name: str) -> None:
     statement = "if (@) { out[0] = 1; __syncthreads(); } else { out[1] = 2; __syncthreads(); } out[2] = out[n];"
     told = bool(found(KERNELS[name], statement, "barriers"))
     assert told == (KERNELS[name].varying and name not in UNIFORM_IN_A_ROW)
@@ -163,7 +163,7 @@ HIDDEN_ALARMS = frozenset(
 )
 
 
-def test_what_is_hidden_by_all_means_is_found() -> None:
+def test_values_hidden_on_purpose_are_found() -> None:
     said = {name: value_of(kernel).level < WARP for name, kernel in HIDDEN.items()}
     assert [name for name, varies in said.items() if HIDDEN[name].varying and not varies] == []
     assert {name for name, varies in said.items() if varies and not HIDDEN[name].varying} == HIDDEN_ALARMS
@@ -188,7 +188,7 @@ HIDDEN_OTHERWISE = {
         pytest.param(HIDDEN, HIDDEN_OTHERWISE, id="hidden", marks=pytest.mark.further),
     ],
 )
-def test_llvm_says_the_same(kernels: dict[str, Kernel], otherwise: dict[str, str], tmp_path: Path) -> None:
+def test_llvm_has_the_same_result(kernels: dict[str, Kernel], otherwise: dict[str, str], tmp_path: Path) -> None:
     """LLVM's UniformityAnalysis, of hipcc's clang, over all kernels in one file."""
     llvm = judge()
     if llvm is None:

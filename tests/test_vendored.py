@@ -150,7 +150,7 @@ def test_hipify_mangles_third_party_code_only_without_the_lines(built: Path, scr
 
 
 @needs_torch
-def test_a_library_that_only_the_compiler_is_told_of_needs_nothing(built: Path) -> None:
+def test_a_library_for_the_compiler_alone_needs_nothing(built: Path) -> None:
     assert _library(built / "flag") == LIBRARY
     project = discover([_tree(built / "flag again", "setup.py", BY_FLAG)], vendored=vendored.markers())
     assert project.vendored
@@ -158,7 +158,7 @@ def test_a_library_that_only_the_compiler_is_told_of_needs_nothing(built: Path) 
 
 
 @needs_torch
-def test_lines_change_nothing_where_pytorch_is_not_for_rocm(tmp_path: Path) -> None:
+def test_the_lines_have_no_effect_without_rocm(tmp_path: Path) -> None:
     text = SETUP.replace("CUDAExtension\n", "CppExtension, CUDAExtension\n")
     text = text.replace("[CUDAExtension(", "[(CUDAExtension if not here else CppExtension)(")
     folder = _tree(tmp_path, "setup.py", text)
@@ -190,7 +190,7 @@ def _found(script: str, text: str, *skipped: Skipped) -> str:
     return run(project, (vendored.PASS,)).project.sources[0].text.decode()
 
 
-def test_cmakes_own_module_is_left_alone_and_no_matter_of_hipifys(tmp_path: Path) -> None:
+def test_cmakes_own_module_is_left_alone(tmp_path: Path) -> None:
     for name in ("cmake/FindCUDA.cmake", "cmake/FindTorch.cmake", "modules/FindCUDA/run_nvcc.cmake"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("find_package(CUDA)\n")
@@ -214,7 +214,7 @@ def test_a_tree_elsewhere_counts_when_the_script_names_it() -> None:
     assert "hipify" not in _found("python/setup.py", script.format("include"), glm)
 
 
-def test_what_another_script_builds_is_no_matter_of_the_one_above(tmp_path: Path) -> None:
+def test_sources_of_another_script_do_not_affect_the_one_above(tmp_path: Path) -> None:
     text = (
         "from torch.utils.cpp_extension import CUDAExtension\nCUDAExtension('a', ['a.cu'], include_dirs=['i'{more}])\n"
     )
@@ -239,7 +239,7 @@ def test_a_submodule_that_is_not_checked_out_will_be_third_party_code() -> None:
     assert "hipify" not in _found("setup.py", script, other)
 
 
-def test_a_library_that_is_included_in_quotes_is_come_across() -> None:
+def test_a_library_that_is_included_in_quotes_is_found() -> None:
     script = b"from torch.utils.cpp_extension import CUDAExtension\nCUDAExtension('a', ['src/a.cu'])\n"
     kernel = b'#include "../external/glm/glm/glm.hpp"\n'
     glm = (Skipped(PurePosixPath("external/glm"), "vendored", ""),)

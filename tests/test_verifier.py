@@ -113,7 +113,7 @@ def test_text() -> None:
     assert "\x1b[" in verify_report.as_text(verified(), colour=True)
 
 
-def test_a_fault_is_told_once_for_a_line_and_its_further_lines_stand_below() -> None:
+def test_a_fault_is_reported_once_per_line_with_its_further_lines() -> None:
     waits = replace(FAULT, message="nobody goes on\n    threads 0-3 wait", thread=())
     found = (outcome("two", status="fault", faults=(waits,)),)
     ran = [Ran(Configuration("ported", 64, order), found) for order in "abc"]
@@ -145,7 +145,7 @@ def test_json() -> None:
     ] == "inf"  # fmt: skip
 
 
-def test_an_original_that_is_wrong_itself_is_nothing_to_go_by() -> None:
+def test_a_wrong_original_is_no_reference() -> None:
     wrong = outcome("one", difference("recorded", "1 of 6 values differ"))
     ported = outcome("one", difference("original", "2 of 6 values differ"), difference("recorded"))
     ran = extension_verifier._with_trust(
@@ -294,7 +294,7 @@ def of_ported(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, str, 
     ]
 
 
-def test_cases_that_launch_nothing_are_said_to_be() -> None:
+def test_cases_that_launch_nothing_are_reported() -> None:
     def ran(**launches: int) -> list[Ran]:
         outcomes = tuple(replace(outcome(case), launches=count) for case, count in launches.items())
         return [Ran(Configuration("original", 32), outcomes)]

@@ -69,7 +69,7 @@ def agrees(given: extension_verifier.Driver, ran: tuple[Ran, ...], not_checked: 
 
 
 @pytest.mark.parametrize("example", further(NAMES, set(NAMES) - PORTS))
-def test_a_port_gives_at_both_wavefronts_what_the_original_gave_on_a_gpu(example: str) -> None:
+def test_a_port_has_the_originals_results_with_both_wavefront_sizes(example: str) -> None:
     given = driver(example)
     configurations = [Configuration("ported", 32, order) for order in ("forward", "random:1")]
     configurations += [Configuration("ported", 64, order) for order in execution.ORDERS]
@@ -77,7 +77,7 @@ def test_a_port_gives_at_both_wavefronts_what_the_original_gave_on_a_gpu(example
 
 
 @pytest.mark.parametrize("example", further(NAMES, set(NAMES) - ORIGINALS))
-def test_an_original_gives_in_all_orders_what_it_gave_on_a_gpu(example: str) -> None:
+def test_an_original_has_its_recorded_results_in_all_orders(example: str) -> None:
     """And with 64 lanes its errors are found, if it relies on a warp's 32."""
     given = driver(example)
     # The same as extension_verifier.extension, except the last step, which test_simt_torch.py tests.
@@ -93,7 +93,7 @@ def test_an_original_gives_in_all_orders_what_it_gave_on_a_gpu(example: str) -> 
         assert all((EXAMPLES / example / fault.path).is_file() and fault.line > 0 for fault in faults), faults
 
 
-def test_what_an_extension_includes_from_above_its_folder_is_ported_with_it(tmp_path: Path) -> None:
+def test_includes_from_above_an_extensions_folder_are_ported(tmp_path: Path) -> None:
     pytest.importorskip("torch", reason="PyTorch is not installed: the examples were not run")
     (tmp_path / ".git").mkdir()
     ext, include = tmp_path / "ext", tmp_path / "include"

@@ -150,12 +150,12 @@ def driver_of(package: str, folder: Path) -> extension_verifier.Driver:
 
 
 @pytest.mark.parametrize("package", further(PACKAGES, FURTHER))
-def test_gives_what_its_cpu_code_gives(package: str, tmp_path: Path) -> None:
+def test_results_are_those_of_its_cpu_code(package: str, tmp_path: Path) -> None:
     compare(package, tmp_path, gathered=True)
 
 
 @pytest.mark.further
-def test_built_by_its_own_script_it_gives_what_its_cpu_code_gives(tmp_path: Path) -> None:
+def test_results_of_its_own_build_are_those_of_its_cpu_code(tmp_path: Path) -> None:
     compare(BY_OWN_SCRIPT, tmp_path, gathered=False)
 
 

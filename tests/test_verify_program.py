@@ -54,7 +54,7 @@ def test_a_port_that_is_right() -> None:
     assert any("1 of 3 lines" in each for each in verified.not_checked)
 
 
-def test_asynchronous_copies_are_done_at_once() -> None:
+def test_asynchronous_copies_are_immediate() -> None:
     """The program itself checks the copies."""
     copies = SUMS.with_name("async_copies.cu")
     verified = verifying.program(
@@ -63,7 +63,7 @@ def test_asynchronous_copies_are_done_at_once() -> None:
     assert verified.ok
 
 
-def test_collective_instructions_are_what_their_definitions_say() -> None:
+def test_collective_instructions_follow_their_definitions() -> None:
     """The program itself checks the results; also if only some lanes reach them in an iteration of a loop."""
     collectives = SUMS.with_name("ptx_collectives.cu")
     verified = verifying.program(
@@ -72,7 +72,7 @@ def test_collective_instructions_are_what_their_definitions_say() -> None:
     assert verified.ok and all(each.ok for each in verified.ran)
 
 
-def test_what_was_changed_in_the_original_is_said(tmp_path: Path) -> None:
+def test_changes_of_the_original_are_reported(tmp_path: Path) -> None:
     """If the executor runs another text than the user's, both sides may be wrong in the same way."""
     program = """#include <cstdio>
 __device__ unsigned lane() { unsigned r; asm("mov.u32 %0, %%laneid;" : "=r"(r)); return r; }
@@ -102,7 +102,7 @@ int main() {
     assert [each.line for each in verified.assumed] == [3] and not verified.left
 
 
-def test_what_passes_left_or_assumed_is_told(tmp_path: Path) -> None:
+def test_open_findings_and_assumptions_are_reported(tmp_path: Path) -> None:
     """A difference may come from an assumption; and the executor may run functions that HIP lacks."""
     (tmp_path / "main.cu").write_text(
         "#include <cuda_bf16.h>\n#include <cuda_fp8.h>\n__device__ __nv_fp8_e4m3 a;\n"
@@ -119,7 +119,7 @@ def test_what_passes_left_or_assumed_is_told(tmp_path: Path) -> None:
         assert [[each["line"] for each in values[kind]] for kind in ("left_to_a_person", "assumed")] == [[4], [3]]
 
 
-def test_what_stands_in_for_cuda_is_what_its_documentation_says() -> None:
+def test_cudas_functions_follow_their_documentation() -> None:
     """The program itself reports errors: device functions, vectors in memory, votes of a block, groups."""
     verified = verifying.program(
         [SUMS.with_name("stand_ins.cu")], [], env=ENV, port=lambda paths: api.rewrite(paths), passes=(inline_ptx.PASS,)
@@ -140,7 +140,7 @@ def test_functions_of_both_sides_take_the_side_that_they_are_called_on() -> None
     assert verified.ok and all(each.ok for each in verified.ran)
 
 
-def test_a_port_that_does_not_compile_says_what_was_left_to_a_person(tmp_path: Path) -> None:
+def test_a_port_that_does_not_compile_names_the_work_for_a_person(tmp_path: Path) -> None:
     program = """__global__ void k() {}
 int main() {
   cudaLaunchConfig_t how{};
@@ -199,7 +199,7 @@ def test_atomic_objects_mean_the_same_when_ported() -> None:
     assert verified.ok and all(each.ok for each in verified.ran)
 
 
-def test_what_a_program_includes_is_ported_with_it(tmp_path: Path) -> None:
+def test_includes_of_a_program_are_ported_with_it(tmp_path: Path) -> None:
     main = tmp_path / "app/main.cu"
     files = {
         "app/Makefile": "main: main.cu\n\tnvcc -I../inc -o main main.cu\n",
@@ -232,7 +232,7 @@ def test_what_a_program_includes_is_ported_with_it(tmp_path: Path) -> None:
     assert ported == ["check.h", "lane.cuh", "main.cu"]
 
 
-def test_openmp_is_there_where_no_build_script_says_so(tmp_path: Path) -> None:
+def test_openmp_is_enabled_without_a_build_script(tmp_path: Path) -> None:
     main = tmp_path / "main.cu"
     main.write_text(
         "#include <cstdio>\n#include <omp.h>\n"
@@ -408,7 +408,7 @@ def test_the_command() -> None:
     ]  # fmt: skip
 
 
-def test_what_is_printed_of_the_device_is_not_compared(tmp_path: Path) -> None:
+def test_output_about_the_device_is_not_compared(tmp_path: Path) -> None:
     main = tmp_path / "query.cu"
     text = (
         "#include <cstdio>\nint main(int, char** argv) { cudaDeviceProp p; cudaGetDeviceProperties(&p, 0);\n"
@@ -433,7 +433,7 @@ def test_what_is_printed_of_the_device_is_not_compared(tmp_path: Path) -> None:
         (None, "there is no "),
     ],
 )
-def test_what_cannot_be_run_is_an_error(tmp_path: Path, text: str | None, said: str) -> None:
+def test_code_that_cannot_be_run_is_an_error(tmp_path: Path, text: str | None, said: str) -> None:
     file = tmp_path / "bad.cu"
     if text is not None:
         file.write_text(text)
@@ -466,12 +466,12 @@ def test_a_port_that_is_wrong_in_one_of_many_ways_is_not_verified(number: int) -
 
 
 @pytest.mark.parametrize("number", further(RIGHT, set(RIGHT) - {2, 3, 4, 9}))
-def test_a_port_that_is_another_in_a_harmless_way_is_verified(number: int) -> None:
+def test_a_harmless_difference_is_verified(number: int) -> None:
     verified = way("right", number)
     assert verified.ok, verify_report.as_text(verified)
 
 
-def test_there_are_no_other_ways() -> None:
+def test_other_values_have_their_own_status() -> None:
     """Other values end with a status of their own, on both sides."""
     for kind, numbers in (("wrong", WRONG), ("right", RIGHT)):
         assert WAYS.read_text().count("case", *_part(kind)) == len(numbers)

@@ -24,18 +24,18 @@ def test_a_wait_is_noticed_once(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", FINE)
-def test_what_looks_alike_is_left_alone(name: str) -> None:
+def test_look_alikes_are_left_alone(name: str) -> None:
     assert found_in(FINE[name]) == []
 
 
-def test_a_wait_says_who_waits_for_whom() -> None:
+def test_a_wait_names_the_waiting_lanes_and_the_others() -> None:
     (found,) = found_in(WAITS["while"])
     assert "until flag changes, which a lane of the same wavefront may have to do, in line 3" in found
     (found,) = found_in(WAITS["stored where it is not seen"])
     assert "by a store that is not seen" in found
 
 
-def test_a_wait_in_a_function_is_told_once_for_all_kernels() -> None:
+def test_a_wait_in_a_function_is_reported_once_for_all_kernels() -> None:
     text = "__device__ void wait(volatile int *f) { while (*f == 0); }\n" + "".join(
         f"__global__ void k{i}(volatile int *flag) {{\n"
         "    if (threadIdx.x < 32) wait(flag);\n    if (threadIdx.x == 32) *flag = 1;\n}\n"

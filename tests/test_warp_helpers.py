@@ -334,7 +334,7 @@ def _reached(context: str, words: list[int], thread: int, size: int) -> tuple[in
 
 @pytest.mark.parametrize("threads", [32, 64, 20, 48, 200])
 @pytest.mark.parametrize("wave", [32, 64])
-def test_means_what_cuda_says(wave: int, threads: int, simulator: tuple[bool, Path]) -> None:
+def test_follows_cudas_definition(wave: int, threads: int, simulator: tuple[bool, Path]) -> None:
     native, path = simulator
     size = wave if native else 32
     source = random.Random(threads)

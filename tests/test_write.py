@@ -154,7 +154,7 @@ def without_journal(found: dict[str, object]) -> dict[str, object]:
 
 @given(cases())
 @settings(max_examples=60, deadline=None)
-def test_all_is_written_and_undo_brings_all_back(case: Case) -> None:
+def test_everything_is_written_and_undo_restores_it(case: Case) -> None:
     with laid(case) as root:
         before = tree(root)
         written = writing.write(root, case.changes)
@@ -365,7 +365,7 @@ def test_undo_refuses_when_files_were_changed_since_and_restores_none(tmp_path: 
     assert {name: what[1] for name, what in tree(tmp_path).items()} == {"a.cu": b"a", "b.cu": b"b", "c.cu": b"c"}
 
 
-def test_what_was_edited_after_a_run_was_killed_is_not_overwritten(tmp_path: Path) -> None:
+def test_edits_after_a_killed_run_are_not_overwritten(tmp_path: Path) -> None:
     lay(tmp_path, {"a.cu": b"a", "b.cu": b"b"})
     changes = [change("a.cu", b"a", b"A"), change("b.cu", b"b", b"B")]
     step = 1
@@ -399,7 +399,7 @@ def test_two_changes_of_one_file_are_a_mistake(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["folder", "pipe", "socket"])
-def test_what_is_no_file_is_refused_without_waiting(tmp_path: Path, kind: str) -> None:
+def test_pipes_and_devices_are_refused_without_waiting(tmp_path: Path, kind: str) -> None:
     path = tmp_path / "a.cu"
     if kind == "folder":
         path.mkdir()
@@ -541,7 +541,7 @@ def test_a_hostile_journal_does_not_set_up_version_control(tmp_path: Path, name:
 
 
 @pytest.mark.parametrize("name", ["notes", "2.other", "x.staging", "3", "٣", "9" * 200, "9" * 255, "-1", "1 2"])
-def test_what_is_in_the_journal_and_not_hipports_is_left_alone(tmp_path: Path, name: str) -> None:
+def test_foreign_files_in_the_journal_are_left_alone(tmp_path: Path, name: str) -> None:
     lay(tmp_path, {"a.cu": b"a", f".hipport/runs/{name}/file": b"f"})
     before = tree(tmp_path)
     with pytest.raises(Refused, match="not made by hipport"):
@@ -577,7 +577,7 @@ def open_path() -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("what", ["root", "folder", "file"])
-def test_what_is_read_only_stops_everything(open_path: Path, what: str) -> None:
+def test_read_only_files_stop_everything(open_path: Path, what: str) -> None:
     root = open_path / "root"
     lay(root, {"a.cu": b"a", "folder/b.cu": b"b"})
     if ROOT_USER:
@@ -718,7 +718,7 @@ def test_only_the_last_runs_are_kept(tmp_path: Path) -> None:
     assert (tmp_path / "a.cu").read_bytes() == b"3"
 
 
-def test_what_overwrites_nothing_leaves_no_trace(tmp_path: Path) -> None:
+def test_a_run_that_overwrites_nothing_leaves_no_trace(tmp_path: Path) -> None:
     lay(tmp_path, {"a.cu": b"a"})
     assert writing.write(tmp_path, [change("a.cu", b"a", b"a")]) == Written(())
     assert writing.write(tmp_path, []) == Written(())
@@ -878,7 +878,7 @@ def test_undo_after_a_kill_takes_that_run_back_and_no_other(tmp_path: Path, step
     assert writing.undo(tmp_path).paths == paths("b.cu")
 
 
-def test_what_was_killed_above_is_taken_back_from_below(tmp_path: Path) -> None:
+def test_a_killed_run_above_is_undone_from_below(tmp_path: Path) -> None:
     lay(tmp_path, {"a.cu": b"a", "sub/b.cu": b"b", "sub/deep/c.cu": b"c"})
     kill_when(tmp_path, [change("a.cu", b"a", b"A"), change("sub/b.cu", b"b", b"B")], "settled")
     for start in (tmp_path, tmp_path / "sub", tmp_path / "sub/deep"):
@@ -944,7 +944,7 @@ def test_many_at_once(tmp_path: Path) -> None:
 
 @given(cases())
 @settings(max_examples=30, deadline=None)
-def test_a_copy_is_what_writing_in_place_would_give(case: Case) -> None:
+def test_a_copy_equals_the_result_in_place(case: Case) -> None:
     with laid(case) as root:
         before = tree(root)
         writing.write_tree(root, root.parent / "out", [PurePosixPath(".")], case.changes)
@@ -955,7 +955,7 @@ def test_a_copy_is_what_writing_in_place_would_give(case: Case) -> None:
         assert without_journal(tree(root)) == copy
 
 
-def test_what_is_copied(tmp_path: Path) -> None:
+def test_copied_files(tmp_path: Path) -> None:
     root = tmp_path / "root"
     lay(
         root, {"a.cu": b"a", "src/b.cu": b"b", "data.bin": b"\0", ".github/x": b"", "other/o.cu": b"o"}, {"a.cu": 0o751}
@@ -993,7 +993,7 @@ def test_what_is_copied(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("out", ["full", "root/inside", "root", "file", "link"])
-def test_no_copy_into_what_is_there_already(tmp_path: Path, out: str) -> None:
+def test_no_copy_into_an_existing_folder(tmp_path: Path, out: str) -> None:
     lay(tmp_path, {"root/a.cu": b"a", "full/x": b"x", "file": b""})
     (tmp_path / "empty").mkdir()
     (tmp_path / "link").symlink_to("empty")
@@ -1019,7 +1019,7 @@ def test_a_copy_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Mo
     assert tree(tmp_path) == before
 
 
-def test_what_could_not_be_copied_is_named(open_path: Path) -> None:
+def test_files_that_could_not_be_copied_are_named(open_path: Path) -> None:
     lay(open_path / "closed", {f"{i}.cu": b"a" for i in range(7)})
     for path in (open_path / "closed").iterdir():
         path.chmod(0)
@@ -1055,7 +1055,7 @@ def test_a_tree_that_is_only_to_be_read_can_be_copied(open_path: Path) -> None:
         folder.chmod(0o755)
 
 
-def test_what_a_killed_copy_left_goes_with_the_next_one(tmp_path: Path) -> None:
+def test_remains_of_a_killed_copy_are_removed_by_the_next_one(tmp_path: Path) -> None:
     lay(tmp_path, {"root/a.cu": b"a"})
     child = os.fork()
     if not child:
@@ -1083,7 +1083,7 @@ def test_headers_lie_where_a_link_to_a_source_looks_for_them(tmp_path: Path) -> 
     assert not again.changed and not again.created
 
 
-def test_how_a_text_came_to_be_is_kept_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_origin_of_a_text_is_kept_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """So that a compiler's message is reported at the user's line, without running the passes again."""
     (tmp_path / "a.cu").write_text("#include <cuda_runtime.h>\n\nvoid f() { cudaFree(0); }\n")
     ported = hipport.rewrite([tmp_path])
