@@ -174,7 +174,7 @@ def test_strings_that_only_a_newer_python_reads_are_errors(text: bytes, errors: 
 
 
 def test_pythons_warnings_about_a_tree_are_hidden(tmp_path: Path) -> None:
-    """`"\d"` is a SyntaxWarning since Python 3.12, and older versions warn of `1or 2`."""
+    """`"\\d"` is a SyntaxWarning since Python 3.12, and older versions warn of `1or 2`."""
     text = 'import torch\nfrom torch.utils.cpp_extension import CUDAExtension, load\nx = 1or 2\ny = "\\d"\n'
     (tmp_path / "setup.py").write_text(
         text + 'e = CUDAExtension("a", ["a.cu"])\nload("b", ["b.cu"])\nt = y.cuda()\n'
