@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pass CUDA 13's memory locations to HIP as device numbers.
+"""Replace CUDA 13's memory locations by device numbers, which HIP takes.
 
 Since CUDA 13 `cudaMemPrefetchAsync` and `cudaMemAdvise` take a `cudaMemLocation`. HIP's functions take a device
 number, and `hipCpuDeviceId` for the host, as CUDA's did before. Calls with five arguments, and calls whose location is

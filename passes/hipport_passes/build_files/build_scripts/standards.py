@@ -2,8 +2,8 @@
 """Find code that C++17 treats differently from an older standard.
 
 Sources: annex C.4 of C++17 (N4659) for removed features and changed meanings, read 2026-11; clang's page "C++ Support
-in Clang" for the behaviour of compilers under each standard. Decision 0121 (`docs/decisions`) says
-which changes count, and why.
+in Clang" for the behaviour of compilers under each standard. Decision 0121 says which changes
+count, and why.
 """
 
 from __future__ import annotations
