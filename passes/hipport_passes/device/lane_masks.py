@@ -32,6 +32,7 @@ from hipport.syntax.preprocessor import exclusive
 from hipport_passes.device.waves.branches import of_branches
 from hipport_passes.device.waves.kinds import Wavefronts, hip_throughout
 from hipport_passes.device.waves.sizes import MASKED, OF_WARPS, of_hip
+from hipport_passes.device.waves.split_sizes import of_roles
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -105,7 +106,10 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     known = [*of_hip(source, project)]
     yield from known
     places = {each.span.start for each in known}
-    yield from (each for each in of_branches(source, project) if each.span.start not in places)
+    for find_more in (of_branches, of_roles):
+        more = [each for each in find_more(source, project) if each.span.start not in places]
+        places |= {each.span.start for each in more}
+        yield from more
     if any(size in source.code for size in _OF_PYTORCH):
         yield from _warp_sizes(source, project)
     if source.matched(_WIDE):

@@ -58,7 +58,7 @@ class _Number(NamedTuple):
     line: Span
 
 
-class _Logical:
+class Logical:
     """The definitions of a component that have, or reach, intrinsics of 32 lanes."""
 
     def __init__(self, component: Component) -> None:
@@ -108,7 +108,7 @@ def of_branches(source: Cpp, project: Project) -> Iterator[Finding]:
     numbers = [*_numbers(source, project)]
     if not numbers:
         return
-    logical = project.component(source).fact(_Logical)
+    logical = project.component(source).fact(Logical)
     if not logical.having:
         return
     for number in {each.span: each for each in numbers}.values():
@@ -128,7 +128,7 @@ def of_branches(source: Cpp, project: Project) -> Iterator[Finding]:
             yield Finding(number.span, "size", message, certainty=Certainty.MANUAL)
 
 
-def _comes_to(source: Cpp, logical: _Logical, number: _Number) -> bool | None:
+def _comes_to(source: Cpp, logical: Logical, number: _Number) -> bool | None:
     """Whether a number reaches only intrinsics of 32 lanes; False if others as well, None if none."""
     line = source.code[number.line.start : number.line.end]
     around = [each for each in logical.mentions.definitions if _holds(each, source, number.span)]

@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sizes that are another on AMD than for CUDA where code of 32 lanes counts by them, whatever they are made of.
+
+    #ifdef USE_ROCM
+    constexpr int kLogWarp = 6;
+    #else
+    constexpr int kLogWarp = 5;
+    #endif
+    lane = threadIdx.x & ((1 << kLogWarp) - 1);  // 31 for CUDA, 63 for AMD
+
+Such code takes remainders, quotients and bits of a thread's number, moves values by a distance, compares lanes, and
+makes tiles. What it counts by is asked of `hipport.analysis.wave_sizes`. Where that is 32 lanes for CUDA, and 64 on a GPU
+with wavefronts of 64, intrinsics of 32 lanes do not go together with it: the definition that makes the difference gets
+CUDA's value, for review, or is for a person where functions of wavefronts use it, too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from hipport.analysis.references import Mentions, NamedDefinition
+from hipport.analysis.wave_sizes import Origin, Size, WaveSizes, World, worlds
+from hipport.core.edits import Edit, Span
+from hipport.core.finding import Certainty, Finding
+from hipport.program.project import Component, Project
+from hipport.syntax.cpp import Cpp
+from hipport_passes.device.waves.branches import Logical
+from hipport_passes.device.waves.kinds import on_wavefronts
+from hipport_passes.device.waves.marks import BY_VARIABLE, COUNTED, TILES, is_thread
+
+#: What a size is for CUDA and on GPUs with 64 lanes, by what it is: lanes, half of them, the last lane, or its bits.
+_LANES, _HALF, _LAST, _BITS = (32, 64), (16, 32), (31, 63), (5, 6)
+_PAIRS = frozenset((_LANES, _HALF, _LAST, _BITS))
+_SHUFFLE = re.compile(rb"\b(?:__|hipport::)shfl(?:_up|_down|_xor)?_sync\s*(?=\()")
+#: The head of a loop that halves a distance.
+_LOOP = re.compile(
+    rb"\bfor\s*\(\s*[^;(){}=]*\b(?P<name>\w+)\s*=(?P<start>[^;{}]+);[^{};]*;[^{};]*?(?:>>=|/=|/\s*2|>>\s*1)"
+)
+_COMPARED = re.compile(
+    rb"\b(?i:\w*lane(?:_?id|_?idx)?)\s*(?:(?:[=!]=|>)\s*(?P<last>[\w:]+(?:\s*-\s*1)?|\([^()]*\))|"
+    rb"(?:<|>=)\s*(?P<size>[\w:]+|\([^()]*\)))(?=\s*(?:[);?]|&&|\|\|))"
+)
+_NUMBER = re.compile(rb"[\dxXa-fA-F\s<>+*/()uUlL-]+")
+_WORD = re.compile(rb"[A-Za-z_]\w*")
+
+
+class _Role(NamedTuple):
+    """An expression that counts lanes, and what it is if these are 32 for CUDA and 64 on AMD."""
+
+    span: Span
+    pair: tuple[int, int]
+
+
+class _Met(NamedTuple):
+    """A definition that makes a difference, the expression that counts lanes by it, and in what."""
+
+    size: Size
+    base: Origin
+    role: Span
+    user: NamedDefinition
+
+
+def of_roles(source: Cpp, project: Project) -> Iterator[Finding]:
+    """Yield a finding for each definition of the file by which code of 32 lanes counts 64 of them."""
+    for met in project.component(source).fact(_meetings):
+        if met.base.source is source:
+            yield _finding(met, source, project)
+
+
+def _finding(met: _Met, source: Cpp, project: Project) -> Finding:
+    base = met.base
+    component = project.component(source)
+    mentions, sizes = component.fact(Mentions), component.fact(WaveSizes)
+    cuda, wave = sizes.of_definition(base).pair
+    user = met.user.source
+    counted = b" ".join(user.code[met.role.start : met.role.end].split()).decode("utf-8", "replace")
+    line = user.first.position(user.origin(met.role).start)[0]
+    place = f"line {line}" if user.path == source.path else f"{user.path.as_posix()}, line {line}"
+    where = f"{met.user.name} counts lanes by `{counted}` ({place}), beside intrinsics of 32 lanes"
+    said = f"{base.name.decode('utf-8', 'replace')} = {base.text.decode('utf-8', 'replace')}"
+    native = [
+        each
+        for definition in mentions.named(base.name.removesuffix(b"()"))
+        for each in mentions.transitive_users(definition)
+        if each.function is not None and on_wavefronts(each.function)
+    ]
+    if native:
+        message = (
+            f"{said} is {wave} on GPUs with 64 lanes and {cuda} for CUDA: {where}, and {native[0].name} is of the "
+            "whole wavefront: give each the number that it needs"
+        )
+        return Finding(base.span, "size", message, certainty=Certainty.MANUAL)
+    other = sizes.definition(base.name, World.CUDA, base.source, base.span.start)
+    new = b"%d" % (cuda or 0)
+    if other is not None and other != base and _NUMBER.fullmatch(other.text):
+        new = other.text
+    message = f"{said} → {new.decode()}: assumes that it is of the program's warps; {where}"
+    return Finding(base.span, "size", message, (Edit(base.span, new),), Certainty.REVIEW)
+
+
+def _meetings(component: Component) -> tuple[_Met, ...]:
+    """Return where code of 32 lanes counts by what is 64 lanes on AMD, one for each definition."""
+    files = [each for each in component if isinstance(each, Cpp)]
+    if not any(each.hip_only or any(each.by_waves) for each in files):
+        return ()
+    logical = component.fact(Logical)
+    if not logical.having:
+        return ()
+    sizes = component.fact(WaveSizes)
+    found: dict[tuple[Cpp, Span], _Met] = {}
+    for user in logical.mentions.definitions:
+        roles = [each for each in _roles(user) if _is_asked(user.source, each)]
+        if not roles or not logical.uses(user):
+            continue
+        for role in roles:
+            text = user.source.code[role.span.start : role.span.end]
+            for size in sizes.of(user.source, text, role.span.start):
+                base = _base(size, sizes) if size.pair == role.pair else None
+                if base is not None:
+                    found.setdefault((base.source, base.span), _Met(size, base, role.span, user))
+    return tuple(found.values())
+
+
+def _is_asked(source: Cpp, role: _Role) -> bool:
+    """Whether HIP and CUDA both see a place, and it may be another size for one of them: a plain number is not."""
+    return (
+        worlds(source, role.span.start) >= {World.CUDA, World.WAVE64}
+        and _WORD.search(source.code, role.span.start, role.span.end) is not None
+    )
+
+
+def _base(size: Size, sizes: WaveSizes) -> Origin | None:
+    """Return the last definition on the way that is another number of lanes for AMD."""
+    for origin in reversed(size.way):
+        if sizes.of_definition(origin).pair in _PAIRS:
+            return origin
+    return None
+
+
+def _roles(user: NamedDefinition) -> Iterator[_Role]:
+    """Yield the expressions of a definition that count lanes."""
+    source = user.source
+    for pattern in (COUNTED, BY_VARIABLE):
+        for match in user.matches(pattern):
+            if pattern is BY_VARIABLE and not is_thread(user, match.start()):
+                continue
+            for group, pair in (("size", _LANES), ("mask", _LAST), ("shift", _BITS)):
+                if group in match.re.groupindex and match[group]:
+                    yield _Role(Span(*match.span(group)), pair)
+    for match in user.matches(_COMPARED):
+        group = "last" if match["last"] else "size"
+        yield _Role(Span(*match.span(group)), _LAST if group == "last" else _LANES)
+    for match in user.matches(TILES):
+        yield _Role(Span(*match.span("size" if match["size"] else "given")), _LANES)
+    moved: set[bytes] = set()
+    for match in user.matches(_SHUFFLE):
+        given = source.arguments(match.end()) or ()
+        if len(given) > 2:
+            yield _Role(given[2], _HALF)
+            moved.update(_WORD.findall(source.code, given[2].start, given[2].end))
+        if len(given) > 3:
+            yield _Role(given[3], _LANES)
+    for match in user.matches(_LOOP) if moved else ():
+        if match["name"] in moved:
+            yield _Role(source.trimmed(Span(*match.span("start"))), _HALF)
