@@ -16,6 +16,7 @@ from hipport_passes.build_files import (
     other_builds,
     shell_builds,
     stale_branches,
+    wave_defines,
 )
 from hipport_passes.compatibility import (
     builtin_declarations,
@@ -182,6 +183,8 @@ PASSES: tuple[Pass[Any], ...] = (
     hipify_launches.PASS,
     # Last over C++: once a guard names HIP, what it guards looks as if it were ported.
     arch_guards.PASS,
+    # By what C++ counts lanes by, once that is ported.
+    wave_defines.PASS,
     # Build scripts; what they already do for ROCm is read first, and `vendored` adds to that.
     cpp_extension.PASS,
     build_options.PASS,

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from hipport.analysis import constant_values, grounds
-from hipport.analysis.functions import Function, arguments, called_name, function_at, functions, nodes
+from hipport.analysis.functions import Function, arguments, called_name, function_at, nodes
 from hipport.analysis.library_names import LibraryNames
 from hipport.analysis.value_propagation import Flow, Kind, result_of
 from hipport.core.edits import Edit, Span
@@ -31,6 +31,7 @@ from hipport.syntax.declarations import declarations, member_or_qualified
 from hipport.syntax.preprocessor import exclusive
 from hipport_passes.device.waves.branches import of_branches
 from hipport_passes.device.waves.kinds import Wavefronts, hip_throughout
+from hipport_passes.device.waves.pytorch_sizes import of_pytorch
 from hipport_passes.device.waves.sizes import MASKED, OF_WARPS, of_hip
 from hipport_passes.device.waves.split_sizes import of_roles
 
@@ -81,14 +82,6 @@ _NARROW_SHIFT = re.compile(rb"\(*\s*-?\s*[12][uU]?\s*\)*")
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 
 
-#: The wavefront's size, as PyTorch tells it; and what of PyTorch's works on the whole wavefront.
-_OF_PYTORCH = (b"C10_WARP_SIZE", b"cuda::warp_size")
-_PYTORCH_SIZE = re.compile(
-    rb"(?<![\w:])(?:::)?(?:(?:at::cuda::)?(?P<name>C10_WARP_SIZE)\b|at::cuda::(?P<call>warp_size)\s*\(\s*\))"
-)
-_WAVEFRONTS = re.compile(rb"WARP_(?:SHFL\w*|BALLOT|ANY|ALL)|cuda_utils")
-
-
 class _Cut(NamedTuple):
     """A place where 64 bits come into 32, and what takes them."""
 
@@ -110,8 +103,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         more = [each for each in find_more(source, project) if each.span.start not in places]
         places |= {each.span.start for each in more}
         yield from more
-    if any(size in source.code for size in _OF_PYTORCH):
-        yield from _warp_sizes(source, project)
+    yield from of_pytorch(source, project)
     if source.matched(_WIDE):
         yield from _cut(source, project)
     if source.matched(_SHUFFLES):
@@ -182,74 +174,6 @@ def _other_uses(source: Cpp) -> frozenset[bytes]:
         for start in (match.start("macro"), match.start("constant"))
     }
     return frozenset(match.group() for match in _WORD.finditer(source.code) if match.start() not in places)
-
-
-# ---- warp sizes
-
-
-def _warp_sizes(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Find warp sizes of PyTorch's in functions with intrinsics of 32 lanes."""
-    need, header = include(source, project, "warp.h")
-    if not project.union_over(source, _of_wavefronts) and any(
-        _OF_32_LANES.search(other.code) or (other.matched(MASKED) and next(_MASKED_NAMES.uses(other, project), None))
-        for other in project.component(source)
-        if isinstance(other, Cpp)
-    ):
-        # What a function without intrinsics takes for the size may be handed on to one that has them, or to a launch.
-        for match in _PYTORCH_SIZE.finditer(source.code):
-            group = "name" if match["name"] else "call"
-            start = match.start(group)
-            if source.ported(start) or _defines(source, start):
-                continue
-            message = (
-                f"{match[group].decode()} → hipport::warp_size: assumes that this means the program's warps, "
-                "which have 32 lanes"
-            )
-            edits = (Edit(Span(*match.span()), b"hipport::warp_size"), *((need,) if need else ()))
-            yield Finding(Span(*match.span(group)), "size", message, edits, Certainty.REVIEW, (header,))
-        return
-    for function in functions(source):
-        body = source.code[function.node.start_byte : function.node.end_byte]
-        # Those of an earlier run are of 32 lanes, too.
-        masked = _OF_32_LANES.search(body) or any(True for _ in _unported(function, project))
-        if b"C10_WARP_SIZE" not in body or not masked:
-            continue
-        for match in re.finditer(rb"\b(?:at::cuda::)?C10_WARP_SIZE\b", body):
-            span = Span(function.node.start_byte + match.start(), function.node.start_byte + match.end())
-            if source.ported(span.start):
-                continue
-            if _WAVEFRONTS.search(body):
-                message = (
-                    "C10_WARP_SIZE and PyTorch's warp functions act on the wavefront, this function's __…_sync on "
-                    "32 lanes: use one of them throughout"
-                )
-                yield Finding(span, "mixed", message, certainty=Certainty.MANUAL)
-                break
-            message = (
-                "C10_WARP_SIZE → hipport::warp_size: assumes that this means the program's warps, which have 32 lanes"
-            )
-            edits = (Edit(span, b"hipport::warp_size"), *((need,) if need else ()))
-            yield Finding(span, "size", message, edits, Certainty.REVIEW, (header,))
-
-
-def _defines(source: Cpp, offset: int) -> bool:
-    """Say whether a directive defines or tests the name at `offset`, rather than uses its value."""
-    directive = source.directive(offset)
-    return directive is not None and not re.match(
-        rb"#[ \t]*define[ \t]+\w+(?:\([^()]*\))?\s", source.code[directive.start : offset]
-    )
-
-
-def _of_wavefronts(source: Cpp) -> frozenset[bytes]:
-    """Return the file's uses of warps that are the wavefront: PyTorch's functions, kernels of native warps."""
-    return frozenset(source.matched(_WAVEFRONTS)) | frozenset((b"native",) if b"hipport::native" in source.code else ())
-
-
-def _unported(function: Function, project: Project) -> Iterator[Span]:
-    """Yield CUDA's intrinsics in a function that both compilers see."""
-    for span, _ in _MASKED_NAMES.uses(function.source, project):
-        if function.body.start_byte <= span.start < function.body.end_byte:
-            yield span
 
 
 # ---- shuffles

@@ -62,6 +62,8 @@ _SIZE = re.compile(rb"\b(?<!::)(?<!\.)(?<!->)warpSize\b")
 _DEFINE = re.compile(rb"#[ \t]*define\b")
 # `int Params::`, in front of the name of a method.
 _OF_CLASS = re.compile(rb"(\w+)\s*(?:<[^<>]*>\s*)?::\s*\Z")
+# `&cudaDeviceProp::warpSize`
+_BY_MEMBER = re.compile(rb"&\s*(?:::)?(?:cudaDeviceProp|hipDeviceProp_t)\s*::\s*warpSize\b")
 _ASSIGNED = re.compile(rb"\s*=[^=]")
 # A print is no launch, no shift of a number, and no logarithm.
 _PRINTS = re.compile(
@@ -87,6 +89,10 @@ _ASKED_FOR_BOTH = (
 _NOT_SEEN = (
     "hipport could not tell whose size this is: if it means the program's warps, which have 32 lanes, write "
     "hipport::warp_size"
+)
+_BY_POINTER = (
+    "who reads this gets the wavefront's size, 64 on gfx9: if it means the program's warps, which have 32 lanes, "
+    "write hipport::warp_size instead"
 )
 _USED_BY_BOTH = (
     "warpSize is the wavefront's for some functions that use this one, and 32 for others: take the number of lanes as "
@@ -132,6 +138,9 @@ def _found(source: Cpp, project: Project) -> Iterator[Finding]:
     if (wavefronts or of_pytorch) and not logical:
         return  # The host asks for what they have.
     yield from _attributes(source, both, helper)
+    for match in _BY_MEMBER.finditer(source.code):
+        message = f"{match.group().decode()}: {_BY_POINTER}"
+        yield Finding(Span(*match.span()), "property", message, (), Certainty.MANUAL)
     for span, _ in source.names(frozenset((b"warpSize",))):
         if _MEMBER.search(source.code, max(0, span.start - 40), span.start):
             yield from _property(source, project, span, both, helper)

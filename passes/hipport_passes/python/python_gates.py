@@ -22,6 +22,7 @@ from hipport.core.tables import load, one_of
 from hipport.engine.pipeline import Pass
 from hipport.program.dividing import near
 from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp
 from hipport.syntax.python import Misplaced, Python
 from hipport_passes.build_files import nvidia_tools
 from hipport_passes.device.lost_code import of_project
@@ -53,7 +54,7 @@ _QUESTIONS = {
         rb"\b(?:pip3?|uv|conda|mamba)\b(?s:.{0,40}?)\b(?:install|add|create)\b|\bnox\b(?s:.*)\.(?:conda_)?install\("
     ),
     "arch_lists": re.compile(rf"\b{one_of(_WORDS['arch_lists'])}\b".encode()),
-    "warp_sizes": re.compile(rb"\.warp_size\b"),
+    "warp_sizes": re.compile(rb"\bwarp_size\b|(?i:warp|wave|lane)\w*[ \t]*(?::[^=\n]*)?=[^=\n]*\b64\b"),
     "switches": re.compile(rb"\bsdpa?_kernel\b|cudnn\.version\b|\benable_math_sdp\b"),
     "homes": re.compile(rf"\b{one_of(_WORDS['homes'])}\b".encode()),
     "removed": re.compile(rb"\butils[ \t]*\.[ \t]*ffi\b|\btorch\.utils[ \t]+import[ \t][^\n]*\bffi\b"),
@@ -72,6 +73,7 @@ _MANY = re.compile(rb"(?<![\w.])(?:32|64|\d{3})(?![\w.])")
 _LOST = re.compile(
     rb"(?i)(?:capab\w*|compute_cap|cc|sm|sm_?version|arch|_major)(?:\(\))?(?:\[[^\]\n]*\])?[ \t]*(?:[=<>!]=|[<>]|in\b)"
 )
+_INTRINSICS = re.compile(rb"__(?:shfl|ballot|any|all|match|reduce)\w*_sync|shfl\w*_sync|ballot_sync")
 _FROM = re.compile(rb"(?m)^from[ \t]+[\w.]*?\.?(\w+)[ \t]+import[ \t]*(\([^()]*\)|[^\n#]*)")
 # What is wrong on ROCm whatever stands around it.
 _FAILS = re.compile(
@@ -134,6 +136,7 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
         sources,
         triton,
         versions,
+        warp_sizes,
     )
     from hipport_passes.python.runtime.program import PythonProgram
 
@@ -151,7 +154,7 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
         "tools": lambda: probes.tools(program),
         "installs": lambda: installs.installs(program, project),
         "arch_lists": lambda: probes.arch_lists(program),
-        "warp_sizes": lambda: probes.warp_sizes(program),
+        "warp_sizes": lambda: warp_sizes.warp_sizes(program, project.fact(_has_logical_warps)),
         "lacking": lambda: lacking.lacking(program, _TABLE["lacking"], _TABLE["properties"]),
         "switches": lambda: probes.switches(program),
         "homes": lambda: probes.homes(program),
@@ -214,6 +217,16 @@ def _missing_code(project: Project) -> dict[tuple[int, int], str]:
 
 def _asks_for_capabilities(project: Project) -> bool:
     return any(isinstance(each, Python) and _QUESTIONS["capabilities"].search(each.text) for each in project.sources)
+
+
+def _has_logical_warps(project: Project) -> bool:
+    """Say whether the program's C++ has intrinsics of 32 lanes that are not for CUDA alone."""
+    return any(
+        not each.ported(span.start)
+        for each in project.sources
+        if isinstance(each, Cpp)
+        for span, _ in each.names(_INTRINSICS)
+    )
 
 
 def _constants(project: Project) -> dict[tuple[str, str], object]:

@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from copy import copy
 from dataclasses import dataclass, field
 from enum import IntEnum
 from itertools import product
@@ -57,7 +58,8 @@ _ALWAYS = frozenset(
 )
 _OF_WAVEFRONT = (32, 32, 64)
 _ALIAS = re.compile(
-    rb"\busing\s+(?P<using>\w+)\s*=\s*(?P<of>[\w:][\w:<>, \t]*?)\s*;|\btypedef\s+(?P<type>[\w:][\w:<>, \t]*?)\s+(?P<def>\w+)\s*;"
+    rb"\busing\s+(?P<using>\w+)\s*=\s*(?P<of>[\w:][\w:<>, \t]*?)\s*;|"
+    rb"\btypedef\s+(?P<type>[\w:][\w:<>, \t]*?)\s+(?P<def>\w+)\s*;"
 )
 _INTEGRAL = re.compile(rb"(?:std\s*::\s*)?(?:integral_constant\s*<[^<>,]*,|bool_constant\s*<)(?P<value>[^<>]*)>")
 #: `Lanes<Current>::value`
@@ -129,6 +131,8 @@ class WaveSizes:
     def __init__(self, component: Component) -> None:
         self._component = component
         self._files = [each for each in component if isinstance(each, Cpp)]
+        #: What builds say that names are.
+        self.assumed: Mapping[bytes, tuple[int, int, int]] = {}
         self.definitions: dict[bytes, list[_Definition]] = {}
         self._aliases: dict[bytes, list[_Definition]] = {}
         for source in self._files:
@@ -143,6 +147,12 @@ class WaveSizes:
                 origin = Origin(source, Span(*match.span(group)), name)
                 of = _Definition(origin, worlds(source, match.start()), function_at(source, match.start()))
                 self._aliases.setdefault(name, []).append(of)
+
+    def assuming(self, name: bytes, number: tuple[int, int, int]) -> WaveSizes:
+        """Return the same, with what a name is in each world where a build says it."""
+        found = copy(self)
+        found.assumed = {**self.assumed, name: number}
+        return found
 
     def of(self, source: Cpp, text: bytes, at: int) -> list[Size]:
         """Return what an expression at a place may be: one size for each way that its parameters are given."""
@@ -256,6 +266,8 @@ class _InWorld(Expression):
         argument = self.given.bound.get(name)
         if argument is not None:
             return self._of(argument)
+        if name in self.sizes.assumed:
+            return self.sizes.assumed[name][self.world]
         found = self._defined(name)
         if found is None and b"::" in name:
             found = self._defined(b"::".join(name.split(b"::")[-2:]).removeprefix(b"::"))
@@ -277,10 +289,13 @@ class _InWorld(Expression):
         """Return what a name for a type stands for, itself if it is none."""
         argument = self.given.bound.get(name)
         found = argument.origin if argument is not None else self.sizes.alias(name, self.world)
-        if found is None:
-            return name
-        self.way.append(found)
-        return found.text
+        for _ in range(_FAR):
+            if found is None:
+                break
+            self.way.append(found)
+            name = found.text
+            found = self.sizes.alias(name, self.world)
+        return name
 
     def _member(self, match: re.Match[bytes]) -> bytes:
         """Replace a name for a member of a class, whose arguments and other names are those of the world."""

@@ -131,7 +131,7 @@ def of_branches(source: Cpp, project: Project) -> Iterator[Finding]:
 def _comes_to(source: Cpp, logical: Logical, number: _Number) -> bool | None:
     """Whether a number reaches only intrinsics of 32 lanes; False if others as well, None if none."""
     line = source.code[number.line.start : number.line.end]
-    around = [each for each in logical.mentions.definitions if _holds(each, source, number.span)]
+    around = [each for each in logical.mentions.definitions if each.around(source, number.span.start)]
     if not around:
         # A head of a template, say, whose function the parser does not see behind the branches.
         words = set(_WORD.findall(line))
@@ -155,10 +155,6 @@ def _on_device(definition: NamedDefinition) -> bool:
     return (
         definition.function is not None and re.search(rb"__(?:device|global)__", definition.function.head) is not None
     )
-
-
-def _holds(definition: NamedDefinition, source: Cpp, span: Span) -> bool:
-    return definition.source is source and definition.span.start <= span.start < definition.span.end
 
 
 # ---- the numbers

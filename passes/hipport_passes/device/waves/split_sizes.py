@@ -9,9 +9,9 @@
     lane = threadIdx.x & ((1 << kLogWarp) - 1);  // 31 for CUDA, 63 for AMD
 
 Such code takes remainders, quotients and bits of a thread's number, moves values by a distance, compares lanes, and
-makes tiles. What it counts by is asked of `hipport.analysis.wave_sizes`. Where that is 32 lanes for CUDA, and 64 on a GPU
-with wavefronts of 64, intrinsics of 32 lanes do not go together with it: the definition that makes the difference gets
-CUDA's value, for review, or is for a person where functions of wavefronts use it, too.
+makes tiles. What it counts by is asked of `hipport.analysis.wave_sizes`. Where that is 32 lanes for CUDA, and 64 on a
+GPU with wavefronts of 64, intrinsics of 32 lanes do not go together with it: the definition that makes the difference
+gets CUDA's value, for review, or is for a person where functions of wavefronts use it, too.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from hipport.syntax.cpp import Cpp
 from hipport_passes.device.waves.branches import Logical
 from hipport_passes.device.waves.kinds import on_wavefronts
 from hipport_passes.device.waves.marks import BY_VARIABLE, COUNTED, TILES, is_thread
+from hipport_passes.device.waves.sizes import named_as_warp
 
 #: What a size is for CUDA and on GPUs with 64 lanes, by what it is: lanes, half of them, the last lane, or its bits.
 _LANES, _HALF, _LAST, _BITS = (32, 64), (16, 32), (31, 63), (5, 6)
@@ -42,6 +43,8 @@ _COMPARED = re.compile(
     rb"\b(?i:\w*lane(?:_?id|_?idx)?)\s*(?:(?:[=!]=|>)\s*(?P<last>[\w:]+(?:\s*-\s*1)?|\([^()]*\))|"
     rb"(?:<|>=)\s*(?P<size>[\w:]+|\([^()]*\)))(?=\s*(?:[);?]|&&|\|\|))"
 )
+#: Threads of a block in its first direction, where it has another: `dim3 block(kLanes, 4)`.
+_BLOCK = re.compile(rb"\bdim3\b\s*(?:\w+\s*)?[({](?P<x>(?:[^(){},;]|\([^(){},;]*\))+),")
 _NUMBER = re.compile(rb"[\dxXa-fA-F\s<>+*/()uUlL-]+")
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 
@@ -54,32 +57,46 @@ class _Role(NamedTuple):
 
 
 class _Met(NamedTuple):
-    """A definition that makes a difference, the expression that counts lanes by it, and in what."""
+    """A definition that makes a difference, if that is seen; the expression that counts lanes by it, and in what."""
 
     size: Size
-    base: Origin
+    base: Origin | None
     role: Span
     user: NamedDefinition
+
+    @property
+    def source(self) -> Cpp:
+        """The file of the finding."""
+        return self.base.source if self.base is not None else self.user.source
+
+    @property
+    def where(self) -> str:
+        """Who counts lanes by what, and on which line of which file."""
+        source = self.user.source
+        counted = b" ".join(source.code[self.role.start : self.role.end].split()).decode("utf-8", "replace")
+        line = source.first.position(source.origin(self.role).start)[0]
+        place = f"line {line}" if source.path == self.source.path else f"{source.path.as_posix()}, line {line}"
+        return f"{self.user.name} counts lanes by `{counted}` ({place}), beside intrinsics of 32 lanes"
 
 
 def of_roles(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield a finding for each definition of the file by which code of 32 lanes counts 64 of them."""
-    for met in project.component(source).fact(_meetings):
-        if met.base.source is source:
-            yield _finding(met, source, project)
-
-
-def _finding(met: _Met, source: Cpp, project: Project) -> Finding:
-    base = met.base
     component = project.component(source)
-    mentions, sizes = component.fact(Mentions), component.fact(WaveSizes)
+    for met in component.fact(_meetings):
+        if met.source is source:
+            yield _finding(met, component)
+
+
+def _finding(met: _Met, component: Component) -> Finding:
+    sizes, base = component.fact(WaveSizes), met.base
+    if base is None:
+        cuda, wave = met.size.pair
+        by = "; ".join(f"{each.name.decode('utf-8', 'replace')} = {each.text.decode()}" for each in met.size.way)
+        message = f"{wave} on GPUs with 64 lanes and {cuda} for CUDA, by {by}: {met.where}: use 32 lanes throughout"
+        return Finding(met.role, "size", message, certainty=Certainty.MANUAL)
     cuda, wave = sizes.of_definition(base).pair
-    user = met.user.source
-    counted = b" ".join(user.code[met.role.start : met.role.end].split()).decode("utf-8", "replace")
-    line = user.first.position(user.origin(met.role).start)[0]
-    place = f"line {line}" if user.path == source.path else f"{user.path.as_posix()}, line {line}"
-    where = f"{met.user.name} counts lanes by `{counted}` ({place}), beside intrinsics of 32 lanes"
     said = f"{base.name.decode('utf-8', 'replace')} = {base.text.decode('utf-8', 'replace')}"
+    mentions = component.fact(Mentions)
     native = [
         each
         for definition in mentions.named(base.name.removesuffix(b"()"))
@@ -88,7 +105,7 @@ def _finding(met: _Met, source: Cpp, project: Project) -> Finding:
     ]
     if native:
         message = (
-            f"{said} is {wave} on GPUs with 64 lanes and {cuda} for CUDA: {where}, and {native[0].name} is of the "
+            f"{said} is {wave} on GPUs with 64 lanes and {cuda} for CUDA: {met.where}, and {native[0].name} is of the "
             "whole wavefront: give each the number that it needs"
         )
         return Finding(base.span, "size", message, certainty=Certainty.MANUAL)
@@ -96,7 +113,7 @@ def _finding(met: _Met, source: Cpp, project: Project) -> Finding:
     new = b"%d" % (cuda or 0)
     if other is not None and other != base and _NUMBER.fullmatch(other.text):
         new = other.text
-    message = f"{said} → {new.decode()}: assumes that it is of the program's warps; {where}"
+    message = f"{said} → {new.decode()}: assumes that it is of the program's warps; {met.where}"
     return Finding(base.span, "size", message, (Edit(base.span, new),), Certainty.REVIEW)
 
 
@@ -110,6 +127,23 @@ def _meetings(component: Component) -> tuple[_Met, ...]:
         return ()
     sizes = component.fact(WaveSizes)
     found: dict[tuple[Cpp, Span], _Met] = {}
+    for met in _meeting(logical, sizes):
+        place = (met.base.source, met.base.span) if met.base is not None else (met.user.source, met.role)
+        found.setdefault(place, met)
+    return tuple(found.values())
+
+
+def counted_by(component: Component, name: bytes, cuda: int, wave: int) -> str:
+    """Say who counts 32 lanes by a name, and where, if a build defines it: as one number for CUDA, another for AMD."""
+    logical = component.fact(Logical)
+    if not logical.having or (cuda, wave) not in _PAIRS:
+        return ""
+    sizes = component.fact(WaveSizes).assuming(name, (cuda, wave, wave))
+    met = next(_meeting(logical, sizes), None)
+    return met.where if met is not None else ""
+
+
+def _meeting(logical: Logical, sizes: WaveSizes) -> Iterator[_Met]:
     for user in logical.mentions.definitions:
         roles = [each for each in _roles(user) if _is_asked(user.source, each)]
         if not roles or not logical.uses(user):
@@ -117,10 +151,13 @@ def _meetings(component: Component) -> tuple[_Met, ...]:
         for role in roles:
             text = user.source.code[role.span.start : role.span.end]
             for size in sizes.of(user.source, text, role.span.start):
-                base = _base(size, sizes) if size.pair == role.pair else None
-                if base is not None:
-                    found.setdefault((base.source, base.span), _Met(size, base, role.span, user))
-    return tuple(found.values())
+                if size.pair == role.pair and (user in logical.having or _named(user, text, size)):
+                    yield _Met(size, _base(size, sizes), role.span, user)
+
+
+def _named(user: NamedDefinition, text: bytes, size: Size) -> bool:
+    """Whether a number is called what numbers of lanes are called: 64 may be of a tile, or of a vector, as well."""
+    return any(map(named_as_warp, (text, *user.names, *(each.name for each in size.way))))
 
 
 def _is_asked(source: Cpp, role: _Role) -> bool:
@@ -154,6 +191,8 @@ def _roles(user: NamedDefinition) -> Iterator[_Role]:
         yield _Role(Span(*match.span(group)), _LAST if group == "last" else _LANES)
     for match in user.matches(TILES):
         yield _Role(Span(*match.span("size" if match["size"] else "given")), _LANES)
+    for match in user.matches(_BLOCK):
+        yield _Role(source.trimmed(Span(*match.span("x"))), _LANES)
     moved: set[bytes] = set()
     for match in user.matches(_SHUFFLE):
         given = source.arguments(match.end()) or ()

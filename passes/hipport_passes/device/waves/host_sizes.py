@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Find hosts that count by 32 lanes for kernels that count by AMD's wavefront."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from hipport.analysis.block_shapes import shapes
+from hipport.analysis.references import Mentions, NamedDefinition
+from hipport.analysis.wave_sizes import WaveSizes
+from hipport.core.edits import Span
+from hipport.program.project import Component, Project
+from hipport.syntax.cpp import Cpp, within
+from hipport_passes.device.waves.marks import Mark, may_be_native, native_marks, own_names
+from hipport_passes.device.waves.sizes import named_as_warp
+
+#: The wavefront's size as a number that is calculated with.
+_BY_SIZE = re.compile(rb"(?:[/%*]\s*|-=\s*|\+=\s*)warpSize\b|\bwarpSize\s*(?:[/*%-]|>>)")
+#: A named number in such a place of the host's.
+_BY_NAME = re.compile(rb"[/%*]\s*(?P<name>[A-Za-z_][\w:]*)\b(?!\s*[(<])")
+_ON_DEVICE = re.compile(rb"__(?:device|global)__")
+_LANES = 32
+
+
+class HostSize(NamedTuple):
+    """A number of the host's, or the wavefront's size in a kernel whose blocks are smaller; and the other's place."""
+
+    place: Mark
+    native: Mark
+    blocks: bool
+
+
+def of_hosts(source: Cpp, project: Project) -> Iterator[HostSize]:
+    """Yield what the file's host code counts by 32 for kernels of wavefronts, and its kernels in blocks of 32."""
+    component = project.component(source)
+    kernels = component.fact(_kernels)
+    if not kernels:
+        return
+    mentions = component.fact(Mentions)
+    for kernel, native in kernels.items():
+        if native.definition.source is source:
+            blocks = shapes(kernel.function, project) if kernel.function is not None else None
+            if any(None not in block and block.x * block.y * block.z == _LANES for block in blocks or ()):
+                yield HostSize(native, native, True)
+        for user in mentions.transitive_users(kernel):
+            if user.source is source and user.function is not None and not _ON_DEVICE.search(user.function.head):
+                yield from (HostSize(Mark(user, span), native, False) for span in _by_32(user, component))
+
+
+def _by_32(user: NamedDefinition, component: Component) -> Iterator[Span]:
+    """Yield the numbers of lanes in a function of the host's that are 32 on each GPU."""
+    sizes = component.fact(WaveSizes)
+    for match in user.matches(_BY_NAME):
+        name = match["name"]
+        if named_as_warp(name) and any(
+            (size.wave32, size.wave64) == (_LANES, _LANES) for size in sizes.of(user.source, name, match.start("name"))
+        ):
+            yield Span(*match.span("name"))
+
+
+def _kernels(component: Component) -> dict[NamedDefinition, Mark]:
+    """Return the kernels that calculate with the wavefront's size, or use what does, and where."""
+    files = [each for each in component if isinstance(each, Cpp)]
+    if not any(each.fact(may_be_native) and _BY_SIZE.search(each.code) for each in files):
+        return {}
+    own, mentions = own_names(files), component.fact(Mentions)
+    found = {}
+    for kernel in mentions.definitions:
+        if kernel.kernel:
+            marks = (mark for each in mentions.reached(kernel) for mark in _calculated(each, own))
+            mark = next(marks, None)
+            if mark is not None:
+                found[kernel] = mark
+    return found
+
+
+def _calculated(definition: NamedDefinition, own: frozenset[bytes]) -> Iterator[Mark]:
+    places = {mark.span for mark in native_marks(definition, own)}
+    for match in definition.matches(_BY_SIZE):
+        at = definition.source.code.index(b"warpSize", match.start())
+        span = Span(at, at + len(b"warpSize"))
+        if span in places and not within(at, definition.source.cuda_only):
+            yield Mark(definition, span)
