@@ -96,13 +96,13 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         return
     if source.matched(MASKED) or source.fact(_full_masks):
         yield from _full(source, project)
-    known = [*of_hip(source, project)]
-    yield from known
-    places = {each.span.start for each in known}
-    for find_more in (of_branches, of_roles):
-        more = [each for each in find_more(source, project) if each.span.start not in places]
-        places |= {each.span.start for each in more}
-        yield from more
+    known: list[Finding] = []
+    for find_sizes in (of_hip, of_branches, of_roles):
+        # Each of them may find a size that one before has found, or a part of its value.
+        for each in find_sizes(source, project):
+            if not any(each.span.start < other.span.end and other.span.start < each.span.end for other in known):
+                known.append(each)
+                yield each
     yield from of_pytorch(source, project)
     if source.matched(_WIDE):
         yield from _cut(source, project)

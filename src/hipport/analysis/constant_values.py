@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _MACRO = re.compile(rb"#[ \t]*define[ \t]+([A-Za-z_]\w*)[ \t]+([^\r\n\\]+)(?=[\r\n]|\Z)")
 _CONSTANT = re.compile(
     rb"const(?:expr)?\b\s+(?:(?:static|const|constexpr|inline|unsigned|signed|long|short|std::)\s*)*"
-    rb"(?:int|long|short|size_t|u?int\d+_t|unsigned|auto)\s+(?:const\s+)?([A-Za-z_]\w*)\s*(?:=\s*([^;]+)|\{([^;{}]+)\}\s*);"
+    rb"(?:int|long|short|size_t|u?int\d+_t|unsigned|bool|auto)\s+(?:const\s+)?([A-Za-z_]\w*)\s*(?:=\s*([^;]+)|\{([^;{}]+)\}\s*);"
 )
 # What a call gives whose name says all: `constexpr int lanes() { return 32; }`
 _RETURN = re.compile(rb"\breturn\b\s*([^;{}]+);")

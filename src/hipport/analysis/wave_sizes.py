@@ -17,8 +17,8 @@ them, so every expression of the size is exact, whether linear, shifted, a remai
 `agrees` orders them: a number that is the same everywhere is below all others, and what is None in a world above. Names
 are followed through macros, constants, enumerators, members, functions that return a constant, specialised classes and
 other names for types, each with the worlds that see its definition; through arguments of templates and of functions,
-and their defaults. Of several definitions of one name that one world sees, nothing is known, but that one in the same
-function comes first.
+and their defaults. Of several definitions of one name that one world sees, one in the same function comes first, and
+one that fewer worlds see; of several such nothing is known.
 """
 
 from __future__ import annotations
@@ -192,8 +192,10 @@ class WaveSizes:
         here = function_at(source, at)
         local = [each for each in found if each.function is not None and each.function is here]
         found = local or [each for each in found if each.function is None]
-        texts_ = {each.origin.text: each.origin for each in found}
-        return next(iter(texts_.values())) if len(texts_) == 1 else None
+        # One for fewer worlds comes before a default, and before what is left to the others.
+        fewest = min((len(each.worlds) for each in found), default=0)
+        different = {each.origin.text: each.origin for each in found if len(each.worlds) == fewest}
+        return next(iter(different.values())) if len(different) == 1 else None
 
     # ---- parameters
 
@@ -303,6 +305,11 @@ class _InWorld(Expression):
         alias = self._alias(of)
         integral = _INTEGRAL.fullmatch(alias)
         if integral is not None and name == b"value":
+            if alias != of:
+                last = self.way[-1]
+                start, end = integral.span("value")
+                number = last.source.trimmed(Span(last.span.start + start, last.span.start + end))
+                self.way.append(Origin(last.source, number, of + b"::value"))
             return b"(" + integral["value"] + b")"
         of, _, arguments = b"".join(alias.split()).partition(b"<")
         if not arguments:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from hipport.analysis.block_shapes import shapes
+from hipport.analysis.block_shapes import BlockShape, shapes
 from hipport.analysis.references import Mentions, NamedDefinition
 from hipport.analysis.wave_sizes import WaveSizes
 from hipport.core.edits import Span
@@ -39,14 +39,21 @@ def of_hosts(source: Cpp, project: Project) -> Iterator[HostSize]:
     if not kernels:
         return
     mentions = component.fact(Mentions)
+    told: set[Span] = set()
     for kernel, native in kernels.items():
         if native.definition.source is source:
             blocks = shapes(kernel.function, project) if kernel.function is not None else None
-            if any(None not in block and block.x * block.y * block.z == _LANES for block in blocks or ()):
+            if any(_threads(block) == _LANES for block in blocks or ()):
                 yield HostSize(native, native, True)
         for user in mentions.transitive_users(kernel):
             if user.source is source and user.function is not None and not _ON_DEVICE.search(user.function.head):
-                yield from (HostSize(Mark(user, span), native, False) for span in _by_32(user, component))
+                places = [span for span in _by_32(user, component) if span not in told]
+                told.update(places)
+                yield from (HostSize(Mark(user, span), native, False) for span in places)
+
+
+def _threads(block: BlockShape) -> int | None:
+    return None if block.x is None or block.y is None or block.z is None else block.x * block.y * block.z
 
 
 def _by_32(user: NamedDefinition, component: Component) -> Iterator[Span]:

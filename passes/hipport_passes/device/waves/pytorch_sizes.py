@@ -12,7 +12,7 @@ from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
 from hipport.program.own_headers import include
 from hipport.program.project import Project
-from hipport.syntax.cpp import Cpp
+from hipport.syntax.cpp import Cpp, word_before
 from hipport.syntax.declarations import namespaces
 from hipport_passes.device.waves.branches import Logical
 from hipport_passes.device.waves.sizes import MASKED
@@ -27,8 +27,12 @@ _PYTORCH_SIZE = re.compile(
 )
 _C10 = re.compile(rb"\b(?:at::cuda::)?C10_WARP_SIZE\b")
 _OPENED = re.compile(
-    rb"\busing\s+(?:namespace\s+(?:::)?at::cuda|(?:::)?at::cuda::warp_size)\s*;|\bnamespace\s+(\w+)\s*=\s*(?:::)?at::cuda\s*;"
+    rb"\busing\s+(?:namespace\s+(?:::)?at::cuda|(?:::)?at::cuda::warp_size)\s*;|"
+    rb"\bnamespace\s+(\w+)\s*=\s*(?:::)?at::cuda\s*;"
 )
+#: A function of that name that a program declares itself, and words that may stand in front of a call.
+_OWN = re.compile(rb"\b(?!return\b|else\b)\w+\s+warp_size\s*\(\s*(?:void)?\s*\)")
+_BEFORE_CALLS = (b"", b"return", b"else", b"case")
 _WAVEFRONTS = re.compile(rb"WARP_(?:SHFL\w*|BALLOT|ANY|ALL)|cuda_utils")
 _OF_WAVEFRONT = re.compile(rb"\b(?:" + _WAVEFRONTS.pattern + rb")\b")
 
@@ -114,9 +118,13 @@ def _of_pytorch(source: Cpp, match: re.Match[bytes]) -> bool:
     space = match["space"] or b""
     if space == b"at::cuda":
         return True
+    if word_before(source.code, match.start()) not in _BEFORE_CALLS:
+        return False  # It is declared there.
     opened = [each[1] or b"" for each in _OPENED.finditer(source.code)]
-    inside = b"at" in (around := list(namespaces(source, match.start())))
-    return space in opened or (inside and (space == b"cuda" or (not space and b"cuda" in around)))
+    around = list(namespaces(source, match.start()))
+    if b"at" in around and (space == b"cuda" or (not space and b"cuda" in around)):
+        return True
+    return space in opened and (bool(space) or not _OWN.search(source.code))
 
 
 def _defines(source: Cpp, offset: int) -> bool:

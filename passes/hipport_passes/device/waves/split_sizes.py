@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import PurePath
 from typing import NamedTuple
 
 from hipport.analysis.references import Mentions, NamedDefinition
@@ -54,6 +55,8 @@ class _Role(NamedTuple):
 
     span: Span
     pair: tuple[int, int]
+    #: Whether nothing else than lanes may be meant, whatever it is called.
+    sure: bool = False
 
 
 class _Met(NamedTuple):
@@ -69,13 +72,12 @@ class _Met(NamedTuple):
         """The file of the finding."""
         return self.base.source if self.base is not None else self.user.source
 
-    @property
-    def where(self) -> str:
-        """Who counts lanes by what, and on which line of which file."""
+    def where(self, reader: PurePath | None) -> str:
+        """Say who counts lanes by what, and on which line; of which file, if that is not the reader's."""
         source = self.user.source
         counted = b" ".join(source.code[self.role.start : self.role.end].split()).decode("utf-8", "replace")
         line = source.first.position(source.origin(self.role).start)[0]
-        place = f"line {line}" if source.path == self.source.path else f"{source.path.as_posix()}, line {line}"
+        place = f"line {line}" if source.path == reader else f"{source.path.as_posix()}, line {line}"
         return f"{self.user.name} counts lanes by `{counted}` ({place}), beside intrinsics of 32 lanes"
 
 
@@ -88,11 +90,11 @@ def of_roles(source: Cpp, project: Project) -> Iterator[Finding]:
 
 
 def _finding(met: _Met, component: Component) -> Finding:
-    sizes, base = component.fact(WaveSizes), met.base
+    sizes, base, where = component.fact(WaveSizes), met.base, met.where(met.source.path)
     if base is None:
         cuda, wave = met.size.pair
         by = "; ".join(f"{each.name.decode('utf-8', 'replace')} = {each.text.decode()}" for each in met.size.way)
-        message = f"{wave} on GPUs with 64 lanes and {cuda} for CUDA, by {by}: {met.where}: use 32 lanes throughout"
+        message = f"{wave} on GPUs with 64 lanes and {cuda} for CUDA, by {by}: {where}: use 32 lanes throughout"
         return Finding(met.role, "size", message, certainty=Certainty.MANUAL)
     cuda, wave = sizes.of_definition(base).pair
     said = f"{base.name.decode('utf-8', 'replace')} = {base.text.decode('utf-8', 'replace')}"
@@ -105,7 +107,7 @@ def _finding(met: _Met, component: Component) -> Finding:
     ]
     if native:
         message = (
-            f"{said} is {wave} on GPUs with 64 lanes and {cuda} for CUDA: {met.where}, and {native[0].name} is of the "
+            f"{said} is {wave} on GPUs with 64 lanes and {cuda} for CUDA: {where}, and {native[0].name} is of the "
             "whole wavefront: give each the number that it needs"
         )
         return Finding(base.span, "size", message, certainty=Certainty.MANUAL)
@@ -113,7 +115,7 @@ def _finding(met: _Met, component: Component) -> Finding:
     new = b"%d" % (cuda or 0)
     if other is not None and other != base and _NUMBER.fullmatch(other.text):
         new = other.text
-    message = f"{said} → {new.decode()}: assumes that it is of the program's warps; {met.where}"
+    message = f"{said} → {new.decode()}: assumes that it is of the program's warps; {where}"
     return Finding(base.span, "size", message, (Edit(base.span, new),), Certainty.REVIEW)
 
 
@@ -140,7 +142,7 @@ def counted_by(component: Component, name: bytes, cuda: int, wave: int) -> str:
         return ""
     sizes = component.fact(WaveSizes).assuming(name, (cuda, wave, wave))
     met = next(_meeting(logical, sizes), None)
-    return met.where if met is not None else ""
+    return met.where(None) if met is not None else ""
 
 
 def _meeting(logical: Logical, sizes: WaveSizes) -> Iterator[_Met]:
@@ -151,7 +153,8 @@ def _meeting(logical: Logical, sizes: WaveSizes) -> Iterator[_Met]:
         for role in roles:
             text = user.source.code[role.span.start : role.span.end]
             for size in sizes.of(user.source, text, role.span.start):
-                if size.pair == role.pair and (user in logical.having or _named(user, text, size)):
+                sure = role.sure or user in logical.having or _named(user, text, size)
+                if size.pair == role.pair and sure:
                     yield _Met(size, _base(size, sizes), role.span, user)
 
 
@@ -192,7 +195,7 @@ def _roles(user: NamedDefinition) -> Iterator[_Role]:
     for match in user.matches(TILES):
         yield _Role(Span(*match.span("size" if match["size"] else "given")), _LANES)
     for match in user.matches(_BLOCK):
-        yield _Role(source.trimmed(Span(*match.span("x"))), _LANES)
+        yield _Role(source.trimmed(Span(*match.span("x"))), _LANES, sure=True)
     moved: set[bytes] = set()
     for match in user.matches(_SHUFFLE):
         given = source.arguments(match.end()) or ()
