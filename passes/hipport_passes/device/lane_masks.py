@@ -32,7 +32,7 @@ from hipport.syntax.preprocessor import exclusive
 from hipport_passes.device.waves.branches import of_branches
 from hipport_passes.device.waves.kinds import Wavefronts, hip_throughout
 from hipport_passes.device.waves.pytorch_sizes import of_pytorch
-from hipport_passes.device.waves.sizes import MASKED, OF_WARPS, of_hip
+from hipport_passes.device.waves.sizes import HELPERS, MASKED, OF_WARPS, of_hip
 from hipport_passes.device.waves.split_sizes import of_roles
 
 if TYPE_CHECKING:
@@ -43,7 +43,6 @@ _MASKED_NAMES = LibraryNames(MASKED)
 _WIDE = re.compile(
     rb"__ballot|__ballot_sync|__activemask|__match_any_sync|__lanemask_[lg][te]|__lanemask_eq|WARP_BALLOT"
 )
-_OF_32_LANES = re.compile(rb"\b__ballot_sync\b|\bhipport::")
 _ALWAYS_WIDE = frozenset((b"WARP_BALLOT",))
 _HANDED = ((re.compile(rb"__shfl(?:_up|_down|_xor)?|WARP_SHFL\w*|__brevll"), 0),)
 #: Functions of 32 bits.
@@ -62,7 +61,6 @@ _FULL_DEFINED = re.compile(
     + _FULL_64.pattern
     + rb")"
 )
-_OF_32_LANES = re.compile(rb"\bhipport::\w+_sync\b")
 #: Lanes counted to 64, and a size that they may be counted to.
 _NATIVE = re.compile(
     rb"[&]\s*(?:0x3[fF]|63|32|0x20)[uU]?\b|>>\s*(?:32|6)\b|[%/]\s*64\b|\b1[uU]?[lL]{1,2}[uU]?\s*<<|"
@@ -112,7 +110,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
 
 def _concerned(source: Cpp) -> frozenset[bool]:
     """Whether the file has anything to do with masks: the first look, at all files."""
-    ported = b"hipport" in source.words and _OF_32_LANES.search(source.code)
+    ported = b"hipport" in source.words and HELPERS.search(source.code)
     return frozenset({True}) if ported or source.matched(_OF_LANES) else frozenset()
 
 
@@ -269,7 +267,7 @@ def _own(source: Cpp) -> frozenset[bytes]:
     return frozenset(
         declaration.name
         for declaration in declarations(source, source.names(_WIDE))
-        if declaration.scope is None and (not declaration.conditional or _OF_32_LANES.search(declaration.text))
+        if declaration.scope is None and (not declaration.conditional or HELPERS.search(declaration.text))
     )
 
 

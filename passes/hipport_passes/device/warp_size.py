@@ -62,8 +62,8 @@ _SIZE = re.compile(rb"\b(?<!::)(?<!\.)(?<!->)warpSize\b")
 _DEFINE = re.compile(rb"#[ \t]*define\b")
 # `int Params::`, in front of the name of a method.
 _OF_CLASS = re.compile(rb"(\w+)\s*(?:<[^<>]*>\s*)?::\s*\Z")
-# `&cudaDeviceProp::warpSize`
-_BY_MEMBER = re.compile(rb"&\s*(?:::)?(?:cudaDeviceProp|hipDeviceProp_t)\s*::\s*warpSize\b")
+# `&cudaDeviceProp::`, in front of the name.
+_BY_MEMBER = re.compile(rb"&\s*(?:::\s*)?" + _PROPERTIES.pattern + rb"\s*::\s*\Z")
 _ASSIGNED = re.compile(rb"\s*=[^=]")
 # A print is no launch, no shift of a number, and no logarithm.
 _PRINTS = re.compile(
@@ -138,10 +138,12 @@ def _found(source: Cpp, project: Project) -> Iterator[Finding]:
     if (wavefronts or of_pytorch) and not logical:
         return  # The host asks for what they have.
     yield from _attributes(source, both, helper)
-    for match in _BY_MEMBER.finditer(source.code):
-        message = f"{match.group().decode()}: {_BY_POINTER}"
-        yield Finding(Span(*match.span()), "property", message, (), Certainty.MANUAL)
     for span, _ in source.names(frozenset((b"warpSize",))):
+        pointer = _BY_MEMBER.search(source.code, max(0, span.start - 60), span.start)
+        if pointer is not None:
+            whole = Span(pointer.start(), span.end)
+            message = f"{source[whole].decode('utf-8', 'replace')}: {_BY_POINTER}"
+            yield Finding(whole, "property", message, (), Certainty.MANUAL)
         if _MEMBER.search(source.code, max(0, span.start - 40), span.start):
             yield from _property(source, project, span, both, helper)
 

@@ -31,7 +31,7 @@ from hipport.analysis.uniform_values import WARP
 from hipport.analysis.word_index import leading_to
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
-from hipport.core.tables import load
+from hipport.core.tables import load, one_of
 from hipport.engine.pipeline import Pass
 from hipport.program.own_headers import include, line_of, with_included_headers
 from hipport.program.project import Component, Project
@@ -51,7 +51,7 @@ _LANES = re.compile(
     rb"(?:::\s*)?\b(?P<root>\w+)\s*::\s*"
     rb"(?P<name>" + _LANE_NAME.pattern + rb")\b"
 )
-_DETAIL = re.compile(rb"(?:::\s*)?\b(?P<root>\w+)\s*::\s*detail\s*::\s*(?P<name>\w*warp_threads)\b")
+_DETAIL = re.compile(rb"(?:::\s*)?\b(?P<root>\w+)\s*::\s*(?P<name>%s)\b" % one_of(load(_TABLE)["detail"]).encode())
 _ALIAS = re.compile(
     rb"namespace(?<!\wnamespace)\s+(\w+)\s*=\s*(?:(?:\w+\s*)?::\s*)*(\w+)\s*;|"
     rb"#[ \t]*define[ \t]+(\w+)[ \t]+(?:(?:\w+[ \t]*)?::[ \t]*)*(\w+)[ \t]*[\r\n]"
@@ -276,16 +276,11 @@ def _constants(source: Cpp, roots: frozenset[bytes]) -> Iterator[Finding]:
                 closing = source.closing(span.end) if source.code.startswith(b"(", span.end) else None
                 whole = Span(span.start, span.end if closing is None else closing + 1)
                 yield Finding(whole, "constant", f"{name} → {number}, as in CUDA", (Edit(whole, number.encode()),))
-    for match in _DETAIL.finditer(source.code) if not source.words.isdisjoint(_detail_names()) else ():
+    for match in _DETAIL.finditer(source.code):
         name, span = match["name"].decode(), Span(*match.span())
         if match["root"] in roots and not _for_amd(source, span.start):
             number = table["detail"][name]
             yield Finding(span, "constant", f"{name} → {number}, as in CUDA", (Edit(span, number.encode()),))
-
-
-@cache
-def _detail_names() -> frozenset[bytes]:
-    return frozenset(name.encode() for name in load(_TABLE)["detail"])
 
 
 def _lanes(source: Cpp, project: Project, roots: frozenset[bytes], opened: bool) -> Iterator[Finding]:

@@ -61,12 +61,13 @@ _ALIAS = re.compile(
     rb"\busing\s+(?P<using>\w+)\s*=\s*(?P<of>[\w:][\w:<>, \t]*?)\s*;|"
     rb"\btypedef\s+(?P<type>[\w:][\w:<>, \t]*?)\s+(?P<def>\w+)\s*;"
 )
-_INTEGRAL = re.compile(rb"(?:std\s*::\s*)?(?:integral_constant\s*<[^<>,]*,|bool_constant\s*<)(?P<value>[^<>]*)>")
+# `std::integral_constant<int, 64>`
+_INTEGRAL = re.compile(rb"(?:\w+\s*::\s*)?\w+_constant\s*<(?:[^<>,]*,)?(?P<value>[^<>,]*)>")
 #: `Lanes<Current>::value`
 _OF_CLASS = re.compile(rb"\b(?P<of>\w+)\s*(?P<given><[\w\s:,]*>)?\s*::\s*(?P<name>[A-Za-z_]\w*)\b(?!\s*(?:::|<))")
+_TYPE = rb"(?:const\s+)?(?:unsigned|int|long|short|(?:\w+::)?\w+_t)(?:\s+(?:int|long))*"
 _CAST = re.compile(
-    rb"\bstatic_cast\s*<[\w\s:]*>\s*(?=\()|\(\s*(?:const\s+)?(?:unsigned|int|long|size_t|u?int\d+_t|std::size_t|short)"
-    rb"(?:\s+(?:int|long))*\s*\)\s*(?=[\w(])|\b(?:unsigned|int|size_t|u?int\d+_t)\s*(?=\()"
+    rb"\bstatic_cast\s*<[\w\s:]*>\s*(?=\()|\(\s*" + _TYPE + rb"\s*\)\s*(?=[\w(])|\b" + _TYPE + rb"\s*(?=\()"
 )
 _WORD = re.compile(rb"(?<![\w.>])[A-Za-z_]\w*")
 _CALL = re.compile(rb"\s*(?:<[^<>;(){}]*>\s*)?(?:<<<[^;]*?>>>\s*)?\(")
@@ -166,9 +167,9 @@ class WaveSizes:
         """Return what a name is, by which something is defined, where that stands."""
         return self._size(origin.source, origin.name, origin.span.start, {})
 
-    def named(self, name: bytes, world: World) -> list[Origin]:
-        """Return the definitions of a name that a world sees."""
-        return [each.origin for each in self.definitions.get(name, ()) if world in each.worlds]
+    def of_origin(self, origin: Origin) -> Size:
+        """Return what the expression itself is, where it stands."""
+        return self._size(origin.source, origin.text, origin.span.start, {})
 
     def alias(self, name: bytes, world: World) -> Origin | None:
         """Return what a name for a type stands for in a world, if that is one."""

@@ -78,7 +78,7 @@ class Logical:
         names = {name for each in users if each.function is None for name in each.names} | set(definition.names)
         return any(
             user in self.having
-            or (self.reached_from(user) and (user is definition or not _on_device(user) or self._gives(user, names)))
+            or (self.reached_from(user) and (user is definition or not on_device(user) or self._gives(user, names)))
             for user in users
             if user.function is not None
         )
@@ -151,7 +151,8 @@ def _comes_to(source: Cpp, logical: Logical, number: _Number) -> bool | None:
     return not any(map(logical.native, asked))
 
 
-def _on_device(definition: NamedDefinition) -> bool:
+def on_device(definition: NamedDefinition) -> bool:
+    """Say whether it is a function of the device's."""
     return (
         definition.function is not None and re.search(rb"__(?:device|global)__", definition.function.head) is not None
     )

@@ -12,15 +12,16 @@ from hipport.analysis.references import Mentions, NamedDefinition
 from hipport.analysis.wave_sizes import WaveSizes
 from hipport.core.edits import Span
 from hipport.program.project import Component, Project
-from hipport.syntax.cpp import Cpp, within
+from hipport.syntax.cpp import Cpp
+from hipport_passes.device.waves.branches import on_device
 from hipport_passes.device.waves.marks import Mark, may_be_native, native_marks, own_names
 from hipport_passes.device.waves.sizes import named_as_warp
 
-#: The wavefront's size as a number that is calculated with.
-_BY_SIZE = re.compile(rb"(?:[/%*]\s*|-=\s*|\+=\s*)warpSize\b|\bwarpSize\s*(?:[/*%-]|>>)")
+#: In front of the wavefront's size, and behind it, where it is calculated with.
+_BEFORE, _BEHIND = re.compile(rb"(?:[/%*]|-=|\+=)\s*\Z"), re.compile(rb"\s*(?:[/*%-]|>>)")
+_SIZE = b"warpSize"
 #: A named number in such a place of the host's.
 _BY_NAME = re.compile(rb"[/%*]\s*(?P<name>[A-Za-z_][\w:]*)\b(?!\s*[(<])")
-_ON_DEVICE = re.compile(rb"__(?:device|global)__")
 _LANES = 32
 
 
@@ -46,7 +47,7 @@ def of_hosts(source: Cpp, project: Project) -> Iterator[HostSize]:
             if any(_threads(block) == _LANES for block in blocks or ()):
                 yield HostSize(native, native, True)
         for user in mentions.transitive_users(kernel):
-            if user.source is source and user.function is not None and not _ON_DEVICE.search(user.function.head):
+            if user.source is source and user.function is not None and not on_device(user):
                 places = [span for span in _by_32(user, component) if span not in told]
                 told.update(places)
                 yield from (HostSize(Mark(user, span), native, False) for span in places)
@@ -70,7 +71,7 @@ def _by_32(user: NamedDefinition, component: Component) -> Iterator[Span]:
 def _kernels(component: Component) -> dict[NamedDefinition, Mark]:
     """Return the kernels that calculate with the wavefront's size, or use what does, and where."""
     files = [each for each in component if isinstance(each, Cpp)]
-    if not any(each.fact(may_be_native) and _BY_SIZE.search(each.code) for each in files):
+    if not any(each.fact(may_be_native) and _SIZE in each.words for each in files):
         return {}
     own, mentions = own_names(files), component.fact(Mentions)
     found = {}
@@ -84,9 +85,8 @@ def _kernels(component: Component) -> dict[NamedDefinition, Mark]:
 
 
 def _calculated(definition: NamedDefinition, own: frozenset[bytes]) -> Iterator[Mark]:
-    places = {mark.span for mark in native_marks(definition, own)}
-    for match in definition.matches(_BY_SIZE):
-        at = definition.source.code.index(b"warpSize", match.start())
-        span = Span(at, at + len(b"warpSize"))
-        if span in places and not within(at, definition.source.cuda_only):
-            yield Mark(definition, span)
+    code = definition.source.code
+    for mark in native_marks(definition, own):
+        start, end = mark.span.start, mark.span.end
+        if code[start:end] == _SIZE and (_BEHIND.match(code, end) or _BEFORE.search(code, max(0, start - 40), start)):
+            yield mark

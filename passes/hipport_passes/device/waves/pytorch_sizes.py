@@ -15,23 +15,24 @@ from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp, word_before
 from hipport.syntax.declarations import namespaces
 from hipport_passes.device.waves.branches import Logical
-from hipport_passes.device.waves.sizes import MASKED
+from hipport_passes.device.waves.sizes import HELPERS, MASKED
 
 _MASKED_NAMES = LibraryNames(MASKED)
-_OF_32_LANES = re.compile(rb"\bhipport::\w+_sync\b")
 #: The wavefront's size, as PyTorch tells it; and what of PyTorch's works on the whole wavefront.
-_OF_PYTORCH = (b"C10_WARP_SIZE", b"warp_size")
+_C10_WARP_SIZE, _CALLED, _SPACE = b"C10_WARP_SIZE", b"warp_size", b"at::cuda"
+_OF_PYTORCH = (_C10_WARP_SIZE, _CALLED)
+_NAMES = {b"n": _C10_WARP_SIZE, b"c": _CALLED, b"s": _SPACE}
 _PYTORCH_SIZE = re.compile(
-    rb"(?<![\w:])(?:::)?(?:(?:at::cuda::)?(?P<name>C10_WARP_SIZE)\b|"
-    rb"(?:(?P<space>(?:\w+::)*\w+)::)?(?P<call>warp_size)\s*\(\s*\))"
+    rb"(?<![\w:])(?:::)?(?:(?:%(s)b::)?(?P<name>%(n)b)\b|"
+    rb"(?:(?P<space>(?:\w+::)*\w+)::)?(?P<call>%(c)b)\s*\(\s*\))" % _NAMES
 )
-_C10 = re.compile(rb"\b(?:at::cuda::)?C10_WARP_SIZE\b")
+_C10 = re.compile(rb"\b(?:%(s)b::)?%(n)b\b" % _NAMES)
 _OPENED = re.compile(
-    rb"\busing\s+(?:namespace\s+(?:::)?at::cuda|(?:::)?at::cuda::warp_size)\s*;|"
-    rb"\bnamespace\s+(\w+)\s*=\s*(?:::)?at::cuda\s*;"
+    rb"\busing\s+(?:namespace\s+(?:::)?%(s)b|(?:::)?%(s)b::%(c)b)\s*;|"
+    rb"\bnamespace\s+(\w+)\s*=\s*(?:::)?%(s)b\s*;" % _NAMES
 )
 #: A function of that name that a program declares itself, and words that may stand in front of a call.
-_OWN = re.compile(rb"\b(?!return\b|else\b)\w+\s+warp_size\s*\(\s*(?:void)?\s*\)")
+_OWN = re.compile(rb"\b(?!return\b|else\b)\w+\s+%(c)b\s*\(\s*(?:void)?\s*\)" % _NAMES)
 _BEFORE_CALLS = (b"", b"return", b"else", b"case")
 _WAVEFRONTS = re.compile(rb"WARP_(?:SHFL\w*|BALLOT|ANY|ALL)|cuda_utils")
 _OF_WAVEFRONT = re.compile(rb"\b(?:" + _WAVEFRONTS.pattern + rb")\b")
@@ -42,7 +43,7 @@ def of_pytorch(source: Cpp, project: Project) -> Iterator[Finding]:
     if source.words.isdisjoint(_OF_PYTORCH):
         return
     if not project.union_over(source, _of_wavefronts) and any(
-        _OF_32_LANES.search(other.code) or (other.matched(MASKED) and next(_MASKED_NAMES.uses(other, project), None))
+        HELPERS.search(other.code) or (other.matched(MASKED) and next(_MASKED_NAMES.uses(other, project), None))
         for other in project.component(source)
         if isinstance(other, Cpp)
     ):
@@ -58,7 +59,7 @@ def of_pytorch(source: Cpp, project: Project) -> Iterator[Finding]:
     for function in functions(source):
         body = source.code[function.node.start_byte : function.node.end_byte]
         # Those of an earlier run are of 32 lanes, too.
-        masked = _OF_32_LANES.search(body) or any(True for _ in _unported(function, project))
+        masked = HELPERS.search(body) or any(True for _ in _unported(function, project))
         if b"C10_WARP_SIZE" not in body or not masked:
             continue
         for match in _C10.finditer(source.code, function.node.start_byte, function.node.end_byte):
@@ -116,7 +117,7 @@ def _asked_for_both(source: Cpp, project: Project) -> Iterator[Finding]:
 def _of_pytorch(source: Cpp, match: re.Match[bytes]) -> bool:
     """Say whether a call of `warp_size` is of PyTorch's function, by the namespace that it names, or is in."""
     space = match["space"] or b""
-    if space == b"at::cuda":
+    if space == _SPACE:
         return True
     if word_before(source.code, match.start()) not in _BEFORE_CALLS:
         return False  # It is declared there.

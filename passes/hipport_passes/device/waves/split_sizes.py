@@ -21,6 +21,7 @@ from collections.abc import Iterator
 from pathlib import PurePath
 from typing import NamedTuple
 
+from hipport.analysis.built_ins import SHAPE
 from hipport.analysis.references import Mentions, NamedDefinition
 from hipport.analysis.wave_sizes import Origin, Size, WaveSizes, World, worlds
 from hipport.core.edits import Edit, Span
@@ -28,24 +29,24 @@ from hipport.core.finding import Certainty, Finding
 from hipport.program.project import Component, Project
 from hipport.syntax.cpp import Cpp
 from hipport_passes.device.waves.branches import Logical
-from hipport_passes.device.waves.kinds import on_wavefronts
+from hipport_passes.device.waves.kinds import OF_32_LANES, on_wavefronts
 from hipport_passes.device.waves.marks import BY_VARIABLE, COUNTED, TILES, is_thread
 from hipport_passes.device.waves.sizes import named_as_warp
 
 #: What a size is for CUDA and on GPUs with 64 lanes, by what it is: lanes, half of them, the last lane, or its bits.
 _LANES, _HALF, _LAST, _BITS = (32, 64), (16, 32), (31, 63), (5, 6)
 _PAIRS = frozenset((_LANES, _HALF, _LAST, _BITS))
-_SHUFFLE = re.compile(rb"\b(?:__|hipport::)shfl(?:_up|_down|_xor)?_sync\s*(?=\()")
+_BRACKET = re.compile(rb"\w*\s*(?=\()")
 #: The head of a loop that halves a distance.
 _LOOP = re.compile(
     rb"\bfor\s*\(\s*[^;(){}=]*\b(?P<name>\w+)\s*=(?P<start>[^;{}]+);[^{};]*;[^{};]*?(?:>>=|/=|/\s*2|>>\s*1)"
 )
 _COMPARED = re.compile(
-    rb"\b(?i:\w*lane(?:_?id|_?idx)?)\s*(?:(?:[=!]=|>)\s*(?P<last>[\w:]+(?:\s*-\s*1)?|\([^()]*\))|"
+    rb"\b(?P<what>\w+)\s*(?:(?:[=!]=|>)\s*(?P<last>[\w:]+(?:\s*-\s*1)?|\([^()]*\))|"
     rb"(?:<|>=)\s*(?P<size>[\w:]+|\([^()]*\)))(?=\s*(?:[);?]|&&|\|\|))"
 )
 #: Threads of a block in its first direction, where it has another: `dim3 block(kLanes, 4)`.
-_BLOCK = re.compile(rb"\bdim3\b\s*(?:\w+\s*)?[({](?P<x>(?:[^(){},;]|\([^(){},;]*\))+),")
+_BLOCK = re.compile(rb"\b" + SHAPE + rb"\b\s*(?:\w+\s*)?[({](?P<x>(?:[^(){},;]|\([^(){},;]*\))+),")
 _NUMBER = re.compile(rb"[\dxXa-fA-F\s<>+*/()uUlL-]+")
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 
@@ -96,7 +97,8 @@ def _finding(met: _Met, component: Component) -> Finding:
         by = "; ".join(f"{each.name.decode('utf-8', 'replace')} = {each.text.decode()}" for each in met.size.way)
         message = f"{wave} on GPUs with 64 lanes and {cuda} for CUDA, by {by}: {where}: use 32 lanes throughout"
         return Finding(met.role, "size", message, certainty=Certainty.MANUAL)
-    cuda, wave = sizes.of_definition(base).pair
+    defined = sizes.of_definition(base)
+    cuda, wave = (defined if defined.pair in _PAIRS else sizes.of_origin(base)).pair
     said = f"{base.name.decode('utf-8', 'replace')} = {base.text.decode('utf-8', 'replace')}"
     mentions = component.fact(Mentions)
     native = [
@@ -172,9 +174,9 @@ def _is_asked(source: Cpp, role: _Role) -> bool:
 
 
 def _base(size: Size, sizes: WaveSizes) -> Origin | None:
-    """Return the last definition on the way that is another number of lanes for AMD."""
+    """Return the last definition, or argument, on the way that is another number of lanes for AMD."""
     for origin in reversed(size.way):
-        if sizes.of_definition(origin).pair in _PAIRS:
+        if sizes.of_definition(origin).pair in _PAIRS or sizes.of_origin(origin).pair in _PAIRS:
             return origin
     return None
 
@@ -190,6 +192,8 @@ def _roles(user: NamedDefinition) -> Iterator[_Role]:
                 if group in match.re.groupindex and match[group]:
                     yield _Role(Span(*match.span(group)), pair)
     for match in user.matches(_COMPARED):
+        if b"lane" not in match["what"].lower():
+            continue
         group = "last" if match["last"] else "size"
         yield _Role(Span(*match.span(group)), _LAST if group == "last" else _LANES)
     for match in user.matches(TILES):
@@ -197,8 +201,9 @@ def _roles(user: NamedDefinition) -> Iterator[_Role]:
     for match in user.matches(_BLOCK):
         yield _Role(source.trimmed(Span(*match.span("x"))), _LANES, sure=True)
     moved: set[bytes] = set()
-    for match in user.matches(_SHUFFLE):
-        given = source.arguments(match.end()) or ()
+    for match in user.matches(OF_32_LANES):
+        bracket = _BRACKET.match(source.code, match.end()) if b"shfl" in match.group() else None
+        given = (source.arguments(bracket.end()) if bracket is not None else None) or ()
         if len(given) > 2:
             yield _Role(given[2], _HALF)
             moved.update(_WORD.findall(source.code, given[2].start, given[2].end))

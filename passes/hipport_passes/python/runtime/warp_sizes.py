@@ -9,11 +9,13 @@ from collections.abc import Iterator
 import libcst as cst
 
 from hipport.core.finding import Finding
+from hipport.core.tables import one_of
+from hipport_passes.python.python_gates import WORDS
 from hipport_passes.python.runtime.probes import are_properties
 from hipport_passes.python.runtime.program import PythonProgram, finding
 
-_SHOWN = re.compile(r"(?:^|\.)(?:print|log|debug|info|warn|warning|error|exception|write|echo|secho)$")
-_OF_A_WARP = re.compile(r"(?i)warp|wave|lane")
+_SHOWN = re.compile(rf"(?:^|\.){one_of(WORDS['shows'])}$")
+_OF_A_WARP = re.compile(rf"(?i){one_of(WORDS['lanes'])}")
 _ASKED = (
     "64 on AMD's gfx9 GPUs, where kernels that hipport ported keep warps of 32 lanes: write 32 where these are meant"
 )
