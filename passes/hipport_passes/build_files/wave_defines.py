@@ -18,6 +18,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import PurePath
+from typing import NamedTuple
 
 from hipport.core.edits import Span
 from hipport.core.finding import Certainty, Finding
@@ -35,12 +36,16 @@ from hipport_passes.device.waves.split_sizes import counted_by
 _SCRIPTS = (CMake, Makefile, Python, Shell, Dockerfile, Toml)
 #: What a number is for CUDA where it is this for 64 lanes.
 _OF_CUDA = {64: 32, 63: 31, 6: 5, 32: 16}
-_NUMBER = rb"(?P<value>\d{1,2})\b(?!\.)"
+# `-DLANES=64`, `LANES=64`; `("LANES", "64")`, `{"LANES": 64}`; `set(LANES 64)`; `f"-DLANES={64 if hip else 32}"`
 _DEFINED = re.compile(
-    # `-DLANES=64`, `LANES=64`; `("LANES", "64")`, `{"LANES": 64}`; `set(LANES 64)`
     rb"(?:(?<!\w)-D[ \t]*|(?<![\w$]))(?P<name>[A-Za-z_]\w{2,})"
-    rb"(?:[ \t]*[:?]?=[ \t]*[\"']?|[\"'][ \t]*[,:][ \t]*\(?[\"']?|[ \t]+[\"']?)" + _NUMBER
+    rb"(?:[ \t]*[:?]?=|[\"'][ \t]*[,:]|[ \t]+(?=[\"']?\d))(?P<value>[^;\n]{0,120})"
 )
+_NUMBER = re.compile(rb"(?<![\w.-])\d{1,2}\b(?!\.)")
+# `${LANES}`, `$(LANES)`, `{lanes}`
+_VARIABLE = re.compile(rb"\$?[{(](\w+)[)}]")
+# What ends a value that another name has: `LANES=64 BITS=6`.
+_NEXT = re.compile(rb"(?<=[\s\"',])-?[A-Za-z_]\w*[ \t]*=(?!=)|[\"'][A-Za-z_]\w*[\"'][ \t]*[,:]")
 _COMMENT = re.compile(rb"^[^\"'\n]*?#")
 
 
@@ -48,24 +53,62 @@ def find(source: Source, project: Project) -> Iterator[Finding]:
     """Yield a finding for each such number in a script."""
     if not isinstance(source, _SCRIPTS):
         return
-    given = [match for match in _DEFINED.finditer(source.text) if int(match["value"]) in _OF_CUDA]
-    words = project.fact(_words) if given else frozenset[bytes]()
-    for match in given:
-        name, value = match["name"], int(match["value"])
-        if name not in words or _COMMENT.match(_line(source, match.start())):
+    words = project.fact(_words)
+    told: set[Span] = set()
+    for each in source.fact(_definitions) if words else ():
+        if _OF_CUDA.keys().isdisjoint(each.numbers):
             continue
-        cuda = _OF_CUDA[value]
-        if cuda not in project.fact(_defined).get(name, ()):
-            continue
-        for component in _components(project, name):
-            where = counted_by(component, name, cuda, value)
-            if where:
-                message = (
-                    f"{name.decode()} = {value}, and {cuda} for CUDA: {where}: define it as {cuda} for AMD too, or "
-                    "give code for the wavefront a name of its own"
-                )
-                yield Finding(Span(*match.span()), "size", message, certainty=Certainty.MANUAL)
-                break
+        for name in (each.name, *project.fact(_made_of).get(each.name, ())):
+            if name not in words or each.span in told:
+                continue
+            for wave in each.numbers & _OF_CUDA.keys():
+                cuda = _OF_CUDA[wave]
+                if cuda not in each.numbers and cuda not in project.fact(_defined).get(each.name, ()):
+                    continue
+                where = next(filter(None, (counted_by(c, name, cuda, wave) for c in _components(project, name))), "")
+                if where and each.span not in told:
+                    told.add(each.span)
+                    message = (
+                        f"{each.name.decode()} = {wave}, and {cuda} for CUDA: {where}: define it as {cuda} for AMD "
+                        "too, or give code for the wavefront a name of its own"
+                    )
+                    yield Finding(each.span, "size", message, certainty=Certainty.MANUAL)
+
+
+class _Definition(NamedTuple):
+    """A name in a script, where it is given a value; the numbers and variables in that."""
+
+    name: bytes
+    span: Span
+    numbers: frozenset[int]
+    variables: frozenset[bytes]
+
+
+def _definitions(source: Source) -> tuple[_Definition, ...]:
+    """Return what a script defines."""
+    found = []
+    at = 0
+    while (match := _DEFINED.search(source.text, at)) is not None:
+        following = _NEXT.search(source.text, match.start("value") + 1, match.end())
+        end = following.start() if following is not None else match.end()
+        at = max(match.start("value"), match.start() + 1)
+        value = source.text[match.start("value") : end]
+        numbers = frozenset(map(int, _NUMBER.findall(value)))
+        variables = frozenset(_VARIABLE.findall(value))
+        if (numbers or variables) and not _COMMENT.match(_line(source, match.start())):
+            last = match.start("value") + len(value.rstrip(b" \t,"))
+            found.append(_Definition(match["name"], Span(match.start(), last), numbers, variables))
+    return tuple(found)
+
+
+def _made_of(project: Project) -> dict[bytes, set[bytes]]:
+    """Return the names that get the value of a variable of a script's."""
+    found: dict[bytes, set[bytes]] = {}
+    for source in project.sources:
+        for each in source.fact(_definitions) if isinstance(source, _SCRIPTS) else ():
+            for variable in each.variables:
+                found.setdefault(variable, set()).add(each.name)
+    return found
 
 
 def _line(source: Source, offset: int) -> bytes:
@@ -80,21 +123,18 @@ def _words(project: Project) -> frozenset[bytes]:
 def _defined(project: Project) -> dict[bytes, set[int]]:
     """Return the numbers that builds define names as, and the defaults that C++ has for them."""
     found: dict[bytes, set[int]] = {}
-    words = project.fact(_words)
     for source in project.sources:
-        if isinstance(source, (*_SCRIPTS, Cpp)):
-            pattern = _DEFAULT if isinstance(source, Cpp) else _DEFINED
-            for match in pattern.finditer(source.text):
-                if match["name"] in words:
-                    found.setdefault(match["name"], set()).add(int(match["value"]))
-                    found[match["name"]].update(map(int, _OTHER.findall(source.text, match.end(), match.end() + 120)))
+        if isinstance(source, _SCRIPTS):
+            for each in source.fact(_definitions):
+                found.setdefault(each.name, set()).update(each.numbers)
+        elif isinstance(source, Cpp):
+            for match in _DEFAULT.finditer(source.text):
+                found.setdefault(match["name"], set()).add(int(match["value"]))
     return found
 
 
 #: `#define LANES 32`
-_DEFAULT = re.compile(rb"#[ \t]*define[ \t]+(?P<name>\w+)[ \t]+\(?" + _NUMBER)
-#: `64 if hip else 32`
-_OTHER = re.compile(rb"\belse[ \t]+(?:[\"'](?:-D[ \t]*\w+=)?)?(\d{1,2})\b")
+_DEFAULT = re.compile(rb"#[ \t]*define[ \t]+(?P<name>\w+)[ \t]+\(?(?P<value>\d{1,2})\b(?!\.)")
 
 
 def _components(project: Project, name: bytes) -> Iterator[Component]:

@@ -52,6 +52,10 @@ _OWN_MEMBER = re.compile(
 )
 #: Properties of a device, which a program may have beside structures of its own with such a member.
 _PROPERTIES = re.compile(rb"\b(?:cudaDeviceProp|hipDeviceProp_t)\b(?:\s*const\b)?\s*>?")
+_ALIASES = re.compile(
+    rb"\busing\s+(\w+)\s*=\s*(?:::)?" + _PROPERTIES.pattern + rb"\s*;|"
+    rb"\btypedef\s+(?:struct\s+)?(?:::)?" + _PROPERTIES.pattern + rb"\s+(\w+)\s*;"
+)
 _DECLARED = re.compile(
     rb"[&*\s]*([A-Za-z_]\w*)\s*(?:\[[^\[\]]*\]|\{[^{}]*\})*(?:=(?:\{[^{}]*\}|(?!\{[^{}]*\})[^,;()]|\([^()]*\))*)?\s*(,|[;)])"
 )
@@ -264,14 +268,28 @@ def _is_of_device(source: Cpp, project: Project, of: Span) -> bool:
     before = re.compile(rb"\b(\w+)\s*>?[&*\s]+" + last[1] + rb"\s*[;,)={\[]")
     declared = [match[1] for match in before.finditer(source.code, 0, of.start)]
     types = [each for each in declared if each not in (b"return", b"else", b"case", b"const")]
-    return not types or types[-1] in (b"cudaDeviceProp", b"hipDeviceProp_t", b"auto")
+    return not types or types[-1] in (
+        b"cudaDeviceProp",
+        b"hipDeviceProp_t",
+        b"auto",
+        *project.union_over(source, _other_names),
+    )
+
+
+def _other_names(source: Cpp) -> frozenset[bytes]:
+    """The program's own names for the type of a device's properties."""
+    found = (match[1] or match[2] for match in _ALIASES.finditer(source.code))
+    return frozenset(found)
 
 
 def _properties(source: Cpp) -> frozenset[bytes]:
     """The names of what is declared as properties of a device."""
     found = {match[1] for match in _GOT.finditer(source.code)}
-    for match in _PROPERTIES.finditer(source.code):
-        declared = _DECLARED.match(source.code, match.end())
+    others = source.fact(_other_names)
+    places = [match.end() for match in _PROPERTIES.finditer(source.code)]
+    places += [span.end for span, _ in source.names(others)] if others else []
+    for place in places:
+        declared = _DECLARED.match(source.code, place)
         while declared is not None:
             found.add(declared[1])
             declared = _DECLARED.match(source.code, declared.end()) if declared[2] == b"," else None

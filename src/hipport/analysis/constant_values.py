@@ -28,6 +28,10 @@ _CONSTANT = re.compile(
 )
 # What a call gives whose name says all: `constexpr int lanes() { return 32; }`
 _RETURN = re.compile(rb"\breturn\b\s*([^;{}]+);")
+_IF = re.compile(rb"\s*if\s*(?:constexpr\s*)?\([^{};]*\)(?:\s*(?:else\b)?\s*\{?\s*return\b[^{};]+;\s*\}?){2}\s*")
+_ARRAY = re.compile(
+    rb"c(?<!\wc)onst(?:expr)?\b[\w\s:]*?\b(?P<name>\w+)\s*\[[^\[\]]*\]\s*=?\s*\{(?P<value>[^{};]*)\}\s*;"
+)
 _DIRECTIVE = re.compile(rb"(?m)^[ \t]*#[^\n]*$")
 _LONGEST = 400
 _DEFINED = re.compile(rb"\(\s*(?:void\s*)?\)\s*(?:(?:const|noexcept|override|final)\s*)*\{")
@@ -192,6 +196,8 @@ def placed(source: Cpp) -> tuple[Placed, ...]:
             for name, start, end in _one_by_one(match[1], match[group])
         )
     found += ((at, name + b"()", span) for at, name, span in _functions(source) if b"return" in source.words)
+    for match in _ARRAY.finditer(code):
+        found.append((match.start(), match["name"] + b"[]", Span(*match.span("value"))))
     for match in _ENUM.finditer(code):
         # A plain enumeration's names are also those of the class around it.
         for entry in _ENTRY.finditer(match[1]):
@@ -222,23 +228,24 @@ def _functions(source: Cpp) -> Iterator[tuple[int, bytes, Span]]:
             continue
         opening = match.end() - 1
         head = re.split(rb"[;{}]", code[max(0, match.start() - 200) : match.start()])[-1]
-        spans = [Span(*each.span(1)) for each in _returned(source, opening)] if b"virtual" not in head else []
+        spans = list(_returned(source, opening)) if b"virtual" not in head else []
         constant = _CONSTEXPR.search(head) is not None
         if not spans or not all(constant or _NUMBERS.fullmatch(code, each.start, each.end) for each in spans):
             spans = [Span(opening, opening + 1)]  # A bracket is no expression.
         yield from ((match.start(), name, each) for each in spans)
 
 
-def _returned(source: Cpp, opening: int) -> list[re.Match[bytes]]:
-    """Return the `return`s of a function that has nothing else; none of any other."""
+def _returned(source: Cpp, opening: int) -> Iterator[Span]:
+    """Yield what the `return`s of a function give that has nothing else, but perhaps an `if` around two of them."""
     closing = source.closing(opening, _LONGEST)
     if closing is None:
-        return []
+        return
     body = source.code[opening + 1 : closing]
     rest = _DIRECTIVE.sub(b"", body) if b"#" in body else body
-    if _RETURN.sub(b"", rest).strip():
-        return []
-    return list(_RETURN.finditer(source.code, opening + 1, closing))
+    if not _RETURN.sub(b"", rest).strip():
+        yield from (Span(*each.span(1)) for each in _RETURN.finditer(source.code, opening + 1, closing))
+    elif _IF.fullmatch(body):
+        yield source.trimmed(Span(opening + 1, closing))
 
 
 def _around(source: Cpp, offset: int) -> Iterator[bytes]:
@@ -276,8 +283,8 @@ class Expression:
         self.depth = depth
 
     def value(self) -> int:
-        """Return its value."""
-        result = self._choice()
+        """Return its value; also of `if (a) return b; else return c;`, which is all of some functions."""
+        result = self._branches() if self.tokens[-1:] == [b"if"] else self._choice()
         if self.tokens:
             raise ValueError(self.tokens[-1])
         return result
@@ -290,6 +297,36 @@ class Expression:
         if body is None:
             raise ValueError(name)
         return Expression(body, self.defined, self.depth + 1).value()
+
+    def element(self, name: bytes, index: int) -> int:
+        """Return an element of an array."""
+        raise ValueError(name)
+
+    def size_of(self, text: bytes) -> int | None:
+        """Return the bytes of a type."""
+        return size(text)
+
+    def _branches(self) -> int:
+        self._skip(b"if")
+        self._skip(b"constexpr")
+        condition = self._unary()  # With its parentheses.
+        found = []
+        for _ in range(2):
+            self._skip(b"else")
+            self._skip(b"{")
+            if not self._skip(b"return"):
+                raise ValueError("if")
+            found.append(self._choice())
+            if not self._skip(b";"):
+                raise ValueError("return")
+            self._skip(b"}")
+        return found[0] if condition else found[1]
+
+    def _skip(self, token: bytes) -> bool:
+        found = self.tokens[-1:] == [token]
+        if found:
+            self.tokens.pop()
+        return found
 
     def _choice(self) -> int:
         """Return what `a ? b : c` is."""
@@ -342,6 +379,11 @@ class Expression:
         if self.tokens[-2:] == [b")", b"("]:
             del self.tokens[-2:]
             name += b"()"
+        if self._skip(b"["):
+            index = self._choice()
+            if not self._skip(b"]"):
+                raise ValueError("[")
+            return self.element(name, index)
         return self.named(name)
 
     def _sizeof(self) -> int:
@@ -350,7 +392,7 @@ class Expression:
             raise ValueError("sizeof")
         while (token := self.tokens.pop()) != b")":
             words.append(token)
-        result = size(b" ".join(words))
+        result = self.size_of(b" ".join(words))
         if result is None:
             raise ValueError("sizeof")
         return result

@@ -31,7 +31,7 @@ from enum import IntEnum
 from itertools import product
 from typing import NamedTuple, TypeAlias
 
-from hipport.analysis.constant_values import Expression, placed
+from hipport.analysis.constant_values import Expression, placed, size
 from hipport.analysis.functions import Function, function_at
 from hipport.analysis.template_arguments import texts
 from hipport.core.edits import Span
@@ -60,6 +60,10 @@ _OF_WAVEFRONT = (32, 32, 64)
 _ALIAS = re.compile(
     rb"\busing\s+(?P<using>\w+)\s*=\s*(?P<of>[\w:][\w:<>, \t]*?)\s*;|"
     rb"\btypedef\s+(?P<type>[\w:][\w:<>, \t]*?)\s+(?P<def>\w+)\s*;"
+)
+_CONDITIONAL = re.compile(
+    rb"(?:typename\s+)?(?:\w+\s*::\s*)?conditional(?:_t)?\s*<(?P<if>[^<>,]*),(?P<yes>[^<>,]*),(?P<no>[^<>,]*)>"
+    rb"(?:\s*::\s*\w+)?"
 )
 # `std::integral_constant<int, 64>`
 _INTEGRAL = re.compile(rb"(?:\w+\s*::\s*)?\w+_constant\s*<(?:[^<>,]*,)?(?P<value>[^<>,]*)>")
@@ -270,13 +274,28 @@ class _InWorld(Expression):
         if argument is not None:
             return self._of(argument)
         if name in self.sizes.assumed:
-            return self.sizes.assumed[name][self.world]
+            function = function_at(source, at)
+            if function is None or function.locals.named(name, at) is None:
+                return self.sizes.assumed[name][self.world]
         found = self._defined(name)
         if found is None and b"::" in name:
             found = self._defined(b"::".join(name.split(b"::")[-2:]).removeprefix(b"::"))
         if found is None:
             raise ValueError(name)
         return self._of(_Given(found))
+
+    def element(self, name: bytes, index: int) -> int:
+        """Return an element of an array of constants."""
+        found = self._defined(name + b"[]")
+        parts = found.text.split(b",") if found is not None else []
+        if found is None or not 0 <= index < len(parts):
+            raise ValueError(name)
+        start = found.span.start + sum(len(each) + 1 for each in parts[:index])
+        return self._of(_Given(Origin(found.source, Span(start, start + len(parts[index])), name + b"[]")))
+
+    def size_of(self, text: bytes) -> int | None:
+        """Return the bytes of a type, by what a name for it stands for in the world."""
+        return size(self._alias(text.strip()))
 
     def _defined(self, name: bytes) -> Origin | None:
         origin = self.given.origin
@@ -296,9 +315,18 @@ class _InWorld(Expression):
             if found is None:
                 break
             self.way.append(found)
-            name = found.text
+            name = self._chosen(found)
             found = self.sizes.alias(name, self.world)
         return name
+
+    def _chosen(self, of: Origin) -> bytes:
+        """Return the type that `std::conditional_t<condition, one, other>` is, or what else stands there."""
+        choice = _CONDITIONAL.fullmatch(of.text)
+        if choice is None:
+            return of.text
+        start, end = choice.span("if")
+        condition = Origin(of.source, Span(of.span.start + start, of.span.start + end), of.name)
+        return choice["yes" if self._of(_Given(condition)) else "no"].strip()
 
     def _member(self, match: re.Match[bytes]) -> bytes:
         """Replace a name for a member of a class, whose arguments and other names are those of the world."""

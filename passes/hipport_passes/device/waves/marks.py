@@ -29,10 +29,12 @@ OF_PYTORCH = re.compile(
     rb"\bcuda_utils\s*::\s*(?:Warp|Block)Reduce\w*"
 )
 _PYTORCH = (b"WARP_SHFL", b"WARP_SHFL_UP", b"WARP_SHFL_DOWN", b"WARP_SHFL_XOR", b"WARP_BALLOT", b"C10_WARP_SIZE")
+_IN_BRACKETS = rb"\([^()]*(?:\([^()]*\)[^()]*)*\)"
 #: Lanes, threads or ranks, and what they are divided by.
 COUNTED = re.compile(
     rb"(?:\bthreadIdx\s*\.\s*[xyz]|\b(?i:\w*(?:lane|thread|tid)\w*)(?:\s*\(\s*\))?|\bthread_rank\s*\(\s*\))\s*\)?\s*"
-    rb"(?:[%/](?!=)\s*(?P<size>[\w:]+\s*\(\s*\)|[\w:]+\b(?!\s*\()|\([^()]*\))|&\s*(?P<mask>[\w:]+\b(?!\s*\()|\([^()]*\))|"
+    rb"(?:[%/](?!=)\s*(?P<size>[\w:]+\s*\(\s*\)|[\w:]+\b(?!\s*\()(?:\[\w+\])?|" + _IN_BRACKETS + rb")|"
+    rb"&\s*(?P<mask>[\w:]+\b(?!\s*\()(?:\[\w+\])?|" + _IN_BRACKETS + rb")|"
     rb">>(?!=)\s*(?P<shift>[\w:]+\b(?!\s*\()))"
 )
 #: The same of other variables, which a thread's number was given to.

@@ -37,17 +37,19 @@ from hipport_passes.device.waves.sizes import named_as_warp
 _LANES, _HALF, _LAST, _BITS = (32, 64), (16, 32), (31, 63), (5, 6)
 _PAIRS = frozenset((_LANES, _HALF, _LAST, _BITS))
 _BRACKET = re.compile(rb"\w*\s*(?=\()")
-#: The head of a loop that halves a distance.
-_LOOP = re.compile(
-    rb"\bfor\s*\(\s*[^;(){}=]*\b(?P<name>\w+)\s*=(?P<start>[^;{}]+);[^{};]*;[^{};]*?(?:>>=|/=|/\s*2|>>\s*1)"
-)
+#: What a distance is set to, and how far it goes: `d = kLanes / 2`, `d < kLanes`.
+_SET = re.compile(rb"\b(?P<name>\w+)\s*(?:=(?!=)|(?P<below><(?![<=]))|<=)(?P<value>(?:[^;,{}=<>]|<<|>>)+)(?=[;,])")
+#: `i < kSteps`, where lanes are moved by `1 << i`.
+_STEPS = re.compile(rb"\b1[uU]?\s*<<\s*(?P<step>\w+)")
 _COMPARED = re.compile(
-    rb"\b(?P<what>\w+)\s*(?:(?:[=!]=|>)\s*(?P<last>[\w:]+(?:\s*-\s*1)?|\([^()]*\))|"
+    rb"\b(?P<what>\w+(?:\s*[+-]\s*\w+)?)\s*(?:(?:[=!]=|>)\s*(?P<last>[\w:]+(?:\s*-\s*1)?|\([^()]*\))|"
     rb"(?:<|>=)\s*(?P<size>[\w:]+|\([^()]*\)))(?=\s*(?:[);?]|&&|\|\|))"
 )
+#: `i &= kLanes - 1;`, of a variable that a thread's number was given to.
+_CHANGED = re.compile(rb"(?<=[\w \t])(?:&=(?P<mask>[^;]+)|[%/]=(?P<size>[^;]+)|>>=(?P<shift>[^;]+));")
 #: Threads of a block in its first direction, where it has another: `dim3 block(kLanes, 4)`.
 _BLOCK = re.compile(rb"\b" + SHAPE + rb"\b\s*(?:\w+\s*)?[({](?P<x>(?:[^(){},;]|\([^(){},;]*\))+),")
-_NUMBER = re.compile(rb"[\dxXa-fA-F\s<>+*/()uUlL-]+")
+_NUMBER = re.compile(rb"[\d\s<>+*/()uU-]+")
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 
 
@@ -117,6 +119,8 @@ def _finding(met: _Met, component: Component) -> Finding:
     new = b"%d" % (cuda or 0)
     if other is not None and other != base and _NUMBER.fullmatch(other.text):
         new = other.text
+    elif base.text.startswith(b"if"):
+        new = b"return %b;" % new
     message = f"{said} → {new.decode()}: assumes that it is of the program's warps; {where}"
     return Finding(base.span, "size", message, (Edit(base.span, new),), Certainty.REVIEW)
 
@@ -158,6 +162,30 @@ def _meeting(logical: Logical, sizes: WaveSizes) -> Iterator[_Met]:
                 sure = role.sure or user in logical.having or _named(user, text, size)
                 if size.pair == role.pair and sure:
                     yield _Met(size, _base(size, sizes), role.span, user)
+    yield from _by_words(logical, sizes)
+
+
+def _by_words(logical: Logical, sizes: WaveSizes) -> Iterator[_Met]:
+    """Yield the constants of 64 lanes, 32 for CUDA, that functions with intrinsics say, whatever they do with them."""
+    constants = {
+        name: origin
+        for name, found in sizes.definitions.items()
+        for origin in (each.origin for each in found)
+        if World.WAVE64 in worlds(origin.source, origin.span.start) and sizes.of_definition(origin).pair == _LANES
+    }
+    macros = {name: each for each in logical.mentions.definitions if each.function is None for name in each.names}
+    for user in logical.having if constants else ():
+        waiting, seen = [user], {user}
+        while waiting:
+            holder = waiting.pop()
+            for match in holder.matches(_WORD):
+                word = match.group()
+                if word in constants and World.CUDA in worlds(holder.source, match.start()):
+                    size = sizes.of_definition(constants[word])
+                    yield _Met(size, _base(size, sizes), Span(*match.span()), holder)
+                elif word in macros and macros[word] not in seen:
+                    seen.add(macros[word])
+                    waiting.append(macros[word])
 
 
 def _named(user: NamedDefinition, text: bytes, size: Size) -> bool:
@@ -184,31 +212,41 @@ def _base(size: Size, sizes: WaveSizes) -> Origin | None:
 def _roles(user: NamedDefinition) -> Iterator[_Role]:
     """Yield the expressions of a definition that count lanes."""
     source = user.source
-    for pattern in (COUNTED, BY_VARIABLE):
+    for pattern in (COUNTED, BY_VARIABLE, _CHANGED):
         for match in user.matches(pattern):
-            if pattern is BY_VARIABLE and not is_thread(user, match.start()):
+            if pattern is not COUNTED and not is_thread(user, match.start()):
                 continue
             for group, pair in (("size", _LANES), ("mask", _LAST), ("shift", _BITS)):
                 if group in match.re.groupindex and match[group]:
-                    yield _Role(Span(*match.span(group)), pair)
+                    yield _Role(source.trimmed(Span(*match.span(group))), pair)
     for match in user.matches(_COMPARED):
-        if b"lane" not in match["what"].lower():
-            continue
-        group = "last" if match["last"] else "size"
-        yield _Role(Span(*match.span(group)), _LAST if group == "last" else _LANES)
+        if b"lane" in match["what"].lower():
+            group = "last" if match["last"] else "size"
+            yield _Role(Span(*match.span(group)), _LAST if group == "last" else _LANES)
     for match in user.matches(TILES):
         yield _Role(Span(*match.span("size" if match["size"] else "given")), _LANES)
     for match in user.matches(_BLOCK):
         yield _Role(source.trimmed(Span(*match.span("x"))), _LANES, sure=True)
+    yield from _moves(user)
+
+
+def _moves(user: NamedDefinition) -> Iterator[_Role]:
+    """Yield the distances and widths of shuffles, and what variables for them are set to, or go up to."""
+    source = user.source
     moved: set[bytes] = set()
+    steps: set[bytes] = set()
     for match in user.matches(OF_32_LANES):
         bracket = _BRACKET.match(source.code, match.end()) if b"shfl" in match.group() else None
         given = (source.arguments(bracket.end()) if bracket is not None else None) or ()
         if len(given) > 2:
             yield _Role(given[2], _HALF)
             moved.update(_WORD.findall(source.code, given[2].start, given[2].end))
+            steps.update(each["step"] for each in _STEPS.finditer(source.code, given[2].start, given[2].end))
         if len(given) > 3:
             yield _Role(given[3], _LANES)
-    for match in user.matches(_LOOP) if moved else ():
-        if match["name"] in moved:
-            yield _Role(source.trimmed(Span(*match.span("start"))), _HALF)
+    for match in user.matches(_SET) if moved else ():
+        span = source.trimmed(Span(*match.span("value")))
+        if match["name"] in steps and match["below"]:
+            yield _Role(span, _BITS)
+        elif match["name"] in moved:
+            yield _Role(span, _LANES if match["below"] else _HALF)

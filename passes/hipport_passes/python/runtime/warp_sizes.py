@@ -28,12 +28,12 @@ _CHOSEN = (
 def warp_sizes(program: PythonProgram, logical: bool) -> Iterator[Finding]:
     """Yield where a program asks how many lanes warps have, or says so; `logical`: its C++ has warps of 32 lanes."""
     if logical or not program.decided:
-        yield from _asked(program)
+        yield from _asked(program, logical)
     if logical:
         yield from _chosen(program)
 
 
-def _asked(program: PythonProgram) -> Iterator[Finding]:
+def _asked(program: PythonProgram, logical: bool) -> Iterator[Finding]:
     for node in program.nodes:
         match node:
             case cst.Attribute(value=of, attr=cst.Name("warp_size")):
@@ -43,8 +43,16 @@ def _asked(program: PythonProgram) -> Iterator[Finding]:
                     continue
             case _:
                 continue
-        if program.runs(node).both and are_properties(program, of) and not _is_shown(program, node):
+        known = are_properties(program, of) or (logical and _is_target(program, of))
+        if known and program.runs(node).both and not _is_shown(program, node):
             yield finding(program, node, "warp_size", _ASKED)
+
+
+def _is_target(program: PythonProgram, node: cst.BaseExpression) -> bool:
+    """Whether it is what Triton says of the device."""
+    if isinstance(node, cst.Call):
+        return program.code(node.func).endswith(".get_current_target")
+    return isinstance(node, cst.Name) and any(_is_target(program, value) for value, _ in program.assigned(node) or ())
 
 
 def _is_shown(program: PythonProgram, node: cst.CSTNode) -> bool:
