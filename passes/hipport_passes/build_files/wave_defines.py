@@ -38,7 +38,7 @@ _SCRIPTS = (CMake, Makefile, Python, Shell, Dockerfile, Toml)
 _OF_CUDA = {64: 32, 63: 31, 6: 5, 32: 16}
 # `-DLANES=64`, `LANES=64`; `("LANES", "64")`, `{"LANES": 64}`; `set(LANES 64)`; `f"-DLANES={64 if hip else 32}"`
 _DEFINED = re.compile(
-    rb"(?:(?<!\w)-D[ \t]*|(?<![\w$]))(?P<name>[A-Za-z_]\w{2,})"
+    rb"(?:(?<!\w)-D[ \t]*|(?<![\w$]))(?P<name>(?!int\b)[A-Za-z_]\w{2,})"
     rb"(?:[ \t]*[:?]?=|[\"'][ \t]*[,:]|[ \t]+(?=[\"']?\d))(?P<value>[^;\n]{0,120})"
 )
 _NUMBER = re.compile(rb"(?<![\w.-])\d{1,2}\b(?!\.)")

@@ -20,7 +20,7 @@ from hipport_passes.device.waves.sizes import HELPERS, MASKED
 _MASKED_NAMES = LibraryNames(MASKED)
 #: The wavefront's size, as PyTorch tells it; and what of PyTorch's works on the whole wavefront.
 _C10_WARP_SIZE, _CALLED, _SPACE = b"C10_WARP_SIZE", b"warp_size", b"at::cuda"
-_OF_PYTORCH = (_C10_WARP_SIZE, _CALLED)
+PYTORCH_SIZES = (_C10_WARP_SIZE, _CALLED)
 _NAMES = {b"n": _C10_WARP_SIZE, b"c": _CALLED, b"s": _SPACE}
 _PYTORCH_SIZE = re.compile(
     rb"(?<![\w:])(?:::)?(?:(?:%(s)b::)?(?P<name>%(n)b)\b|"
@@ -40,7 +40,7 @@ _OF_WAVEFRONT = re.compile(rb"\b(?:" + _WAVEFRONTS.pattern + rb")\b")
 
 def of_pytorch(source: Cpp, project: Project) -> Iterator[Finding]:
     """Yield findings of warp sizes of PyTorch's that come to intrinsics of 32 lanes."""
-    if source.words.isdisjoint(_OF_PYTORCH):
+    if source.words.isdisjoint(PYTORCH_SIZES):
         return
     if not project.union_over(source, _of_wavefronts) and any(
         HELPERS.search(other.code) or (other.matched(MASKED) and next(_MASKED_NAMES.uses(other, project), None))
@@ -90,6 +90,7 @@ def _asked_for_both(source: Cpp, project: Project) -> Iterator[Finding]:
     """Find the host's question for the wavefront's size where it comes to code of 32 lanes, too, or only to that."""
     component = project.component(source)
     logical = component.fact(Logical)
+    both: list[Span] = []
     for match in _PYTORCH_SIZE.finditer(source.code) if b"warp_size" in source.words and logical.having else ():
         start = match.start("call")
         if not match["call"] or source.ported(start) or not _of_pytorch(source, match):
@@ -105,13 +106,16 @@ def _asked_for_both(source: Cpp, project: Project) -> Iterator[Finding]:
             continue
         span = Span(*match.span("call"))
         if any(next(each.matches(_OF_WAVEFRONT), None) for each in reached) or any(map(logical.native, around)):
-            message = (
-                "at::cuda::warp_size() is the wavefront's size, and this comes to kernels of the whole wavefront and "
-                "to others of 32 lanes: give each kind the size that it needs (hipport::warp_size is 32)"
-            )
-            yield Finding(span, "mixed", message, certainty=Certainty.MANUAL)
+            both.append(span)
         else:
             yield _logical(source, project, match, span)
+    if both:
+        more = f" (and {len(both) - 1} more in this file)" if len(both) > 1 else ""
+        message = (
+            f"at::cuda::warp_size(){more} is the wavefront's size, and this comes to kernels of the whole wavefront "
+            "and to others of 32 lanes: give each kind the size that it needs (hipport::warp_size is 32)"
+        )
+        yield Finding(both[0], "mixed", message, certainty=Certainty.MANUAL)
 
 
 def _of_pytorch(source: Cpp, match: re.Match[bytes]) -> bool:

@@ -31,11 +31,13 @@ from hipport.syntax.cpp import Cpp
 from hipport_passes.device.waves.branches import Logical
 from hipport_passes.device.waves.kinds import OF_32_LANES, on_wavefronts
 from hipport_passes.device.waves.marks import BY_VARIABLE, COUNTED, TILES, is_thread
+from hipport_passes.device.waves.pytorch_sizes import PYTORCH_SIZES
 from hipport_passes.device.waves.sizes import named_as_warp
 
 #: What a size is for CUDA and on GPUs with 64 lanes, by what it is: lanes, half of them, the last lane, or its bits.
 _LANES, _HALF, _LAST, _BITS = (32, 64), (16, 32), (31, 63), (5, 6)
 _PAIRS = frozenset((_LANES, _HALF, _LAST, _BITS))
+_OF_PYTORCH = re.compile(b"|".join(PYTORCH_SIZES))
 _BRACKET = re.compile(rb"\w*\s*(?=\()")
 #: What a distance is set to, and how far it goes: `d = kLanes / 2`, `d < kLanes`.
 _SET = re.compile(rb"\b(?P<name>\w+)\s*(?:=(?!=)|(?P<below><(?![<=]))|<=)(?P<value>(?:[^;,{}=<>]|<<|>>)+)(?=[;,])")
@@ -135,7 +137,7 @@ def _meetings(component: Component) -> tuple[_Met, ...]:
         return ()
     sizes = component.fact(WaveSizes)
     found: dict[tuple[Cpp, Span], _Met] = {}
-    for met in _meeting(logical, sizes):
+    for met in (*_by_roles(component, sizes), *_by_words(logical, sizes)):
         place = (met.base.source, met.base.span) if met.base is not None else (met.user.source, met.role)
         found.setdefault(place, met)
     return tuple(found.values())
@@ -146,23 +148,37 @@ def counted_by(component: Component, name: bytes, cuda: int, wave: int) -> str:
     logical = component.fact(Logical)
     if not logical.having or (cuda, wave) not in _PAIRS:
         return ""
-    sizes = component.fact(WaveSizes).assuming(name, (cuda, wave, wave))
-    met = next(_meeting(logical, sizes), None)
+    known = component.fact(WaveSizes)
+    met = next(_by_roles(component, known.assuming(name, (cuda, wave, wave)), known), None)
     return met.where(None) if met is not None else ""
 
 
-def _meeting(logical: Logical, sizes: WaveSizes) -> Iterator[_Met]:
+def _counting(component: Component) -> tuple[tuple[NamedDefinition, tuple[_Role, ...]], ...]:
+    """Return what uses intrinsics of 32 lanes, or has them, and the expressions by which it counts lanes."""
+    logical = component.fact(Logical)
+    found = []
     for user in logical.mentions.definitions:
-        roles = [each for each in _roles(user) if _is_asked(user.source, each)]
-        if not roles or not logical.uses(user):
-            continue
+        roles = tuple(each for each in _roles(user) if _is_asked(user.source, each))
+        if roles and logical.uses(user):
+            found.append((user, roles))
+    return tuple(found)
+
+
+def _by_roles(component: Component, sizes: WaveSizes, without: WaveSizes | None = None) -> Iterator[_Met]:
+    """Yield the expressions that are other numbers of lanes for AMD, and are not so by what is known `without`."""
+    having = component.fact(Logical).having
+    for user, roles in component.fact(_counting):
         for role in roles:
             text = user.source.code[role.span.start : role.span.end]
             for size in sizes.of(user.source, text, role.span.start):
-                sure = role.sure or user in logical.having or _named(user, text, size)
-                if size.pair == role.pair and sure:
+                if size.pair != role.pair or not (role.sure or user in having or _named(user, text, size)):
+                    continue
+                # PyTorch's sizes are looked at by themselves.
+                if any(_OF_PYTORCH.search(each) for each in (text, *(origin.text for origin in size.way))):
+                    continue
+                before = without.of(user.source, text, role.span.start) if without is not None else ()
+                if all(each.pair != role.pair for each in before):
                     yield _Met(size, _base(size, sizes), role.span, user)
-    yield from _by_words(logical, sizes)
 
 
 def _by_words(logical: Logical, sizes: WaveSizes) -> Iterator[_Met]:
@@ -171,7 +187,9 @@ def _by_words(logical: Logical, sizes: WaveSizes) -> Iterator[_Met]:
         name: origin
         for name, found in sizes.definitions.items()
         for origin in (each.origin for each in found)
-        if World.WAVE64 in worlds(origin.source, origin.span.start) and sizes.of_definition(origin).pair == _LANES
+        if World.WAVE64 in worlds(origin.source, origin.span.start)
+        and sizes.of_definition(origin).pair == _LANES
+        and not _OF_PYTORCH.search(origin.text)
     }
     macros = {name: each for each in logical.mentions.definitions if each.function is None for name in each.names}
     for user in logical.having if constants else ():
