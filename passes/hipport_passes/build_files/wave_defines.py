@@ -58,10 +58,10 @@ def find(source: Source, project: Project) -> Iterator[Finding]:
     for each in source.fact(_definitions) if words else ():
         if _OF_CUDA.keys().isdisjoint(each.numbers):
             continue
-        for name in (each.name, *project.fact(_made_of).get(each.name, ())):
+        for name in (each.name, *sorted(project.fact(_made_of).get(each.name, ()))):
             if name not in words or each.span in told:
                 continue
-            for wave in each.numbers & _OF_CUDA.keys():
+            for wave in sorted(each.numbers & _OF_CUDA.keys()):
                 cuda = _OF_CUDA[wave]
                 if cuda not in each.numbers and cuda not in project.fact(_defined).get(each.name, ()):
                     continue

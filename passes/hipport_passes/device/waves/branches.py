@@ -64,9 +64,10 @@ class Logical:
     def __init__(self, component: Component) -> None:
         self.mentions = component.fact(Mentions)
         self.having = frozenset(having_intrinsics(self.mentions))
+        self._reaching = self.having | frozenset(self.mentions.transitive_users_of_any(self.having))
 
     def reached_from(self, definition: NamedDefinition) -> bool:
-        return any(each in self.having for each in self.mentions.reached(definition))
+        return definition in self._reaching
 
     def uses(self, definition: NamedDefinition) -> bool:
         """Whether the definition reaches such intrinsics through its uses, or itself if it is a function.
