@@ -24,6 +24,7 @@ from hipport.core.edits import Span
 from hipport.core.finding import Certainty, Finding
 from hipport.core.source import Source
 from hipport.engine.pipeline import Pass
+from hipport.program.dividing import near
 from hipport.program.project import Component, Project
 from hipport.syntax.cmake_script import CMake
 from hipport.syntax.cpp import Cpp
@@ -53,6 +54,7 @@ def find(source: Source, project: Project) -> Iterator[Finding]:
     """Yield a finding for each such number in a script."""
     if not isinstance(source, _SCRIPTS):
         return
+    project = near(project, source)
     words = project.fact(_words)
     told: set[Span] = set()
     for each in source.fact(_definitions) if words else ():
