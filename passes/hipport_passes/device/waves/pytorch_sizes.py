@@ -47,7 +47,7 @@ def of_pytorch(source: Cpp, project: Project) -> Iterator[Finding]:
         for other in project.component(source)
         if isinstance(other, Cpp)
     ):
-        # What a function without intrinsics takes for the size may be handed on to one that has them, or to a launch.
+        # A function without intrinsics may pass the size to one that has them, or to a launch.
         for match in _PYTORCH_SIZE.finditer(source.code):
             group = "name" if match["name"] else "call"
             start = match.start(group)
@@ -58,7 +58,7 @@ def of_pytorch(source: Cpp, project: Project) -> Iterator[Finding]:
     yield from _asked_for_both(source, project)
     for function in functions(source):
         body = source.code[function.node.start_byte : function.node.end_byte]
-        # Those of an earlier run are of 32 lanes, too.
+        # Intrinsics of an earlier run are for 32 lanes, too.
         masked = HELPERS.search(body) or any(True for _ in _unported(function, project))
         if b"C10_WARP_SIZE" not in body or not masked:
             continue
