@@ -69,7 +69,8 @@ NOT_COMPILED: dict[str, str] = {
         compute_capability/followed compute_capability/followed_look_alikes fp8_formats/chosen fp8_formats/fnuz
         headers/of_tensors_in_c headers/thc hip_waves/size_of_pytorch hip_waves/size_of_pytorch_look_alikes
         host_math/calls
-        lane_masks/torch_handed_on lane_masks/torch_sizes_alone
+        lane_masks/size_of_pytorch_by_namespace lane_masks/size_of_pytorch_for_both
+        lane_masks/size_of_pytorch_look_alikes lane_masks/torch_handed_on lane_masks/torch_sizes_alone
         math_names/extension math_names/older mixed_waves/sizes namespaces/look_alikes
         warp_size/beside_own_members
         """.split(),

@@ -16,6 +16,7 @@ from hipport_passes.build_files import (
     other_builds,
     shell_builds,
     stale_branches,
+    wave_defines,
 )
 from hipport_passes.compatibility import (
     builtin_declarations,
@@ -182,6 +183,8 @@ PASSES: tuple[Pass[Any], ...] = (
     hipify_launches.PASS,
     # Last of the passes over C++: code in a guard that names HIP looks as if it were ported.
     arch_guards.PASS,
+    # By what C++ counts lanes by, once that is ported.
+    wave_defines.PASS,
     # Build scripts. What they already do for ROCm is read first; `vendored` adds to it.
     cpp_extension.PASS,
     build_options.PASS,

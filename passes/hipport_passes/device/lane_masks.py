@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from hipport.analysis import constant_values, grounds
-from hipport.analysis.functions import Function, arguments, called_name, function_at, functions, nodes
+from hipport.analysis.functions import Function, arguments, called_name, function_at, nodes
 from hipport.analysis.library_names import LibraryNames
 from hipport.analysis.value_propagation import Flow, Kind, result_of
 from hipport.core.edits import Edit, Span
@@ -31,7 +31,9 @@ from hipport.syntax.declarations import declarations, member_or_qualified
 from hipport.syntax.preprocessor import exclusive
 from hipport_passes.device.waves.branches import of_branches
 from hipport_passes.device.waves.kinds import Wavefronts, hip_throughout
-from hipport_passes.device.waves.sizes import MASKED, OF_WARPS, of_hip
+from hipport_passes.device.waves.pytorch_sizes import of_pytorch
+from hipport_passes.device.waves.sizes import HELPERS, MASKED, OF_WARPS, of_hip
+from hipport_passes.device.waves.split_sizes import of_roles
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -41,7 +43,6 @@ _MASKED_NAMES = LibraryNames(MASKED)
 _WIDE = re.compile(
     rb"__ballot|__ballot_sync|__activemask|__match_any_sync|__lanemask_[lg][te]|__lanemask_eq|WARP_BALLOT"
 )
-_OF_32_LANES = re.compile(rb"\b__ballot_sync\b|\bhipport::")
 _ALWAYS_WIDE = frozenset((b"WARP_BALLOT",))
 _HANDED = ((re.compile(rb"__shfl(?:_up|_down|_xor)?|WARP_SHFL\w*|__brevll"), 0),)
 #: Functions that take 32 bits.
@@ -60,7 +61,6 @@ _FULL_DEFINED = re.compile(
     + _FULL_64.pattern
     + rb")"
 )
-_OF_32_LANES = re.compile(rb"\bhipport::\w+_sync\b")
 #: Counts of 64 lanes, and a named size that may be 64.
 _NATIVE = re.compile(
     rb"[&]\s*(?:0x3[fF]|63|32|0x20)[uU]?\b|>>\s*(?:32|6)\b|[%/]\s*64\b|\b1[uU]?[lL]{1,2}[uU]?\s*<<|"
@@ -80,14 +80,6 @@ _NARROW_SHIFT = re.compile(rb"\(*\s*-?\s*[12][uU]?\s*\)*")
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 
 
-#: PyTorch's names for the wavefront's size; and PyTorch's functions for the whole wavefront.
-_OF_PYTORCH = (b"C10_WARP_SIZE", b"cuda::warp_size")
-_PYTORCH_SIZE = re.compile(
-    rb"(?<![\w:])(?:::)?(?:(?:at::cuda::)?(?P<name>C10_WARP_SIZE)\b|at::cuda::(?P<call>warp_size)\s*\(\s*\))"
-)
-_WAVEFRONTS = re.compile(rb"WARP_(?:SHFL\w*|BALLOT|ANY|ALL)|cuda_utils")
-
-
 class _Cut(NamedTuple):
     """A place where a 64-bit mask is narrowed to 32 bits, and its receiver."""
 
@@ -102,12 +94,14 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         return
     if source.matched(MASKED) or source.fact(_full_masks):
         yield from _full(source, project)
-    known = [*of_hip(source, project)]
-    yield from known
-    places = {each.span.start for each in known}
-    yield from (each for each in of_branches(source, project) if each.span.start not in places)
-    if any(size in source.code for size in _OF_PYTORCH):
-        yield from _warp_sizes(source, project)
+    known: list[Finding] = []
+    for find_sizes in (of_hip, of_branches, of_roles):
+        # Each of them may find a size that one before has found, or a part of its value.
+        for each in find_sizes(source, project):
+            if not any(each.span.start < other.span.end and other.span.start < each.span.end for other in known):
+                known.append(each)
+                yield each
+    yield from of_pytorch(source, project)
     if source.matched(_WIDE):
         yield from _cut(source, project)
     if source.matched(_SHUFFLES):
@@ -116,7 +110,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
 
 def _concerned(source: Cpp) -> frozenset[bool]:
     """Return whether the file relates to masks: the first test of all files."""
-    ported = b"hipport" in source.words and _OF_32_LANES.search(source.code)
+    ported = b"hipport" in source.words and HELPERS.search(source.code)
     return frozenset({True}) if ported or source.matched(_OF_LANES) else frozenset()
 
 
@@ -178,74 +172,6 @@ def _other_uses(source: Cpp) -> frozenset[bytes]:
         for start in (match.start("macro"), match.start("constant"))
     }
     return frozenset(match.group() for match in _WORD.finditer(source.code) if match.start() not in places)
-
-
-# ---- warp sizes
-
-
-def _warp_sizes(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Find PyTorch's warp size in functions with intrinsics of 32 lanes."""
-    need, header = include(source, project, "warp.h")
-    if not project.union_over(source, _of_wavefronts) and any(
-        _OF_32_LANES.search(other.code) or (other.matched(MASKED) and next(_MASKED_NAMES.uses(other, project), None))
-        for other in project.component(source)
-        if isinstance(other, Cpp)
-    ):
-        # A function without intrinsics may pass the size to one that has them, or to a launch.
-        for match in _PYTORCH_SIZE.finditer(source.code):
-            group = "name" if match["name"] else "call"
-            start = match.start(group)
-            if source.ported(start) or _defines(source, start):
-                continue
-            message = (
-                f"{match[group].decode()} → hipport::warp_size: assumes that this means the program's warps, "
-                "which have 32 lanes"
-            )
-            edits = (Edit(Span(*match.span()), b"hipport::warp_size"), *((need,) if need else ()))
-            yield Finding(Span(*match.span(group)), "size", message, edits, Certainty.REVIEW, (header,))
-        return
-    for function in functions(source):
-        body = source.code[function.node.start_byte : function.node.end_byte]
-        # Intrinsics of an earlier run are for 32 lanes, too.
-        masked = _OF_32_LANES.search(body) or any(True for _ in _unported(function, project))
-        if b"C10_WARP_SIZE" not in body or not masked:
-            continue
-        for match in re.finditer(rb"\b(?:at::cuda::)?C10_WARP_SIZE\b", body):
-            span = Span(function.node.start_byte + match.start(), function.node.start_byte + match.end())
-            if source.ported(span.start):
-                continue
-            if _WAVEFRONTS.search(body):
-                message = (
-                    "C10_WARP_SIZE and PyTorch's warp functions act on the wavefront, this function's __…_sync on "
-                    "32 lanes: use one of them throughout"
-                )
-                yield Finding(span, "mixed", message, certainty=Certainty.MANUAL)
-                break
-            message = (
-                "C10_WARP_SIZE → hipport::warp_size: assumes that this means the program's warps, which have 32 lanes"
-            )
-            edits = (Edit(span, b"hipport::warp_size"), *((need,) if need else ()))
-            yield Finding(span, "size", message, edits, Certainty.REVIEW, (header,))
-
-
-def _defines(source: Cpp, offset: int) -> bool:
-    """Return whether a directive defines or tests the name at `offset`, and does not use its value."""
-    directive = source.directive(offset)
-    return directive is not None and not re.match(
-        rb"#[ \t]*define[ \t]+\w+(?:\([^()]*\))?\s", source.code[directive.start : offset]
-    )
-
-
-def _of_wavefronts(source: Cpp) -> frozenset[bytes]:
-    """Return the file's uses of wavefronts as warps: PyTorch's functions, kernels with native warps."""
-    return frozenset(source.matched(_WAVEFRONTS)) | frozenset((b"native",) if b"hipport::native" in source.code else ())
-
-
-def _unported(function: Function, project: Project) -> Iterator[Span]:
-    """Yield CUDA's intrinsics in code of a function that both compilers see."""
-    for span, _ in _MASKED_NAMES.uses(function.source, project):
-        if function.body.start_byte <= span.start < function.body.end_byte:
-            yield span
 
 
 # ---- shuffles
@@ -341,7 +267,7 @@ def _own(source: Cpp) -> frozenset[bytes]:
     return frozenset(
         declaration.name
         for declaration in declarations(source, source.names(_WIDE))
-        if declaration.scope is None and (not declaration.conditional or _OF_32_LANES.search(declaration.text))
+        if declaration.scope is None and (not declaration.conditional or HELPERS.search(declaration.text))
     )
 
 

@@ -52,6 +52,10 @@ _OWN_MEMBER = re.compile(
 )
 #: Properties of a device, in programs that may also have structures of their own with such a member.
 _PROPERTIES = re.compile(rb"\b(?:cudaDeviceProp|hipDeviceProp_t)\b(?:\s*const\b)?\s*>?")
+_ALIASES = re.compile(
+    rb"\busing\s+(\w+)\s*=\s*(?:::)?" + _PROPERTIES.pattern + rb"\s*;|"
+    rb"\btypedef\s+(?:struct\s+)?(?:::)?" + _PROPERTIES.pattern + rb"\s+(\w+)\s*;"
+)
 _DECLARED = re.compile(
     rb"[&*\s]*([A-Za-z_]\w*)\s*(?:\[[^\[\]]*\]|\{[^{}]*\})*(?:=(?:\{[^{}]*\}|(?!\{[^{}]*\})[^,;()]|\([^()]*\))*)?\s*(,|[;)])"
 )
@@ -62,6 +66,8 @@ _SIZE = re.compile(rb"\b(?<!::)(?<!\.)(?<!->)warpSize\b")
 _DEFINE = re.compile(rb"#[ \t]*define\b")
 # `int Params::`, before the name of a method.
 _OF_CLASS = re.compile(rb"(\w+)\s*(?:<[^<>]*>\s*)?::\s*\Z")
+# `&cudaDeviceProp::`, in front of the name.
+_BY_MEMBER = re.compile(rb"&\s*(?:::\s*)?" + _PROPERTIES.pattern + rb"\s*::\s*\Z")
 _ASSIGNED = re.compile(rb"\s*=[^=]")
 # A print is not a launch, not a shift of a number, and not a logarithm.
 _PRINTS = re.compile(
@@ -87,6 +93,10 @@ _ASKED_FOR_BOTH = (
 _NOT_SEEN = (
     "hipport could not tell whose size this is: if it means the program's warps, which have 32 lanes, write "
     "hipport::warp_size"
+)
+_BY_POINTER = (
+    "who reads this gets the wavefront's size, 64 on gfx9: if it means the program's warps, which have 32 lanes, "
+    "write hipport::warp_size instead"
 )
 _USED_BY_BOTH = (
     "warpSize is the wavefront's for some functions that use this one, and 32 for others: take the number of lanes as "
@@ -133,6 +143,11 @@ def _found(source: Cpp, project: Project) -> Iterator[Finding]:
         return  # The host's query is for the wavefronts of these functions.
     yield from _attributes(source, both, helper)
     for span, _ in source.names(frozenset((b"warpSize",))):
+        pointer = _BY_MEMBER.search(source.code, max(0, span.start - 60), span.start)
+        if pointer is not None:
+            whole = Span(pointer.start(), span.end)
+            message = f"{source[whole].decode('utf-8', 'replace')}: {_BY_POINTER}"
+            yield Finding(whole, "property", message, (), Certainty.MANUAL)
         if _MEMBER.search(source.code, max(0, span.start - 40), span.start):
             yield from _property(source, project, span, both, helper)
 
@@ -253,14 +268,28 @@ def _is_of_device(source: Cpp, project: Project, of: Span) -> bool:
     before = re.compile(rb"\b(\w+)\s*>?[&*\s]+" + last[1] + rb"\s*[;,)={\[]")
     declared = [match[1] for match in before.finditer(source.code, 0, of.start)]
     types = [each for each in declared if each not in (b"return", b"else", b"case", b"const")]
-    return not types or types[-1] in (b"cudaDeviceProp", b"hipDeviceProp_t", b"auto")
+    return not types or types[-1] in (
+        b"cudaDeviceProp",
+        b"hipDeviceProp_t",
+        b"auto",
+        *project.union_over(source, _other_names),
+    )
+
+
+def _other_names(source: Cpp) -> frozenset[bytes]:
+    """The program's own names for the type of a device's properties."""
+    found = (match[1] or match[2] for match in _ALIASES.finditer(source.code))
+    return frozenset(found)
 
 
 def _properties(source: Cpp) -> frozenset[bytes]:
     """Return the names that are declared as properties of a device."""
     found = {match[1] for match in _GOT.finditer(source.code)}
-    for match in _PROPERTIES.finditer(source.code):
-        declared = _DECLARED.match(source.code, match.end())
+    others = source.fact(_other_names)
+    places = [match.end() for match in _PROPERTIES.finditer(source.code)]
+    places += [span.end for span, _ in source.names(others)] if others else []
+    for place in places:
+        declared = _DECLARED.match(source.code, place)
         while declared is not None:
             found.add(declared[1])
             declared = _DECLARED.match(source.code, declared.end()) if declared[2] == b"," else None

@@ -31,7 +31,7 @@ from hipport.analysis.uniform_values import WARP
 from hipport.analysis.word_index import leading_to
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
-from hipport.core.tables import load
+from hipport.core.tables import load, one_of
 from hipport.engine.pipeline import Pass
 from hipport.program.own_headers import include, line_of, with_included_headers
 from hipport.program.project import Component, Project
@@ -51,6 +51,7 @@ _LANES = re.compile(
     rb"(?:::\s*)?\b(?P<root>\w+)\s*::\s*"
     rb"(?P<name>" + _LANE_NAME.pattern + rb")\b"
 )
+_DETAIL = re.compile(rb"(?:::\s*)?\b(?P<root>\w+)\s*::\s*(?P<name>%s)\b" % one_of(load(_TABLE)["detail"]).encode())
 _ALIAS = re.compile(
     rb"namespace(?<!\wnamespace)\s+(\w+)\s*=\s*(?:(?:\w+\s*)?::\s*)*(\w+)\s*;|"
     rb"#[ \t]*define[ \t]+(\w+)[ \t]+(?:(?:\w+[ \t]*)?::[ \t]*)*(\w+)[ \t]*[\r\n]"
@@ -92,14 +93,14 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
         yield from _sums(source, project, _roots(source, project))
     if not source.words.isdisjoint(_methods()) and project.union_over(source, _classes):
         yield from _apart(source, project)
-    if b"Lane" not in code and b"W" not in code and b"Shuffle" not in code:
+    if not any(word in code for word in (b"Lane", b"W", b"Shuffle", b"warp_threads")):
         return
     roots = _roots(source, project)
     opened = _opened(source, project, roots)
     yield from _lanes(source, project, roots, _ALL in opened)
+    yield from _constants(source, roots)
     if b"Warp" not in code and b"WARP" not in code:
         return
-    yield from _constants(source)
     own = project.declared(source, _declared) if opened else frozenset()
     for match in _NAME.finditer(code) if source.matched(_CLASS_NAME) else ():
         start = match.start("name")
@@ -260,8 +261,10 @@ def _made_of_one(source: Cpp) -> frozenset[bytes]:
     return frozenset(found)
 
 
-def _constants(source: Cpp) -> Iterator[Finding]:
-    for name, number in load(_TABLE)["constant"].items():
+def _constants(source: Cpp, roots: frozenset[bytes]) -> Iterator[Finding]:
+    """Find CUB's names for the size of a warp: macros, some of which take an architecture, and constants."""
+    table = load(_TABLE)
+    for name, number in table["constant"].items():
         for span, _ in source.names({name.encode()}):
             directive = source.directive(span.start)
             words = source.code[directive.start : span.start].replace(b"\\", b" ").split() if directive else []
@@ -271,8 +274,14 @@ def _constants(source: Cpp) -> Iterator[Finding]:
                 [b"#ifdef"],
                 [b"#ifndef"],
             ):
-                message = f"{name} → {number}, as in CUDA"
-                yield Finding(span, "constant", message, (Edit(span, number.encode()),))
+                closing = source.closing(span.end) if source.code.startswith(b"(", span.end) else None
+                whole = Span(span.start, span.end if closing is None else closing + 1)
+                yield Finding(whole, "constant", f"{name} → {number}, as in CUDA", (Edit(whole, number.encode()),))
+    for match in _DETAIL.finditer(source.code):
+        name, span = match["name"].decode(), Span(*match.span())
+        if match["root"] in roots and not _for_amd(source, span.start):
+            number = table["detail"][name]
+            yield Finding(span, "constant", f"{name} → {number}, as in CUDA", (Edit(span, number.encode()),))
 
 
 def _lanes(source: Cpp, project: Project, roots: frozenset[bytes], opened: bool) -> Iterator[Finding]:

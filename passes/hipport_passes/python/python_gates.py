@@ -22,15 +22,16 @@ from hipport.core.tables import load, one_of
 from hipport.engine.pipeline import Pass
 from hipport.program.dividing import near
 from hipport.program.project import Project
+from hipport.syntax.cpp import Cpp
 from hipport.syntax.python import Misplaced, Python
 from hipport_passes.build_files import nvidia_tools
 from hipport_passes.device.lost_code import of_project
 
 #: Words in the names of NVIDIA's GPUs.
 _TABLE = load(Path(__file__).with_suffix(".toml"))
-_WORDS = _TABLE["words"]
+WORDS = _TABLE["words"]
 PRODUCT = re.compile(
-    rf"(?i){one_of(_WORDS['product_parts'])}|\b(?:[abhlpv]|gb)\d{{2,3}}s?\b|\b{one_of(_WORDS['products'])}\b"
+    rf"(?i){one_of(WORDS['product_parts'])}|\b(?:[abhlpv]|gb)\d{{2,3}}s?\b|\b{one_of(WORDS['products'])}\b"
     r"|\b[2345]0[6789]0\b".encode()
 )
 _MODULES = "|".join(sorted({re.escape(name.partition(".")[0]) for name in _TABLE["modules"]}))
@@ -46,21 +47,23 @@ _QUESTIONS = {
     "capabilities": re.compile(
         rb"\bget_device_capability\b|\A(?=(?s:.*)\bget_device_properties\b)(?s:.*)(?:\.|[\"'])(?:major|minor)\b"
     ),
-    "device_names": re.compile(rf"\b{one_of(_WORDS['device_names'])}\b".encode()),
+    "device_names": re.compile(rf"\b{one_of(WORDS['device_names'])}\b".encode()),
     "nvidia_smi": re.compile(rb"nvidia-smi"),
     "tools": nvidia_tools.mentioned(),
     "installs": re.compile(
         rb"\b(?:pip3?|uv|conda|mamba)\b(?s:.{0,40}?)\b(?:install|add|create)\b|\bnox\b(?s:.*)\.(?:conda_)?install\("
     ),
-    "arch_lists": re.compile(rf"\b{one_of(_WORDS['arch_lists'])}\b".encode()),
-    "warp_sizes": re.compile(rb"\.warp_size\b"),
+    "arch_lists": re.compile(rf"\b{one_of(WORDS['arch_lists'])}\b".encode()),
+    "warp_sizes": re.compile(
+        rf"\bwarp_size\b|(?i:{one_of(WORDS['lanes'])})\w*[ \t]*(?::[^=\n]*)?=[^=\n]*\b64\b".encode()
+    ),
     "switches": re.compile(rb"\bsdpa?_kernel\b|cudnn\.version\b|\benable_math_sdp\b"),
-    "homes": re.compile(rf"\b{one_of(_WORDS['homes'])}\b".encode()),
+    "homes": re.compile(rf"\b{one_of(WORDS['homes'])}\b".encode()),
     "removed": re.compile(rb"\butils[ \t]*\.[ \t]*ffi\b|\btorch\.utils[ \t]+import[ \t][^\n]*\bffi\b"),
     "libraries": re.compile(rb"\b(?:CDLL|LoadLibrary|PyDLL|find_library)\b[^\n]*(?:cu|nv|nccl)"),
-    "sources": re.compile(rf"\b{one_of(_WORDS['sources'])}\b".encode()),
+    "sources": re.compile(rf"\b{one_of(WORDS['sources'])}\b".encode()),
     "kernels": re.compile(
-        rf"\b{one_of(_WORDS['kernels'])}\b|\bgdc_|\bmaxnreg\b[\"']?[ \t]*[=:]".encode()
+        rf"\b{one_of(WORDS['kernels'])}\b|\bgdc_|\bmaxnreg\b[\"']?[ \t]*[=:]".encode()
         + rb"|\bnum_warps[\"']?[ \t]*[=:][ \t]*(?:32|64|\d{3})|\bnum_ctas[\"']?[ \t]*[=:][ \t]*(?:[2-9]|\d\d|[A-Za-z_])"
         rb"|\breg_(?:dec|inc)_|\blibdevice[\w.]*\.bc\b|\btarget[ \t]*=[ \t]*\([ \t]*[\"']cuda"
     ),
@@ -72,6 +75,7 @@ _MANY = re.compile(rb"(?<![\w.])(?:32|64|\d{3})(?![\w.])")
 _LOST = re.compile(
     rb"(?i)(?:capab\w*|compute_cap|cc|sm|sm_?version|arch|_major)(?:\(\))?(?:\[[^\]\n]*\])?[ \t]*(?:[=<>!]=|[<>]|in\b)"
 )
+_INTRINSICS = re.compile(rb"\w+_sync")
 _FROM = re.compile(rb"(?m)^from[ \t]+[\w.]*?\.?(\w+)[ \t]+import[ \t]*(\([^()]*\)|[^\n#]*)")
 # Code that is wrong on ROCm in any context.
 _FAILS = re.compile(
@@ -134,6 +138,7 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
         sources,
         triton,
         versions,
+        warp_sizes,
     )
     from hipport_passes.python.runtime.program import PythonProgram
 
@@ -151,7 +156,7 @@ def find(source: Python, project: Project) -> Iterator[Finding]:
         "tools": lambda: probes.tools(program),
         "installs": lambda: installs.installs(program, project),
         "arch_lists": lambda: probes.arch_lists(program),
-        "warp_sizes": lambda: probes.warp_sizes(program),
+        "warp_sizes": lambda: warp_sizes.warp_sizes(program, project.fact(_has_logical_warps)),
         "lacking": lambda: lacking.lacking(program, _TABLE["lacking"], _TABLE["properties"]),
         "switches": lambda: probes.switches(program),
         "homes": lambda: probes.homes(program),
@@ -214,6 +219,16 @@ def _missing_code(project: Project) -> dict[tuple[int, int], str]:
 
 def _asks_for_capabilities(project: Project) -> bool:
     return any(isinstance(each, Python) and _QUESTIONS["capabilities"].search(each.text) for each in project.sources)
+
+
+def _has_logical_warps(project: Project) -> bool:
+    """Say whether the program's C++ has intrinsics of 32 lanes that are not for CUDA alone."""
+    return any(
+        not each.ported(span.start)
+        for each in project.sources
+        if isinstance(each, Cpp)
+        for span, _ in each.names(_INTRINSICS)
+    )
 
 
 def _constants(project: Project) -> dict[tuple[str, str], object]:

@@ -7,6 +7,7 @@ given(component, function, b"N")  # {64, 128} for `template <int N>`, used as `f
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from hipport.analysis import constant_values
@@ -18,12 +19,34 @@ from hipport.syntax.cpp import Cpp, template_arguments
 if TYPE_CHECKING:
     from tree_sitter import Node
 
+_NUMBERS = ("parameter_declaration", "optional_parameter_declaration")
+_TYPES = ("type_parameter_declaration", "optional_type_parameter_declaration")
 _CLASSES = ("struct_specifier", "class_specifier")
 _ARGUMENTS = re.compile(rb"\s*<(?!<)")
 _NONE = re.compile(rb"\s*>")
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 # Further values are not distinguished.
 _MOST = 16
+
+
+def texts(component: Component, function: Function, name: bytes) -> Iterator[tuple[Cpp, Span]]:
+    """Yield where the arguments of a template parameter, numbers or types, appear, or else its default."""
+    declared = _declared(function, name, (*_NUMBERS, *_TYPES))
+    if declared is None:
+        return
+    of, owner, position, default = declared
+    for source in component:
+        for span, _ in source.names({of}) if isinstance(source, Cpp) and of in source.words else ():
+            assert isinstance(source, Cpp)
+            if _is_declared(source, span, owner):
+                continue
+            opening = _ARGUMENTS.match(source.code, span.end)
+            empty = opening is None or _NONE.match(source.code, opening.end()) is not None
+            arguments = () if opening is None or empty else template_arguments(source.code, opening.end() - 1)
+            if arguments is not None and position < len(arguments):
+                yield source, arguments[position]
+            elif arguments is not None and default is not None:
+                yield function.source, Span(default.start_byte, default.end_byte)
 
 
 def given(
@@ -36,7 +59,8 @@ def given(
     declared = _declared(function, name)
     if declared is None or not depth:
         return None
-    of, owner, position, default = declared
+    of, owner, position, node = declared
+    default = function.text(node) if node is not None else b""
     found: set[int] = set()
     for source in component:
         for span, _ in source.names({of}) if isinstance(source, Cpp) and of in source.words else ():
@@ -51,7 +75,9 @@ def given(
     return frozenset(found) if 0 < len(found) <= _MOST else None
 
 
-def _declared(function: Function, name: bytes) -> tuple[bytes, Node, int, bytes] | None:
+def _declared(
+    function: Function, name: bytes, kinds: tuple[str, ...] = _NUMBERS
+) -> tuple[bytes, Node, int, Node | None] | None:
     """Return the entity with the template parameter: its name and node, the parameter's index, and its default.
 
     A value that is deduced from the types of arguments is not seen.
@@ -68,12 +94,11 @@ def _declared(function: Function, name: bytes) -> tuple[bytes, Node, int, bytes]
                 called = inner.child_by_field_name("name")
                 of = function.text(called) if called is not None else b""
             head = function.source.code[inner.start_byte : function.body.start_byte]
-            if each.type not in ("parameter_declaration", "optional_parameter_declaration") or not of:
+            if each.type not in kinds or not of:
                 return None
             if inner == function.node and name in _WORD.findall(head):
                 return None
-            value = each.child_by_field_name("default_value")
-            return of, inner, i, function.text(value) if value is not None else b""
+            return of, inner, i, each.child_by_field_name("default_value") or each.child_by_field_name("default_type")
         inner = outer if outer.type in _CLASSES else inner
         outer = outer.parent
     return None

@@ -57,15 +57,16 @@ class _Number(NamedTuple):
     line: Span
 
 
-class _Logical:
+class Logical:
     """The definitions of a component that contain or reach intrinsics of 32 lanes."""
 
     def __init__(self, component: Component) -> None:
         self.mentions = component.fact(Mentions)
         self.having = frozenset(having_intrinsics(self.mentions))
+        self._reaching = self.having | frozenset(self.mentions.transitive_users_of_any(self.having))
 
     def reached_from(self, definition: NamedDefinition) -> bool:
-        return any(each in self.having for each in self.mentions.reached(definition))
+        return definition in self._reaching
 
     def uses(self, definition: NamedDefinition) -> bool:
         """Return whether the definition reaches such intrinsics through its uses, or itself if it is a function.
@@ -77,7 +78,7 @@ class _Logical:
         names = {name for each in users if each.function is None for name in each.names} | set(definition.names)
         return any(
             user in self.having
-            or (self.reached_from(user) and (user is definition or not _on_device(user) or self._gives(user, names)))
+            or (self.reached_from(user) and (user is definition or not on_device(user) or self._gives(user, names)))
             for user in users
             if user.function is not None
         )
@@ -107,7 +108,7 @@ def of_branches(source: Cpp, project: Project) -> Iterator[Finding]:
     numbers = [*_numbers(source, project)]
     if not numbers:
         return
-    logical = project.component(source).fact(_Logical)
+    logical = project.component(source).fact(Logical)
     if not logical.having:
         return
     for number in {each.span: each for each in numbers}.values():
@@ -127,10 +128,10 @@ def of_branches(source: Cpp, project: Project) -> Iterator[Finding]:
             yield Finding(number.span, "size", message, certainty=Certainty.MANUAL)
 
 
-def _comes_to(source: Cpp, logical: _Logical, number: _Number) -> bool | None:
+def _comes_to(source: Cpp, logical: Logical, number: _Number) -> bool | None:
     """Return whether a number reaches only intrinsics of 32 lanes; False if others as well, None if none."""
     line = source.code[number.line.start : number.line.end]
-    around = [each for each in logical.mentions.definitions if _holds(each, source, number.span)]
+    around = [each for each in logical.mentions.definitions if each.around(source, number.span.start)]
     if not around:
         # For example the head of a template, whose function the parser does not find behind the branches.
         words = set(_WORD.findall(line))
@@ -150,14 +151,11 @@ def _comes_to(source: Cpp, logical: _Logical, number: _Number) -> bool | None:
     return not any(map(logical.native, asked))
 
 
-def _on_device(definition: NamedDefinition) -> bool:
+def on_device(definition: NamedDefinition) -> bool:
+    """Say whether it is a function of the device's."""
     return (
         definition.function is not None and re.search(rb"__(?:device|global)__", definition.function.head) is not None
     )
-
-
-def _holds(definition: NamedDefinition, source: Cpp, span: Span) -> bool:
-    return definition.source is source and definition.span.start <= span.start < definition.span.end
 
 
 # ---- the numbers

@@ -29,20 +29,22 @@ OF_PYTORCH = re.compile(
     rb"\bcuda_utils\s*::\s*(?:Warp|Block)Reduce\w*"
 )
 _PYTORCH = (b"WARP_SHFL", b"WARP_SHFL_UP", b"WARP_SHFL_DOWN", b"WARP_SHFL_XOR", b"WARP_BALLOT", b"C10_WARP_SIZE")
+_IN_BRACKETS = rb"\([^()]*(?:\([^()]*\)[^()]*)*\)"
 #: Lanes, threads or ranks, and their divisors.
 COUNTED = re.compile(
     rb"(?:\bthreadIdx\s*\.\s*[xyz]|\b(?i:\w*(?:lane|thread|tid)\w*)(?:\s*\(\s*\))?|\bthread_rank\s*\(\s*\))\s*\)?\s*"
-    rb"(?:[%/](?!=)\s*(?P<size>[\w:]+\s*\(\s*\)|[\w:]+\b(?!\s*\()|\([^()]*\))|&\s*(?P<mask>[\w:]+\b(?!\s*\()|\([^()]*\))|"
+    rb"(?:[%/](?!=)\s*(?P<size>[\w:]+\s*\(\s*\)|[\w:]+\b(?!\s*\()(?:\[\w+\])?|" + _IN_BRACKETS + rb")|"
+    rb"&\s*(?P<mask>[\w:]+\b(?!\s*\()(?:\[\w+\])?|" + _IN_BRACKETS + rb")|"
     rb">>(?!=)\s*(?P<shift>[\w:]+\b(?!\s*\()))"
 )
 #: The same with other variables that hold a thread's number.
-_BY_VARIABLE = re.compile(
+BY_VARIABLE = re.compile(
     rb"(?<=[\w \t])(?:%(?!=)\s*(?P<size>[\w:]+\b(?!\s*\())|&(?![&=])\s*(?P<mask>[\w:]+\b(?!\s*\()|\([^()]*\)))"
 )
 _NAME = re.compile(rb"[A-Za-z_]\w*")
 _LESS_ONE = re.compile(rb"\(\s*(\w+)\s*-\s*1[uU]?\s*\)")
 #: Groups with a number of lanes.
-_TILES = re.compile(
+TILES = re.compile(
     rb"\b(?:tiled_partition|thread_block_tile)\s*<\s*(?P<size>[\w:]+)\s*[,>]|"
     rb"\btiled_partition\s*\((?:[^;(),]|\([^()]*\))*,\s*(?P<given>[\w:]+)\s*\)"
 )
@@ -126,7 +128,7 @@ def _logical_places(source: Cpp) -> tuple[int, ...]:
 
 def _logicals(source: Cpp) -> tuple[int, ...]:
     """Return the places where `_logical_marks` may find something."""
-    patterns = (OF_32_LANES, COUNTED, _BY_VARIABLE, _TILES, _WARP_SIZE, _FOUND_GROUPS)
+    patterns = (OF_32_LANES, COUNTED, BY_VARIABLE, TILES, _WARP_SIZE, _FOUND_GROUPS)
     return tuple(match.start() for pattern in patterns for match in pattern.finditer(source.code))
 
 
@@ -239,10 +241,10 @@ def _groups_of_hipport(component: Component) -> bool:
 
 def _of_32(definition: NamedDefinition, component: Component, match: re.Match[bytes]) -> bool:
     """Return whether the divisor, or the size of a tile, is 32."""
-    if match.re is COUNTED or match.re is _BY_VARIABLE:
+    if match.re is COUNTED or match.re is BY_VARIABLE:
         less = _LESS_ONE.fullmatch(match["mask"] or b"")
         name = less[1] if less is not None else match["size"]
-        if match.re is _BY_VARIABLE and not _is_thread(definition, match.start()):
+        if match.re is BY_VARIABLE and not is_thread(definition, match.start()):
             return False
         said = match["size"] or match["mask"] or (match.re is COUNTED and match["shift"]) or b""
         if constant_values.hidden(definition.function, said, match.start()):
@@ -255,13 +257,13 @@ def _of_32(definition: NamedDefinition, component: Component, match: re.Match[by
         if shift:
             return counted(component, match) == _LANES or _may_be(definition, component, shift, 5)
         return bool(match["mask"]) and _may_be(definition, component, match["mask"], _LANES - 1)
-    if match.re is _TILES:
+    if match.re is TILES:
         name = match["size"] or match["given"]
         return constant_values.value_in(component, name) == _LANES or _may_be(definition, component, name, _LANES)
     return True
 
 
-def _is_thread(definition: NamedDefinition, offset: int) -> bool:
+def is_thread(definition: NamedDefinition, offset: int) -> bool:
     """Return whether the word before the place is a variable that holds a thread's number."""
     code = definition.source.code
     name = word_before(code, offset)
@@ -301,7 +303,7 @@ def _logical_marks(definition: NamedDefinition, component: Component, own: froze
     """Yield the marks for 32 lanes in a definition."""
     found = (_FOUND_GROUPS,) if component.fact(_groups_of_hipport) else ()
     source = definition.source
-    for pattern in (OF_32_LANES, COUNTED, _BY_VARIABLE, _TILES, _WARP_SIZE, *found):
+    for pattern in (OF_32_LANES, COUNTED, BY_VARIABLE, TILES, _WARP_SIZE, *found):
         for match in definition.matches(pattern):
             if not _of_32(definition, component, match):
                 continue
@@ -313,7 +315,7 @@ def _logical_marks(definition: NamedDefinition, component: Component, own: froze
             if within(match.start(), source.hip_only) and not match.group().startswith(b"hipport"):
                 continue
             if not within(match.start(), source.fact(_not_on_device)):
-                before = len(word_before(source.code, match.start())) + 1 if pattern is _BY_VARIABLE else 0
+                before = len(word_before(source.code, match.start())) + 1 if pattern is BY_VARIABLE else 0
                 yield Mark(definition, Span(match.start() - before, match.end()))
 
 
@@ -346,7 +348,7 @@ def may_be_native(source: Cpp) -> bool:
 
 
 def _may_be_logical(source: Cpp) -> bool:
-    return any(pattern.search(source.code) for pattern in (OF_32_LANES, COUNTED, _BY_VARIABLE, _TILES, _WARP_SIZE))
+    return any(pattern.search(source.code) for pattern in (OF_32_LANES, COUNTED, BY_VARIABLE, TILES, _WARP_SIZE))
 
 
 _DEFINED = re.compile(rb"^[ \t]*#[ \t]*define[ \t]+(" + b"|".join(_PYTORCH) + rb"|__\w+_sync|__activemask)\b", re.M)

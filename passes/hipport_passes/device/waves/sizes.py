@@ -78,7 +78,8 @@ def sizes_of_wavefronts(source: Cpp) -> frozenset[bytes]:
     )
 
 
-_OF_32_LANES = re.compile(rb"\bhipport::\w+_sync\b")
+#: hipport's functions that act on 32 lanes with a mask.
+HELPERS = re.compile(rb"\bhipport::\w+_sync\b")
 
 
 def with_intrinsics(definition: NamedDefinition) -> bool:
@@ -106,7 +107,7 @@ def _with_intrinsics(source: Cpp) -> frozenset[bytes]:
     spans = [span for span, _ in source.names(MASKED)]
     spans += (Span(*match.span(1)) for match in CUB.finditer(source.code))
     # Intrinsics that an earlier run has ported to 32 lanes.
-    spans += (Span(*match.span()) for match in _OF_32_LANES.finditer(source.code))
+    spans += (Span(*match.span()) for match in HELPERS.finditer(source.code))
     spans = [span for span in spans if not source.ported(span.start)]
     for function in functions(source) if spans else ():
         start, end = function.node.start_byte, function.node.end_byte

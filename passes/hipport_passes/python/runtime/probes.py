@@ -255,21 +255,6 @@ def arch_lists(program: PythonProgram) -> Iterator[Finding]:
             yield finding(program, call, "arch_list", message)
 
 
-def warp_sizes(program: PythonProgram) -> Iterator[Finding]:
-    """Yield the queries for the number of lanes of the GPU's warps."""
-    if program.decided:
-        return
-    for node in program.nodes:
-        if not isinstance(node, cst.Attribute) or node.attr.value != "warp_size" or not program.runs(node).both:
-            continue
-        if are_properties(program, node.value):
-            message = (
-                "64 on AMD's gfx9 GPUs, where kernels that hipport ported keep warps of 32 lanes: write 32 where "
-                "these are meant"
-            )
-            yield finding(program, node, "warp_size", message)
-
-
 _NO_MATH = (
     "leaves no kernel where AOTriton has none for the GPU or the arguments; the math kernel is allowed on ROCm, "
     "assuming that it is fast enough there"
