@@ -126,7 +126,9 @@ class Origins:
                 return tuple(self._of_attribute(node, node.value, node.attr.value))
             case cst.Call(func=cst.Name("getattr"), args=[cst.Arg(of), cst.Arg(cst.SimpleString() as name), *_]):
                 return tuple(self._of_attribute(node, of, program.text(name)))
-            case cst.Call(func=cst.Name("min" | "max" | "next" | "iter"), args=[cst.Arg(values, keyword=None), *_]):
+            case cst.Call(
+                func=cst.Name("min" | "max" | "next" | "iter") as function, args=[cst.Arg(values, keyword=None), *_]
+            ) if not program.bound(function):
                 return ((values, EACH),)
             case cst.Call(func=cst.Attribute(value=table, attr=cst.Name("get")), args=[cst.Arg(key), *rest]):
                 part = self._key(key)
@@ -178,7 +180,7 @@ class Origins:
                 case cst.Param() if binding.how == "parameter":
                     if binding.value is not None:
                         yield binding.value, None
-                    yield from ((value, None) for value in self._arguments(binding.node))
+                    yield from self._arguments(binding.node)
                 case cst.For(target=cst.Name(), iter=gone_through):
                     yield gone_through, EACH
                 case cst.Assign() | cst.AnnAssign() | cst.NamedExpr():
@@ -232,7 +234,7 @@ class Origins:
                     (node.value, i) for i, each in enumerate(elements) if self.program.code(each.value) == wanted
                 )
 
-    def _arguments(self, parameter: cst.Param) -> list[cst.BaseExpression]:
+    def _arguments(self, parameter: cst.Param) -> list[Origin]:
         """Return the arguments in the file's calls for a parameter; nothing where there are many."""
         program = self.program
         function = program.function(parameter) if parameter in program.parent else None
@@ -249,8 +251,22 @@ class Origins:
             calls = [
                 call for call in program.calls(name) if isinstance(call.func, cst.Attribute) == (owner is not None)
             ]
-        given = [program.argument(call, function, parameter) for call in calls] if len(calls) <= _MOST else []
+        given = [self._argument(call, function, parameter) for call in calls] if len(calls) <= _MOST else []
         return [each for each in given if each is not None]
+
+    def _argument(self, call: cst.Call, function: cst.FunctionDef, parameter: cst.Param) -> Origin | None:
+        """Return what a call gives for a parameter, also as a part of what is taken apart: `f(*capability)`."""
+        value = self.program.argument(call, function, parameter)
+        if value is not None:
+            return value, None
+        match call.args:
+            case [cst.Arg(star="*", value=row)]:
+                positions = [each.name.value for each in (*function.params.posonly_params, *function.params.params)]
+                if self._owner(function) is not None and positions[:1] in (["self"], ["cls"]):
+                    positions = positions[1:]
+                if parameter.name.value in positions:
+                    return row, positions.index(parameter.name.value)
+        return None
 
     def _owner(self, function: cst.FunctionDef) -> cst.ClassDef | None:
         above = self.program.parent.get(self.program.parent[function])
