@@ -14,15 +14,16 @@ from collections.abc import Iterable, Iterator, Mapping
 import libcst as cst
 
 from hipport.core.finding import Finding
+from hipport.core.tables import one_of
 from hipport_passes.python.runtime.capability_choices import choices
-from hipport_passes.python.runtime.capability_reader import Elsewhere, Reader
+from hipport_passes.python.runtime.capability_reader import WORDS, Elsewhere, Reader
 from hipport_passes.python.runtime.capability_tables import BY_ACCIDENT, looked_up
 from hipport_passes.python.runtime.capability_unfollowed import unfollowed
 from hipport_passes.python.runtime.capability_values import Capability
 from hipport_passes.python.runtime.program import PythonProgram, finding
 
 #: What a build script has, where what stops it is about what is compiled.
-_BUILDS = re.compile(rb"\b(?:CUDAExtension|CppExtension|BuildExtension)\b")
+_BUILDS = re.compile(rf"\b{one_of(WORDS['builds'])}\b".encode())
 
 
 def functions(program: PythonProgram) -> dict[tuple[str, str], str]:

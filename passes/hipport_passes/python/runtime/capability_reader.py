@@ -49,12 +49,13 @@ _CAPABILITY = re.compile(
     r"(?:_(?:int|num|number|str|name))?"
 )
 _OF_HOPPER = re.compile(r"\((?:9|1[0-2]), \d\)|(?:9|1[0-2])\d0?|(?:9|1[0-2])(?:\.\d)?")
-_WORDS = load(Path(__file__).with_suffix(".toml"))["words"]
-_NAMED_SM = re.compile(rf"{one_of(_WORDS['archs'])}_?(?:9|1[0-2])\d[af]?")
+#: Names that mean something where a capability is given, or asked for.
+WORDS = load(Path(__file__).with_suffix(".toml"))["words"]
+_NAMED_SM = re.compile(rf"{one_of(WORDS['archs'])}_?(?:9|1[0-2])\d[af]?")
 # Where a number comes from that is no GPU's.
-_OF_PROGRAM = re.compile(rf"\b{one_of(_WORDS['of_program'])}\b")
+_OF_PROGRAM = re.compile(rf"\b{one_of(WORDS['of_program'])}\b")
 #: Functions that decide nothing by what they are given.
-HARMLESS = re.compile(rf"(?i)_*{one_of(_WORDS['harmless'])}")
+HARMLESS = re.compile(rf"(?i)_*{one_of(WORDS['harmless'])}")
 # What makes of "9.0" what compares by its parts.
 _RELEASE = re.compile(r"(?:\w+\.)*(?:(?:Loose|Strict)?Version|version\.parse|parse_version|parse)")
 _HOPPER: Capability = (9, 0)

@@ -10,22 +10,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import libcst as cst
 
-from hipport.core.tables import load, one_of
+from hipport.core.tables import one_of
 from hipport.program.script_names import called
-from hipport_passes.python.runtime.capability_reader import Reader
+from hipport_passes.python.runtime.capability_reader import WORDS, Reader
 from hipport_passes.python.runtime.program import PythonProgram
 
-_WORDS = load(Path(__file__).with_name("capability_reader.toml"))["words"]
 # Functions whose result has in it what they are given, and methods alike.
-_PASSES_ON = re.compile(one_of(_WORDS["passes_on"]))
+_PASSES_ON = re.compile(one_of(WORDS["passes_on"]))
 _ASKS = "cuda.get_device_capability"
 _ARCH_LIST = "TORCH_CUDA_ARCH_LIST"
 _FILLS = ("add", "update", "setdefault", "appendleft", "put")
-_PARTS = re.compile(rf"\b{one_of(_WORDS['parts'])}\b")
+_PARTS = re.compile(rf"\b{one_of(WORDS['parts'])}\b")
 # Values in values: no program has more by hand.
 _DEEPEST = 24
 

@@ -5,24 +5,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 import libcst as cst
 
 from hipport.core.finding import Finding
-from hipport.core.tables import load, one_of
+from hipport.core.tables import one_of
 from hipport.syntax.python import children
-from hipport_passes.python.runtime.capability_reader import HARMLESS, Reader
+from hipport_passes.python.runtime.capability_reader import HARMLESS, WORDS, Reader
 from hipport_passes.python.runtime.capability_traces import Traces
 from hipport_passes.python.runtime.capability_values import constant
 from hipport_passes.python.runtime.program import PythonProgram, finding
 
-_WORDS = load(Path(__file__).with_name("capability_reader.toml"))["words"]
 _HOPPER = re.compile(
-    rf"(?i)(?:{one_of(_WORDS['archs'])}_?)?(?:9|1[0-2])\.?\d?0?[af]?(?:\+ptx)?|{one_of(_WORDS['generations'])}"
+    rf"(?i)(?:{one_of(WORDS['archs'])}_?)?(?:9|1[0-2])\.?\d?0?[af]?(?:\+ptx)?|{one_of(WORDS['generations'])}"
 )
 #: What tells by a number whether a GPU has a capability, in packages that are not looked into.
-_HAS = re.compile(one_of(_WORDS["tells"]))
+_HAS = re.compile(one_of(WORDS["tells"]))
 _ORDERS = (cst.GreaterThanEqual, cst.GreaterThan, cst.LessThan, cst.LessThanEqual)
 _NOTHING = frozenset(("None", "True", "False"))
 _MESSAGE = (
