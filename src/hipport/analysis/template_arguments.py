@@ -22,16 +22,16 @@ _CLASSES = ("struct_specifier", "class_specifier")
 _ARGUMENTS = re.compile(rb"\s*<(?!<)")
 _NONE = re.compile(rb"\s*>")
 _WORD = re.compile(rb"[A-Za-z_]\w*")
-# Numbers that are more are not told apart.
+# Further values are not distinguished.
 _MOST = 16
 
 
 def given(
     component: Component, function: Function, name: bytes, depth: int = 3, *, some: bool = False
 ) -> frozenset[int] | None:
-    """Return the numbers that a template's parameter has in a function; None where one of them is not seen.
+    """Return the values of a template parameter in a function; None if one of them is not seen.
 
-    `some`: those that are seen, whether there are others or not.
+    `some`: return the seen values, whether there are others or not.
     """
     declared = _declared(function, name)
     if declared is None or not depth:
@@ -52,9 +52,9 @@ def given(
 
 
 def _declared(function: Function, name: bytes) -> tuple[bytes, Node, int, bytes] | None:
-    """Return what has the template's parameter: its name and node, which parameter it is, and its default.
+    """Return the entity with the template parameter: its name and node, the parameter's index, and its default.
 
-    A number that follows from the types of arguments is not seen.
+    A value that is deduced from the types of arguments is not seen.
     """
     inner = function.node
     outer = inner.parent
@@ -80,7 +80,7 @@ def _declared(function: Function, name: bytes) -> tuple[bytes, Node, int, bytes]
 
 
 def _is_declared(source: Cpp, span: Span, owner: Node) -> bool:
-    """Whether a name is that of what is declared there, or of a class in itself."""
+    """Whether a name is that in the declaration itself, or the injected name of a class."""
     node = source.tree.root_node.descendant_for_byte_range(span.start, span.end)
     outer = node.parent if node is not None else None
     if node is None or outer is None:
@@ -95,7 +95,7 @@ def _used(
     component: Component, source: Cpp, span: Span, position: int, default: bytes, depth: int
 ) -> frozenset[int] | None:
     if source.directive(span.start) is not None:
-        return None  # What a macro is given is not looked at.
+        return None  # arguments of macros are not examined
     opening = _ARGUMENTS.match(source.code, span.end)
     empty = opening is None or _NONE.match(source.code, opening.end()) is not None
     arguments = () if opening is None or empty else template_arguments(source.code, opening.end() - 1)
@@ -112,7 +112,7 @@ def _used(
     assert caller is not None
     if len(handed) != 1:
         return None
-    # `f<N / 2>`, for each N.
+    # `f<N / 2>`, for each value of N.
     (parameter,) = handed
     values = given(component, caller, parameter, depth - 1) or frozenset()
     texts = [re.sub(rb"\b" + parameter + rb"\b", b"%d" % each, text) for each in values]
