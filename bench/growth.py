@@ -318,6 +318,39 @@ def nested_expressions(count: int) -> dict[str, bytes]:
     }
 
 
+def questions(count: int) -> dict[str, bytes]:
+    """Make a setup.py that asks for a GPU before each of its flags."""
+    lines = b"".join(
+        b"if torch.cuda.is_available() and CUDA_HOME is not None and os.getenv('A%d'):\n    flags += ['-DX%d']\n"
+        % (i, i)
+        for i in range(count)
+    )
+    return {
+        "setup.py": b"import os\nimport torch\nfrom setuptools import setup\n"
+        b"from torch.utils.cpp_extension import CUDA_HOME, CUDAExtension\nflags = []\n%b"
+        b"setup(ext_modules=[CUDAExtension('a', ['a.cu'], extra_compile_args={'nvcc': flags})])\n" % lines
+    }
+
+
+def services(count: int) -> dict[str, bytes]:
+    """Make a compose file of services that get GPUs."""
+    return {
+        "docker-compose.yml": b"services:\n"
+        + b"".join(
+            b"  s%d:\n    image: nvidia/cuda:12.1.0-base-ubuntu22.04\n    runtime: nvidia\n    deploy:\n"
+            b"      resources:\n        reservations:\n          devices:\n            - driver: nvidia\n"
+            b"              count: 1\n              capabilities: [gpu]\n" % i
+            for i in range(count)
+        )
+    }
+
+
+def lines_of_macro(count: int) -> dict[str, bytes]:
+    """Make one macro of many lines, with a shuffle in each."""
+    lines = b"".join(b"  p[%d] = __shfl_xor_sync(~0u, p[%d], 1); \\\n" % (i, i) for i in range(count))
+    return {"a.cu": b"#define ALL(p) do { \\\n%b} while (0)\n__global__ void k(int *p) { ALL(p) }\n" % lines}
+
+
 #: By name: what makes an input of a size, and the smallest size that is measured.
 KINDS: dict[str, tuple[Callable[[int], dict[str, bytes]], int]] = {
     "guards": (guards, 200),
@@ -356,6 +389,9 @@ KINDS: dict[str, tuple[Callable[[int], dict[str, bytes]], int]] = {
     "returned": (returned, 100),
     "CMake folders": (folders, 50),
     "expressions": (nested_expressions, 200),
+    "questions": (questions, 50),
+    "services": (services, 100),
+    "macro's lines": (lines_of_macro, 100),
 }
 
 
