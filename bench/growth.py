@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the time of a rewrite grows with the input, for each kind of input that once grew faster than it.
+"""The growth of a rewrite's time with its input, for each kind of input that once grew faster than linearly.
 
     python bench/growth.py                  all kinds, four sizes of each
     python bench/growth.py guards --sizes 3
 
 Each size is twice the one before, in a process of its own that has ported a small input first. The exponent is that of
-the line through the logarithms of the sizes and of the CPU times: 1 is linear. The smallest sizes are mostly what any
-input takes, so that it comes out low rather than high; the last column tells what the last doubling alone cost.
+the line through the logarithms of the sizes and of the CPU times: 1 is linear. The smallest sizes are mostly fixed
+cost, so that it is low rather than high; the last column has the cost of the last doubling alone.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def headers(count: int) -> dict[str, bytes]:
 
 
 def programs(count: int) -> dict[str, bytes]:
-    """Make programs side by side, each with a header of its own that is called as in all others."""
+    """Make programs side by side, each with a header whose name all programs use."""
     files: dict[str, bytes] = {}
     for i in range(count):
         files[f"p{i}/Makefile"] = b"main: main.cu\n\tnvcc -o main main.cu\n"
@@ -96,7 +96,7 @@ def nested(count: int) -> dict[str, bytes]:
 
 
 def nested_apart(count: int) -> dict[str, bytes]:
-    """Make the same where the lanes of a warp part at each condition."""
+    """Make the same with divergence at each condition."""
     return {"a.cu": nested(count)["a.cu"].replace(b"x >", b"threadIdx.x >")}
 
 
@@ -131,7 +131,7 @@ def barriers(count: int) -> dict[str, bytes]:
 
 
 def barriers_apart(count: int) -> dict[str, bytes]:
-    """Make barriers one behind the other, each under a condition of its own."""
+    """Make consecutive barriers, each under a condition of its own."""
     inside = b"".join(b"if (threadIdx.x > %d) __syncthreads();\n" % i for i in range(count))
     return {"a.cu": b"__global__ void k(int *p) { p[0] = 0;\n%b}\n" % inside}
 
@@ -143,7 +143,7 @@ def barriers_nested(count: int) -> dict[str, bytes]:
 
 
 def barriers_in_loops(count: int) -> dict[str, bytes]:
-    """Make loops one behind the other, with a barrier in each."""
+    """Make consecutive loops, with a barrier in each."""
     inside = b"for (int i = 0; i < x; i++) { v += i; __syncthreads(); }\n" * count
     return {"a.cu": b"__global__ void k(int *p, int x) { int v = p[0];\n%bp[0] = v; }\n" % inside}
 
@@ -162,7 +162,7 @@ def macros(count: int) -> dict[str, bytes]:
 
 
 def masks(count: int) -> dict[str, bytes]:
-    """Make functions that hand on a mask."""
+    """Make functions that pass on a mask."""
     functions = b"".join(
         b"__device__ int f%d(unsigned m, int v) { return f%d(m, v); }\n" % (i + 1, i) for i in range(count)
     )
@@ -173,7 +173,7 @@ def masks(count: int) -> dict[str, bytes]:
 
 
 def on_wavefronts(count: int) -> dict[str, bytes]:
-    """Make a chain of functions beside one that somebody has ported to whole wavefronts."""
+    """Make a chain of functions beside one that a person has ported to whole wavefronts."""
     chain = b"".join(b"__device__ int f%d(int v) { return f%d(v); }\n" % (i + 1, i) for i in range(count))
     return {
         "a.cu": b"#ifdef __HIP_PLATFORM_AMD__\n__device__ unsigned long long all(int v) { return __ballot(v); }\n"
@@ -184,7 +184,7 @@ def on_wavefronts(count: int) -> dict[str, bytes]:
 
 
 def kernels(count: int) -> dict[str, bytes]:
-    """Make kernels with their launches, one behind the other in one file."""
+    """Make consecutive kernels with their launches, in one file."""
     return {
         "a.cu": b"".join(
             b"__global__ void k%d(float *p, int n) { float v = p[threadIdx.x]; %b; if (v < n) p[%d] = v; }\n"
@@ -259,7 +259,7 @@ def nested_rules(count: int) -> dict[str, bytes]:
 
 
 def conditions(count: int) -> dict[str, bytes]:
-    """Make a setup.py whose functions tell of ROCm, each by two calls of the one before."""
+    """Make a setup.py whose functions test for ROCm, each by two calls of the one before."""
     functions = b"".join(b"def f%d():\n    return f%d() and bool(f%d())\n" % (i + 1, i, i) for i in range(count))
     first = (
         b"import torch\nfrom torch.utils.cpp_extension import CUDAExtension\ndef f0():\n    return torch.version.hip\n"
@@ -269,7 +269,7 @@ def conditions(count: int) -> dict[str, bytes]:
 
 
 def nested_guards(count: int) -> dict[str, bytes]:
-    """Make conditions of the preprocessor within conditions, that ask for the architecture."""
+    """Make nested preprocessor conditions on the architecture."""
     inside = b"".join(b"#if __CUDA_ARCH__ >= %d\nint x%d;\n" % (i, i) for i in range(count))
     return {"a.cu": inside + b"#endif\n" * count}
 

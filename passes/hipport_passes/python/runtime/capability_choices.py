@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Numbers that are chosen by a compute capability: sizes of tiles and of shared memory, counts of stages and warps.
 
-What is asked of GPUs up to Ampere is right for a feature of AMD's. A number is NVIDIA's own: of 164 KB, which an A100
-has, an AMD GPU with 64 KB of LDS has too few.
+A test for a feature of GPUs up to Ampere is right on AMD's. A number is specific to NVIDIA: an A100 has 164 KB of
+shared memory, while an AMD GPU with 64 KB of LDS has less.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Chosen = tuple[cst.BaseExpression, cst.BaseExpression]
 def choices(program: PythonProgram, reader: Reader, decided: Mapping[cst.CSTNode, bool]) -> Iterator[Finding]:
     """Yield the choices of numbers in which AMD's GPUs count as newer ones of NVIDIA's by accident.
 
-    Where a condition is in `decided`, they do not any more, or a finding says so.
+    Conditions in `decided` no longer do so, or have a finding already.
     """
     for node in program.nodes:
         test, choices = _choice(program, node)
@@ -35,7 +35,7 @@ def choices(program: PythonProgram, reader: Reader, decided: Mapping[cst.CSTNode
             continue
         for numbers in choices:
             first, second = (_number(reader, each) for each in numbers)
-            # 1 and 0 are an answer.
+            # 1 and 0 are an answer, not a size.
             if first is None or second is None or first == second or {first, second} <= {0, 1}:
                 continue
             capability, older = asked
@@ -76,7 +76,7 @@ def _reckoned(
 
 
 def _choice(program: PythonProgram, node: cst.CSTNode) -> tuple[cst.BaseExpression | None, list[Chosen]]:
-    """Return a condition, and the values of which it chooses: where it holds, and where it does not."""
+    """Return a condition, and the values that it chooses from: if it holds, and if not."""
     match node:
         case cst.IfExp(test=test, body=body, orelse=orelse):
             return test, [*_pairs(program, body, orelse)]
@@ -127,7 +127,7 @@ def _members(program: PythonProgram, node: cst.BaseExpression) -> dict[str, cst.
 def _asked(
     program: PythonProgram, reader: Reader, test: cst.BaseExpression, decided: Mapping[cst.CSTNode, bool]
 ) -> tuple[str, bool] | None:
-    """Return the capability from which on a condition tells GPUs, and whether it holds for older ones."""
+    """Return the first capability that a condition distinguishes from older ones, and its value for older ones."""
     turned = False
     while isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
         test, turned = test.expression, not turned
@@ -149,7 +149,7 @@ def _number(reader: Reader, node: cst.BaseExpression) -> int | float | None:
 
 
 def _statements(program: PythonProgram, node: cst.If) -> Iterator[Chosen]:
-    """Yield what the two sides of an `if` give the same name, or return."""
+    """Yield the values that both branches of an `if` give the same name, or return."""
     body = _given(program, node.body)
     other: dict[str, cst.BaseExpression] = {}
     if isinstance(node.orelse, cst.If | cst.Else):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an expression is for each compute capability, worked out as Python would: `max(capability)`, `major - 8`."""
+"""The value of an expression for each compute capability, computed as Python does: `max(capability)`, `major - 8`."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from hipport_passes.python.runtime.capability_values import AMD, GENERATIONS, Ca
 from hipport_passes.python.runtime.origins import EACH, Origins
 from hipport_passes.python.runtime.program import PythonProgram
 
-#: The value of an expression by the capability of the GPU that it is asked on.
+#: The value of an expression, by the capability of the GPU.
 Results = Mapping[Capability, Any]
-#: All capabilities that are looked at.
+#: All capabilities that are considered.
 EVERY = tuple(dict.fromkeys((*GENERATIONS, *AMD)))
-#: Built-in functions that are worked out.
+#: Built-in functions that are computed.
 _BUILT_IN: dict[str, Callable[..., object]] = {
     "max": max,
     "min": min,
@@ -49,21 +49,21 @@ _UNARY: dict[type[cst.BaseUnaryOp], Callable[[Any], object]] = {
     cst.Minus: operator.neg,
     cst.Plus: operator.pos,
 }
-# No size of anything on a GPU is larger, and what is larger takes long to work out.
+# No size on a GPU is larger, and larger numbers take long to compute.
 _WIDEST = 40
 _MOST = 1 << _WIDEST
 _LONGEST = 64
-# Calls in calls: no program has more by hand.
+# The depth of nested calls; handwritten programs stay below it.
 _DEEPEST = 8
 
 
 def same(value: object) -> Results:
-    """Return the results of what is the same on each GPU."""
+    """Return the results of a value that is the same on each GPU."""
     return dict.fromkeys(EVERY, value)
 
 
 class Working:
-    """The results of a file's expressions. `known` are those of capabilities, what is made of them, and constants."""
+    """The results of a file's expressions. `known` are those of capabilities, values made from them, and constants."""
 
     def __init__(
         self, program: PythonProgram, origins: Origins, known: Callable[[cst.BaseExpression], Results | None]
@@ -72,11 +72,11 @@ class Working:
         self._found: dict[cst.BaseExpression, Results | None] = {}
 
     def results(self, node: cst.BaseExpression, depth: int = 0) -> Results | None:
-        """Return what an expression is for each capability; None where that cannot be worked out."""
+        """Return the value of an expression for each capability; None if it cannot be computed."""
         if depth > _DEEPEST:
             return None
         if node not in self._found:
-            self._found[node] = None  # what leads back to itself is nothing
+            self._found[node] = None  # A cycle has no value.
             known = self.known(node)
             self._found[node] = known if known is not None else self._results(node, depth + 1)
         return self._found[node]
@@ -118,7 +118,7 @@ def _part(results: Results | None, part: int | str | None) -> Results | None:
 
 
 def _each(function: Callable[..., object], arguments: Sequence[Results]) -> Results | None:
-    """Return the results of a function; None where it fails, or gives what is too large, for any capability."""
+    """Return the results of a function; None if it fails, or its result is too large, for any capability."""
     try:
         found = {of: function(*(argument[of] for argument in arguments)) for of in EVERY}
     except (TypeError, ValueError, ArithmeticError, LookupError):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trace a value in a Python file: through names, attributes, parameters, functions, tuples and tables.
 
-Nothing is run. Each hop is one that is written in the file: an assignment, an argument of a call, what a function
-returns, an attribute that the class or its `__init__` sets, an element of a tuple, a list or a dictionary.
+Nothing is run. Each hop is visible in the file: an assignment, an argument of a call, a function's result, an attribute
+that the class or its `__init__` sets, an element of a tuple, a list or a dictionary.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from hipport.program.script_names import Binding
 from hipport.syntax.python import Python
 from hipport_passes.python.runtime.program import PythonProgram
 
-#: What stands for any element of a list that is gone through.
+#: Any element of a list that a loop iterates over.
 EACH = "*"
-#: Which element of a value is meant: a number, a key, any (`EACH`); None for the value itself.
+#: The selected element of a value: a number, a key, any (`EACH`); None for the value itself.
 Part = int | str | None
 Origin = tuple[cst.BaseExpression, Part]
 
-# Calls within calls, tuples in tables: no program has more by hand.
+# The depth of nested calls and tables; handwritten programs stay below it.
 _DEEPEST = 8
 # A function that is called more often, or a name that is given more values, is one for anything.
 _MOST = 64
@@ -65,7 +65,7 @@ class Origins:
                     self._functions.setdefault((name, self._owner(node) is not None), []).append(node)
 
     def of(self, node: cst.BaseExpression, part: Part = None, depth: int = 0) -> list[Origin]:
-        """Return what `part` of the value at `node` is one hop back; empty where that is not seen."""
+        """Return the origins of `part` of the value at `node`, one hop back; empty if they are unknown."""
         if depth > _DEEPEST:
             return []
         if part is None:
@@ -77,7 +77,7 @@ class Origins:
         return self._part(node, part, depth)
 
     def _part(self, value: cst.BaseExpression, part: Part, depth: int) -> list[Origin]:
-        """Return the element itself where the value is written out, else what may be asked for its part."""
+        """Return the element itself if the value is literal, else the expression that has the part."""
         match value:
             case cst.Tuple() | cst.List() | cst.Set() if not any(
                 isinstance(each, cst.StarredElement) for each in value.elements
@@ -114,11 +114,11 @@ class Origins:
         return None
 
     def attributes(self, name: str) -> list[cst.BaseExpression]:
-        """Return what the classes of the file say of an attribute of that name, whichever of them is meant."""
+        """Return the values that the file's classes give an attribute of that name, whichever class is meant."""
         return [value for each in self._classes.values() for value, _ in self._class_attributes(each, name)]
 
     def bases(self, name: str) -> list[str]:
-        """Return what a class of the file is made of."""
+        """Return the bases of a class of the file."""
         owner = self._classes.get(name)
         return [self.program.code(base.value) for base in owner.bases] if owner is not None else []
 
@@ -139,9 +139,9 @@ class Origins:
         return found
 
     def back(self, node: cst.BaseExpression) -> tuple[Origin, ...]:
-        """Return where the value at `node` comes from, and which part of it it is."""
+        """Return the origins of the value at `node`, each with its part."""
         if node not in self._known:
-            self._known[node] = ()  # what leads back to itself is nothing
+            self._known[node] = ()  # A cycle has no origin.
             self._known[node] = self._back(node)
         return self._known[node]
 
@@ -180,7 +180,7 @@ class Origins:
             for binding in self.program.bound(call.func):
                 if isinstance(binding.value, cst.Lambda):
                     yield binding.value.body
-        # A method of another name than any function of the file's is found above; of a class that is called, here.
+        # A method with another name than the file's functions is found above; a constructor, here.
         elif isinstance(call.func, cst.Attribute) and isinstance(call.func.value, cst.Name):
             owner = self._classes.get(call.func.value.value)
             for each in owner.body.body if owner is not None else ():
@@ -269,7 +269,7 @@ class Origins:
         return [bound.bindings[before - 1]] if before and not in_function else bound.bindings[-1:]
 
     def _class_body(self, node: cst.CSTNode) -> cst.ClassDef | None:
-        """The class in whose body, and in no function, something stands."""
+        """Return the class whose body contains the node outside of functions."""
         for above, _ in self.program.ancestors(node) if node in self.program.parent else ():
             if isinstance(above, cst.FunctionDef):
                 return None
@@ -278,7 +278,7 @@ class Origins:
         return None
 
     def _assigned(self, node: cst.Assign | cst.AnnAssign | cst.NamedExpr, wanted: str) -> Iterator[Origin]:
-        """Yield the values that an assignment gives the target written as `wanted`."""
+        """Yield the values that an assignment gives to the target `wanted`."""
         if node.value is None:
             return
         targets = [each.target for each in node.targets] if isinstance(node, cst.Assign) else [node.target]
@@ -304,7 +304,7 @@ class Origins:
         if name == "__init__" and owner is not None:
             calls = program.calls(owner.name.value)
         else:
-            # Another function of that name may be the one that is called.
+            # The call may be of another function with that name.
             if len(self._functions.get((name, owner is not None), ())) != 1:
                 return []
             calls = [
@@ -335,7 +335,7 @@ class Origins:
         program = self.program
         if isinstance(node, cst.Attribute):
             yield from ((each, None) for each in program.read_as(node))
-        # `self.x = …` anywhere, as scripts are read: whose attribute it is is not asked.
+        # `self.x = …` anywhere, as in scripts: the object is not considered.
         for binding in program.bindings.get((None, f".{name}"), ()):
             match binding.node:
                 case cst.Assign() | cst.AnnAssign() | cst.NamedExpr() as statement:
@@ -362,7 +362,7 @@ class Origins:
                 yield target
 
     def _owners(self, of: cst.BaseExpression, depth: int = 0) -> list[cst.ClassDef]:
-        """The classes of the file that what stands in front of an attribute is, or is made by."""
+        """Return the file's classes that the object of an attribute is, or is an instance of."""
         program = self.program
         if depth > 2:
             return []
@@ -386,7 +386,7 @@ class Origins:
         return found
 
     def _class_attributes(self, owner: cst.ClassDef, name: str) -> list[Origin]:
-        """Return a class's values of an attribute: in its body, in its bases', and, for a field, in calls of it."""
+        """Return the values of a class attribute: in its body, its bases', and, for a field, in constructor calls."""
         program = self.program
         found: list[Origin] = []
         waiting, seen = [owner], set()
@@ -421,5 +421,5 @@ class Origins:
 
 
 def origins(source: Python) -> Origins:
-    """Return the origins of the values of a file: a fact of it."""
+    """Return the origins of the values of a file. A fact of the file."""
     return Origins(source.fact(PythonProgram))
