@@ -83,7 +83,7 @@ def test_a_variable_in_brackets_is_no_call(text: str) -> None:
     assert changed(f"__device__ void g(int umax) {{ {text}; }}\n") == []
 
 
-def test_what_hip_lacks_does_not_compile_for_the_target(tmp_path: Path) -> None:
+def test_names_that_hip_lacks_do_not_compile_for_the_target(tmp_path: Path) -> None:
     (tmp_path / "port").mkdir()
     file = tmp_path / "port" / "uses.hip"
     file.write_text(USES)
