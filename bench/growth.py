@@ -274,7 +274,84 @@ def nested_guards(count: int) -> dict[str, bytes]:
     return {"a.cu": inside + b"#endif\n" * count}
 
 
-#: By name: the function that makes an input of a size, and the smallest measured size.
+def gates(count: int) -> dict[str, bytes]:
+    """Make conditions on a capability in a Python file that give one name its values."""
+    lines = b"".join(
+        b"if torch.cuda.get_device_capability() >= (9, %d):\n    x = %d\n" % (i % 10, i) for i in range(count)
+    )
+    return {"a.py": b"import torch\n" + lines}
+
+
+def gates_again(count: int) -> dict[str, bytes]:
+    """Make the same of a name that is given another capability, or another release, before each."""
+    lines = b"".join(
+        b"c = torch.cuda.get_device_capability(%d)\nif c >= (9, 0):\n    use(c[0])\n"
+        b"v = torch.version.cuda\nif v >= '12.%d':\n    y = %d\n" % (i, i, i)
+        for i in range(count)
+    )
+    return {"a.py": b"import torch\n" + lines}
+
+
+def returned(count: int) -> dict[str, bytes]:
+    """Make functions of a Python file that return what the one before returns, and conditions on that."""
+    functions = b"".join(b"def f%d():\n    return f%d()\n" % (i + 1, i) for i in range(count))
+    asked = b"".join(b"if f%d() >= (9, 0):\n    x = %d\n" % (i, i) for i in range(count))
+    return {"a.py": b"import torch\ndef f0():\n    return torch.cuda.get_device_capability()\n" + functions + asked}
+
+
+def folders(count: int) -> dict[str, bytes]:
+    """Make a CMake project of folders with a script and a file each."""
+    made = {"CMakeLists.txt": b"project(x LANGUAGES CXX CUDA)\n"}
+    for i in range(count):
+        made["CMakeLists.txt"] += b"add_subdirectory(d%d)\n" % i
+        made[f"d{i}/CMakeLists.txt"] = b"add_library(l%d a.cu)\ntarget_link_libraries(l%d CUDA::cudart)\n" % (i, i)
+        made[f"d{i}/a.cu"] = b"__global__ void k() {}\nvoid f() { k<<<1, 1>>>(); }\n"
+    return made
+
+
+def nested_expressions(count: int) -> dict[str, bytes]:
+    """Make generator expressions within generator expressions of a CMakeLists.txt."""
+    inside = b"$<$<COMPILE_LANGUAGE:CUDA>:" * count + b"-O3" + b">" * count
+    return {
+        "CMakeLists.txt": b"project(x LANGUAGES CXX CUDA)\nadd_library(a a.cu)\n"
+        b"target_compile_options(a PRIVATE %b)\n" % inside
+    }
+
+
+def questions(count: int) -> dict[str, bytes]:
+    """Make a setup.py that asks for a GPU before each of its flags."""
+    lines = b"".join(
+        b"if torch.cuda.is_available() and CUDA_HOME is not None and os.getenv('A%d'):\n    flags += ['-DX%d']\n"
+        % (i, i)
+        for i in range(count)
+    )
+    return {
+        "setup.py": b"import os\nimport torch\nfrom setuptools import setup\n"
+        b"from torch.utils.cpp_extension import CUDA_HOME, CUDAExtension\nflags = []\n%b"
+        b"setup(ext_modules=[CUDAExtension('a', ['a.cu'], extra_compile_args={'nvcc': flags})])\n" % lines
+    }
+
+
+def services(count: int) -> dict[str, bytes]:
+    """Make a compose file of services that get GPUs."""
+    return {
+        "docker-compose.yml": b"services:\n"
+        + b"".join(
+            b"  s%d:\n    image: nvidia/cuda:12.1.0-base-ubuntu22.04\n    runtime: nvidia\n    deploy:\n"
+            b"      resources:\n        reservations:\n          devices:\n            - driver: nvidia\n"
+            b"              count: 1\n              capabilities: [gpu]\n" % i
+            for i in range(count)
+        )
+    }
+
+
+def lines_of_macro(count: int) -> dict[str, bytes]:
+    """Make one macro of many lines, with a shuffle in each."""
+    lines = b"".join(b"  p[%d] = __shfl_xor_sync(~0u, p[%d], 1); \\\n" % (i, i) for i in range(count))
+    return {"a.cu": b"#define ALL(p) do { \\\n%b} while (0)\n__global__ void k(int *p) { ALL(p) }\n" % lines}
+
+
+#: By name: what makes an input of a size, and the smallest size that is measured.
 KINDS: dict[str, tuple[Callable[[int], dict[str, bytes]], int]] = {
     "guards": (guards, 200),
     "header chain": (headers, 100),
@@ -307,6 +384,14 @@ KINDS: dict[str, tuple[Callable[[int], dict[str, bytes]], int]] = {
     "nested make": (nested_rules, 250),
     "conditions": (conditions, 50),
     "nested guards": (nested_guards, 250),
+    "gates": (gates, 100),
+    "gates, again": (gates_again, 100),
+    "returned": (returned, 100),
+    "CMake folders": (folders, 50),
+    "expressions": (nested_expressions, 200),
+    "questions": (questions, 50),
+    "services": (services, 100),
+    "macro's lines": (lines_of_macro, 100),
 }
 
 

@@ -71,6 +71,18 @@ def test_functions_with_other_numbers_of_arguments_are_refused() -> None:
             assert bool(changed(call)) == (count not in taken), call
 
 
+@pytest.mark.parametrize("call", [
+    "(umax)(1, 2)", "((umax))(1, 2)", "( umax ) (1, 2)", "f((umax)(1, 2))", "(surf2Dread<float>)(s, 4, 0)",
+])  # fmt: skip
+def test_a_name_in_brackets_is_called_all_the_same(call: str) -> None:
+    assert len(changed(f"__device__ void g() {{ {call}; }}\n")) == 1
+
+
+@pytest.mark.parametrize("text", ["f((umax) + (1))", "int x = (umax);", "(umax) - (2)", "if (umax) (x)();"])
+def test_a_variable_in_brackets_is_no_call(text: str) -> None:
+    assert changed(f"__device__ void g(int umax) {{ {text}; }}\n") == []
+
+
 def test_names_that_hip_lacks_do_not_compile_for_the_target(tmp_path: Path) -> None:
     (tmp_path / "port").mkdir()
     file = tmp_path / "port" / "uses.hip"

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from endless import ENDLESS
+from executor_names import not_refused
 from further import further_rows
 from hipport.executor import compile as compiling
 from hipport.executor import compilers, run_time_compiler, thrust
@@ -36,7 +37,8 @@ OPTIONS = CompileOptions(env=dict(os.environ), optimize="-O0")
 
 @cache
 def built(name: str, dialect: str, *define: str) -> Path:
-    return program([HERE / f"{name}.cu"], dialect, replace(OPTIONS, flags=define)).path  # type: ignore[arg-type]
+    with not_refused():
+        return program([HERE / f"{name}.cu"], dialect, replace(OPTIONS, flags=define)).path  # type: ignore[arg-type]
 
 
 def run(name: str, dialect: str, wave: int, order: str = "forward", *arguments: str) -> tuple[int, str, str]:

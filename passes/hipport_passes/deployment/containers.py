@@ -11,6 +11,7 @@ devices or groups is left to a person. NVIDIA_VISIBLE_DEVICES and the like have 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 
 from hipport.core.edits import Edit, Span
@@ -83,7 +84,13 @@ def _asks(source: Compose, each: YamlEntry, services: dict[tuple[str, ...], list
 
 
 def _inside(source: Compose, outer: YamlEntry) -> list[YamlEntry]:
-    return [each for each in source.entries if outer.span.start < each.span.start < outer.span.end]
+    starts = source.fact(_starts)
+    return list(source.entries[bisect_right(starts, outer.span.start) : bisect_left(starts, outer.span.end)])
+
+
+def _starts(source: Compose) -> list[int]:
+    """Return where the entries start, which come in their order."""
+    return [each.span.start for each in source.entries]
 
 
 def _reservation(source: Compose, deploy: YamlEntry) -> YamlEntry | None:
@@ -118,10 +125,11 @@ def _service(
             # Parents without other entries are removed with it.
             for name in ("reservations", "resources", "deploy"):
                 assert gone is not None
+                before = range(bisect_left(source.fact(_starts), gone.span.start) - 1, -1, -1)
                 outer = next(
                     other
-                    for other in reversed(source.entries)
-                    if other.key == name and other.keys == gone.keys[:-1] and other.span.start < gone.span.start
+                    for other in (source.entries[i] for i in before)
+                    if other.key == name and other.keys == gone.keys[:-1]
                 )
                 if sum(other.keys == gone.keys for other in _inside(source, outer)) > 1:
                     break

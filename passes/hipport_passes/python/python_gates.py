@@ -68,7 +68,11 @@ _QUESTIONS = {
         rb"|\breg_(?:dec|inc)_|\blibdevice[\w.]*\.bc\b|\btarget[ \t]*=[ \t]*\([ \t]*[\"']cuda"
     ),
 }
-# A count of warps that is not literal there, and numbers that are too large.
+# What else tells of capabilities.
+_TOLD = re.compile(
+    rf"\b{one_of(_WORDS['told'])}\b|\A(?=(?s:.*)\b{one_of(_WORDS['others'])}\b)(?s:.*)\bcompute_capability\b".encode()
+)
+# A count of warps that is not written out there, and numbers that are too many.
 _COUNTED = re.compile(rb"\bnum_(?:warps|ctas)[\"']?[ \t]*[=:][ \t]*[A-Za-z_(]")
 _MANY = re.compile(rb"(?<![\w.])(?:32|64|\d{3})(?![\w.])")
 # A comparison with a name that is usual for a capability.
@@ -95,6 +99,8 @@ def _asked(source: Python, project: Project) -> set[str]:
     if "capabilities" not in asked and any(
         owner.encode() in text and name.encode() in text for owner, name in project.fact(_capability_functions)
     ):
+        asked.add("capabilities")
+    if "capabilities" not in asked and _TOLD.search(text):
         asked.add("capabilities")
     if "capabilities" not in asked and _LOST.search(text) and project.fact(_asks_for_capabilities):
         asked.add("capabilities")

@@ -263,26 +263,109 @@ def _words(source: CMake, command: CMakeCommand) -> set[str]:
     return {text(source, command, i) for i in range(len(command.arguments))}
 
 
+class _Below:
+    """What the scripts below a folder say, ordered by what is asked of it: worked out once for all of them."""
+
+    def __init__(self, scripts: Sequence[CMake], sources: Sequence[Cpp], home: PurePath) -> None:
+        self.home = home
+        self.all = [(each.path, each.fact(facts)) for each in scripts if each.path.is_relative_to(home)]
+        #: Scripts that may be included anywhere.
+        self.modules = [said for path, said in self.all if path.name != "CMakeLists.txt"]
+        #: By a folder, what is said in it, in or below it, and in or below it by what may not be included elsewhere.
+        self.within: dict[PurePath, list[Facts]] = {}
+        self.lists: dict[PurePath, Facts] = {}
+        self.lists_within: dict[PurePath, list[Facts]] = {}
+        #: By the folder of a project, what its own scripts say.
+        self.of_project: dict[PurePath, list[Facts]] = {}
+        self._sources = sources
+        roots = {path.parent for path, said in self.all if said.projects}
+        for path, said in self.all:
+            above = next((folder for folder in path.parents if folder in roots), home)
+            self.of_project.setdefault(above, []).append(said)
+            is_list = path.name == "CMakeLists.txt"
+            if is_list:
+                self.lists[path.parent] = said
+            for folder in path.parents:
+                self.within.setdefault(folder, []).append(said)
+                if is_list:
+                    self.lists_within.setdefault(folder, []).append(said)
+
+    @cached_property
+    def defines(self) -> frozenset[str]:
+        return frozenset().union(*(said.defines for _, said in self.all))
+
+    @cached_property
+    def torch_names(self) -> list[str]:
+        return [
+            each.path.relative_to(self.home).as_posix()
+            for each in self._sources
+            if each.path.is_relative_to(self.home) and any(_OF_PYTORCH.match(include.path) for include in each.includes)
+        ]
+
+
+class _Scripts:
+    """The scripts and the C++ of a project."""
+
+    def __init__(self, project: Project, added: CMake | None = None) -> None:
+        self.all = [each for each in project.sources if isinstance(each, CMake)]
+        self.sources = [each for each in project.sources if isinstance(each, Cpp)]
+        if added is not None:
+            self.all.append(added)
+        self.lists = {each.path.parent: each for each in self.all if each.path.name == "CMakeLists.txt"}
+        self._below: dict[PurePath, _Below] = {}
+
+    def below(self, home: PurePath) -> _Below:
+        if home not in self._below:
+            self._below[home] = _Below(self.all, self.sources, home)
+        return self._below[home]
+
+    @cached_property
+    def functions(self) -> dict[str, tuple[CMake, CMakeCommand]]:
+        return _functions(self.all)
+
+
+def _functions(scripts: Sequence[CMake]) -> dict[str, tuple[CMake, CMakeCommand]]:
+    return {
+        text(script, command, 0).lower(): (script, command)
+        for script in scripts
+        if not script.text.startswith(PUT_HERE)
+        for command in script.commands
+        if command.name in ("function", "macro")
+    }
+
+
 class Tree:
     """The scripts that are configured together with one script, judged by their folders."""
 
     def __init__(self, source: CMake, project: Project) -> None:
         self.source = source
-        self.scripts = [each for each in project.sources if isinstance(each, CMake)]
-        self.sources = [each for each in project.sources if isinstance(each, Cpp)]
-        if source not in self.scripts:
-            self.scripts.append(source)
+        there = project.by_path.get(source.path)
+        #: What is said of a text of this script that is not the project's, in place of what is said of the project's.
+        self._instead: tuple[Facts, Facts] | None = None
+        if isinstance(there, CMake) and there.fact(facts).projects == source.fact(facts).projects:
+            self._scripts = project.fact(_Scripts)
+            if there is not source:
+                self._instead = there.fact(facts), source.fact(facts)
+        else:
+            self._scripts = _Scripts(project, source)
+        self.scripts = [source if each is there else each for each in self._scripts.all]
+        self.sources = self._scripts.sources
+
+    def _of_this(self, said: list[Facts]) -> list[Facts]:
+        if self._instead is None:
+            return said
+        there, own = self._instead
+        return [own if each is there else each for each in said]
 
     @cached_property
     def _tops(self) -> Sequence[PurePath]:
-        """Return the project folders that contain this script, the nearest first."""
-        lists = {each.path.parent: each for each in self.scripts if each.path.name == "CMakeLists.txt"}
-        # A fixture, or a script that is given by itself, may have another name.
-        if self.source.fact(facts).projects:
-            lists.setdefault(self.source.path.parent, self.source)
-        above = [folder for folder in (self.source.path.parent, *self.source.path.parent.parents) if folder in lists]
-        tops = [folder for folder in above if lists[folder].fact(facts).projects]
-        return tops or above[-1:] or [self.source.path.parent]
+        """The folders of projects that this script is in, the nearest first."""
+        lists, own = self._scripts.lists, self.source.path.parent
+        # A fixture, or a script given by itself, need not have that name.
+        by_itself = own not in lists and bool(self.source.fact(facts).projects)
+        above = [folder for folder in (own, *own.parents) if folder in lists or (by_itself and folder == own)]
+        tops = [folder for folder in above if lists.get(folder, self.source).fact(facts).projects]
+        return tops or above[-1:] or [own]
 
     @property
     def home(self) -> PurePath:
@@ -290,9 +373,9 @@ class Tree:
         return self._tops[-1]
 
     @cached_property
-    def _all(self) -> list[tuple[PurePath, Facts]]:
-        """Return the scripts below the topmost folder."""
-        return [(each.path, each.fact(facts)) for each in self.scripts if each.path.is_relative_to(self.home)]
+    def _below(self) -> _Below:
+        """The scripts below the topmost folder."""
+        return self._scripts.below(self.home)
 
     @cached_property
     def aware(self) -> bool:
@@ -303,15 +386,8 @@ class Tree:
 
     @cached_property
     def _of_projects(self) -> list[Facts]:
-        """Return the facts of this project's scripts, or of those of a project around it; a project below decides for
-        itself.
-        """
-        roots = {path.parent for path, said in self._all if said.projects}
-        return [
-            said
-            for path, said in self._all
-            if next((folder for folder in path.parents if folder in roots), self.home) in self._tops
-        ]
+        """The facts from the scripts of this project, or of one around it: a project below decides for itself."""
+        return self._of_this([said for top in self._tops for said in self._below.of_project.get(top, ())])
 
     @cached_property
     def ported(self) -> bool:
@@ -323,8 +399,8 @@ class Tree:
 
     @cached_property
     def below(self) -> list[Facts]:
-        """Return the facts of the scripts in and below this script's folder."""
-        return [said for path, said in self._all if path.is_relative_to(self.source.path.parent)]
+        """The facts from the scripts in and below this one's folder."""
+        return self._of_this(self._below.within.get(self.source.path.parent, []))
 
     @cached_property
     def said(self) -> list[Facts]:
@@ -332,15 +408,11 @@ class Tree:
 
         A script's find and link commands do not affect sibling folders; a module may be included anywhere.
         """
-        folder = self.source.path.parent
-        return [
-            said
-            for path, said in self._all
-            if path.name != "CMakeLists.txt"
-            or self.source.path.name != "CMakeLists.txt"
-            or path.is_relative_to(folder)
-            or folder.is_relative_to(path.parent)
-        ]
+        below, folder = self._below, self.source.path.parent
+        if self.source.path.name != "CMakeLists.txt":
+            return self._of_this([said for _, said in below.all])
+        above = [below.lists[each] for each in folder.parents if each in below.lists]
+        return self._of_this([*below.modules, *above, *below.lists_within.get(folder, ())])
 
     @cached_property
     def torch(self) -> bool:
@@ -349,12 +421,8 @@ class Tree:
 
     @cached_property
     def torch_names(self) -> list[str]:
-        """Return the files below the topmost folder that include PyTorch's headers for CUDA, as relative paths."""
-        return [
-            each.path.relative_to(self.home).as_posix()
-            for each in self.sources
-            if each.path.is_relative_to(self.home) and any(_OF_PYTORCH.match(include.path) for include in each.includes)
-        ]
+        """The files below the topmost folder that include PyTorch's headers for CUDA, as paths from there."""
+        return self._below.torch_names
 
     @cached_property
     def language(self) -> bool:
@@ -382,13 +450,7 @@ class Tree:
 
         hipport's replacements of FindCUDA's commands for HIP still count as CUDA's.
         """
-        return {
-            text(script, command, 0).lower(): (script, command)
-            for script in self.scripts
-            if not script.text.startswith(PUT_HERE)
-            for command in script.commands
-            if command.name in ("function", "macro")
-        }
+        return self._scripts.functions if self._instead is None else _functions(self.scripts)
 
     def parameter(self, name: str, place: int) -> bytes | None:
         """Return the separator of the words in one argument of a function; None where it may be several arguments.
@@ -409,8 +471,10 @@ class Tree:
 
     @cached_property
     def defines(self) -> frozenset[str]:
-        """Return the targets that the scripts define."""
-        return frozenset().union(*(said.defines for _, said in self._all))
+        """The targets that the scripts define."""
+        if self._instead is None:
+            return self._below.defines
+        return frozenset().union(*(said.defines for said in self._of_this([said for _, said in self._below.all])))
 
     @cached_property
     def variables(self) -> frozenset[str]:

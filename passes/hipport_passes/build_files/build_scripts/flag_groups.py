@@ -77,6 +77,7 @@ class _Following:
     def __init__(self, script: Script) -> None:
         self.script = script
         self._groups: dict[cst.CSTNode, Group] = {}
+        self._runs: dict[cst.SimpleStatementLine, tuple[cst.SimpleStatementLine, ...]] = {}
         self._done: set[tuple[cst.CSTNode, str, bool]] = set()
 
     @property
@@ -296,17 +297,23 @@ class _Following:
         if line is None or lone_call(line) is not call or call.func.attr.value != "append":
             self._group(call, "alone", (call.args[-1].value,), use)
             return
-        block = self.script.parent[line]
-        body = list(getattr(block, "body", ()))
-        first = last = body.index(line)
-        while first and self._appends(body[first - 1], receiver):
-            first -= 1
-        while last + 1 < len(body) and self._appends(body[last + 1], receiver):
-            last += 1
-        lines = tuple(body[first : last + 1])
+        lines = self._run(line, receiver)
         calls = [lone_call(each) for each in lines]
         items = tuple(each.args[0].value for each in calls if each is not None)
         self._group(lines[0], "appended", items, use, lines)
+
+    def _run(self, line: cst.SimpleStatementLine, receiver: str) -> tuple[cst.SimpleStatementLine, ...]:
+        """Return the lines right around one that append to the same list, that one included; found once for all."""
+        if line not in self._runs:
+            body = list(getattr(self.script.parent[line], "body", ()))
+            first = last = body.index(line)
+            while first and self._appends(body[first - 1], receiver):
+                first -= 1
+            while last + 1 < len(body) and self._appends(body[last + 1], receiver):
+                last += 1
+            run = tuple(body[first : last + 1])
+            self._runs.update(dict.fromkeys(run, run))
+        return self._runs[line]
 
     def _appends(self, line: cst.CSTNode, receiver: str) -> bool:
         call = lone_call(line)

@@ -17,7 +17,7 @@ from hipport.core.edits import Edit
 from hipport.core.finding import Certainty
 from hipport.program.script_names import called
 from hipport.syntax.python import children
-from hipport_passes.build_files.build_scripts.script import NVCC, RUNS, Script
+from hipport_passes.build_files.build_scripts.script import NVCC, RUNS, Script, full_name, reads
 from hipport_passes.build_files.build_scripts.script_edits import Said
 
 _FOR_CMAKE = r"-D(?!CMAKE_)\w*CUDA\w*="
@@ -393,32 +393,15 @@ def _call_of(script: Script, name: cst.Name, function: str) -> cst.Call | None:
     return call if isinstance(call, cst.Call) and call.func is func and full_name(script, func) == function else None
 
 
-def full_name(script: Script, node: cst.BaseExpression) -> str:
-    """Return a dotted name with its imports resolved: `is_available` may be `torch.cuda.is_available`."""
-    if isinstance(node, cst.Attribute):
-        return f"{full_name(script, node.value)}.{node.attr.value}"
-    if not isinstance(node, cst.Name):
-        return ""
-    found = script.bound(node)
-    if len(found) == 1 and isinstance(found[0].node, (cst.ImportFrom, cst.Import)):
-        statement = found[0].node
-        for alias in () if isinstance(statement.names, cst.ImportStar) else statement.names:
-            known = alias.asname.name if alias.asname else alias.name
-            if script.code(known) == node.value:
-                module = (
-                    f"{script.code(statement.module)}."
-                    if isinstance(statement, cst.ImportFrom) and statement.module
-                    else ""
-                )
-                return module + script.code(alias.name)
-    return node.value
-
-
 class _Trail:
     """The paths along which the answer to a question spreads in a script."""
 
     def __init__(self, script: Script) -> None:
         self.script = script
+        #: What was found from variables on, once for all questions: whether it decides, and needs a GPU.
+        self._known = script.from_variables
+        self._passed: set[tuple[cst.CSTNode | None, str]] = set()
+        self._is_of_variable = False
         #: Whether a branch that builds also asks the GPU.
         self.needs_gpu = False
         self._left: list[cst.CSTNode] = []
@@ -433,12 +416,26 @@ class _Trail:
             # The answer shows in which block the program continues.
             after = [tried.orelse] if tried.orelse is not None else []
             self._branches([tried.body, *(handler.body for handler in tried.handlers), *after])
+        self._go_on()
+        return self._found
+
+    def _go_on(self) -> None:
         while self._left:
             node = self._left.pop()
             if node not in self._seen:
                 self._seen.add(node)
                 self._go(node)
-        return self._found
+
+    def _from(self, key: tuple[cst.CSTNode | None, str]) -> tuple[bool, bool]:
+        """Return what is found from all places where a variable is read."""
+        if key not in self._known:
+            trail = _Trail(self.script)
+            trail._is_of_variable = True
+            trail._passed.add(key)
+            trail._left += reads(self.script, key)
+            trail._go_on()
+            self._known[key] = trail._found, trail.needs_gpu
+        return self._known[key]
 
     def _go(self, node: cst.CSTNode) -> None:
         """Follow an expression that depends on the answer to the code that depends on it."""
@@ -552,14 +549,17 @@ class _Trail:
             case cst.Subscript():
                 self._variables(target.value)
             case cst.Name():
-                scope = script.scope(target, target.value)
-                self._left += [
-                    each
-                    for each in script.named(target.value)
-                    if script.scope(each, target.value) is scope
-                    and not (isinstance(above := script.parent[each], cst.Attribute) and above.attr is each)
-                    and not (isinstance(above, cst.Arg) and above.keyword is each)
-                ]
+                key = (script.scope(target, target.value), target.value)
+                if key in self._passed:
+                    return
+                self._passed.add(key)
+                # What one variable leads to may lead back to it: only from a question on it is looked up.
+                if self._is_of_variable and key not in self._known:
+                    self._left += reads(script, key)
+                    return
+                found, needs_gpu = self._from(key)
+                self._found |= found
+                self.needs_gpu |= needs_gpu
             case cst.Attribute():
                 self._left += [
                     above

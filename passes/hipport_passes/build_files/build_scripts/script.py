@@ -31,6 +31,8 @@ class Script(Conditions):
         super().__init__(source)
         #: The names of the modules in the tree.
         self.modules: frozenset[str] = frozenset()
+        #: By a variable, whether what it has decides that kernels are built, and whether that needs a GPU.
+        self.from_variables: dict[tuple[cst.CSTNode | None, str], tuple[bool, bool]] = {}
 
     def key(self, node: cst.Subscript) -> str:
         """Return the string in a subscript, or ""."""
@@ -289,3 +291,36 @@ def in_row(row: cst.BaseExpression, path: tuple[int, ...]) -> cst.BaseExpression
             return None
         row = row.elements[place].value
     return row
+
+
+def full_name(script: Script, node: cst.BaseExpression) -> str:
+    """Return a dotted name as it is without the script's imports: `is_available` may be `torch.cuda.is_available`."""
+    if isinstance(node, cst.Attribute):
+        return f"{full_name(script, node.value)}.{node.attr.value}"
+    if not isinstance(node, cst.Name):
+        return ""
+    found = script.bound(node)
+    if len(found) == 1 and isinstance(found[0].node, (cst.ImportFrom, cst.Import)):
+        statement = found[0].node
+        for alias in () if isinstance(statement.names, cst.ImportStar) else statement.names:
+            known = alias.asname.name if alias.asname else alias.name
+            if script.code(known) == node.value:
+                module = (
+                    f"{script.code(statement.module)}."
+                    if isinstance(statement, cst.ImportFrom) and statement.module
+                    else ""
+                )
+                return module + script.code(alias.name)
+    return node.value
+
+
+def reads(script: Script, key: tuple[cst.CSTNode | None, str]) -> list[cst.Name]:
+    """Return where a variable is read, by the function that it belongs to and its name."""
+    scope, name = key
+    return [
+        each
+        for each in script.named(name)
+        if script.scope(each, name) is scope
+        and not (isinstance(above := script.parent[each], cst.Attribute) and above.attr is each)
+        and not (isinstance(above, cst.Arg) and above.keyword is each)
+    ]

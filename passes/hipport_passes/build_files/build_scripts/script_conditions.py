@@ -72,6 +72,7 @@ class Conditions(ScriptNames):
         #: Conditions for CUDA only that are opened to ROCm, and the value they then have for both.
         self._opened: dict[cst.CSTNode, bool] = {}
         self._truths: dict[tuple[cst.CSTNode, bool], bool | None] = {}
+        self._leaving: dict[cst.CSTNode, list[tuple[int, cst.BaseExpression]]] = {}
 
     def open_to_rocm(self, tests: Mapping[cst.CSTNode, bool]) -> None:
         """Give conditions that are for CUDA only this value, on ROCm and with CUDA."""
@@ -244,14 +245,26 @@ class Conditions(ScriptNames):
             elif isinstance(above, cst.BooleanOperation) and child is above.right:
                 yield above.left, isinstance(above.operator, cst.And)
             elif isinstance(above, (cst.Module, cst.IndentedBlock)):
-                for before in above.body:
-                    if before is child:
+                place = self.order.get(child)
+                for at, test in self._left_before(above):
+                    if place is not None and at >= place:
                         break
-                    # The code after `if IS_HIP: … return` runs only if that did not return.
-                    if isinstance(before, cst.If) and before.orelse is None and _leaves(before.body):
-                        yield before.test, False
+                    yield test, False
             elif isinstance(above, cst.FunctionDef):
                 return
+
+    def _left_before(self, block: cst.Module | cst.IndentedBlock) -> list[tuple[int, cst.BaseExpression]]:
+        """Return where statements of a block leave it, and their conditions.
+
+        What follows `if IS_HIP: … return` is for those who did not return.
+        """
+        if block not in self._leaving:
+            self._leaving[block] = [
+                (self.order[each], each.test)
+                for each in block.body
+                if isinstance(each, cst.If) and each.orelse is None and _leaves(each.body)
+            ]
+        return self._leaving[block]
 
     def runs(self, node: cst.CSTNode) -> Runs:
         """Return in which builds `node` is reached, as far as conditions about ROCm and the system decide it."""
@@ -286,21 +299,25 @@ class Conditions(ScriptNames):
         rooted = {each for each, places in uses.items() if not places}
         known = dict.fromkeys(rooted, Runs(True, True))
         nowhere = Runs(False, False)
-        changed = True
-        while changed:
-            changed = False
-            for each, places in uses.items():
-                reached = known.get(each, nowhere)
-                for allowed, caller in places:
-                    if caller is not None and caller not in rooted and caller not in self._runs:
-                        continue
-                    rooted.add(each)
-                    outer = Runs(True, True) if caller is None else self._runs.get(caller) or known.get(caller, nowhere)
-                    there = _both(allowed, outer)
-                    reached = Runs(reached.rocm or there.rocm, reached.cuda or there.cuda)
-                if each in rooted and known.get(each) != reached:
-                    known[each] = reached
-                    changed = True
+        called_by: dict[cst.FunctionDef, list[cst.FunctionDef]] = {}
+        for each, places in uses.items():
+            for user in dict.fromkeys(caller for _, caller in places if caller is not None):
+                called_by.setdefault(user, []).append(each)
+        # Callers were found after what they call.
+        waiting = dict.fromkeys(uses)
+        while waiting:
+            each, _ = waiting.popitem()
+            reached = known.get(each, nowhere)
+            for allowed, caller in uses[each]:
+                if caller is not None and caller not in rooted and caller not in self._runs:
+                    continue
+                rooted.add(each)
+                outer = Runs(True, True) if caller is None else self._runs.get(caller) or known.get(caller, nowhere)
+                there = _both(allowed, outer)
+                reached = Runs(reached.rocm or there.rocm, reached.cuda or there.cuda)
+            if each in rooted and known.get(each) != reached:
+                known[each] = reached
+                waiting.update(dict.fromkeys(called_by.get(each, ())))
         self._runs.update({each: known.get(each, Runs(True, True)) for each in uses})
         return self._runs[function]
 

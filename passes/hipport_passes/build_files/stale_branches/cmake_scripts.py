@@ -53,7 +53,7 @@ def behind(source: CMake, project: Project) -> Iterator[tuple[Span, Sequence[byt
     if not edits:
         return
     before = plain.apply(edits)
-    found = [*cmake.find(before, project.replacing({before.path: before}))]
+    found = [*cmake.find(before, project)]
     if not any(each.edits for each in found):
         return  # A person has ported it further, or it needs no port any more.
     again = before.apply(edit for each in found for edit in each.edits)

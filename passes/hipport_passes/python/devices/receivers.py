@@ -18,8 +18,7 @@ from hipport.core.finding import Certainty
 from hipport.core.tables import one_of
 from hipport.program.script_names import called
 from hipport.syntax.python import literal
-from hipport_passes.build_files.build_scripts.no_gpu import full_name
-from hipport_passes.build_files.build_scripts.script import Script
+from hipport_passes.build_files.build_scripts.script import Script, full_name
 from hipport_passes.python.device_strings import LIBRARIES, SHOWS, WORDS
 
 #: PyTorch's functions whose first argument is a device.

@@ -14,14 +14,16 @@ from collections.abc import Iterable, Iterator, Mapping
 import libcst as cst
 
 from hipport.core.finding import Finding
+from hipport.core.tables import one_of
 from hipport_passes.python.runtime.capability_choices import choices
-from hipport_passes.python.runtime.capability_reader import Elsewhere, Reader
-from hipport_passes.python.runtime.capability_tables import looked_up
+from hipport_passes.python.runtime.capability_reader import WORDS, Elsewhere, Reader
+from hipport_passes.python.runtime.capability_tables import BY_ACCIDENT, looked_up
+from hipport_passes.python.runtime.capability_unfollowed import unfollowed
 from hipport_passes.python.runtime.capability_values import Capability
 from hipport_passes.python.runtime.program import PythonProgram, finding
 
-#: Signs of a build script, in which a condition that stops it is about the build.
-_BUILDS = re.compile(rb"\b(?:CUDAExtension|CppExtension|BuildExtension)\b")
+#: What a build script has, where what stops it is about what is compiled.
+_BUILDS = re.compile(rf"\b{one_of(WORDS['builds'])}\b".encode())
 
 
 def functions(program: PythonProgram) -> dict[tuple[str, str], str]:
@@ -62,11 +64,14 @@ def capabilities(program: PythonProgram, known: Elsewhere, missing_code: Mapping
     `known` are values of other modules; `missing_code` are, by capability, the functions without code on AMD.
     """
     conditions = _Conditions(program, Reader(program, known), missing_code)
+    said: set[cst.CSTNode] = set()
     for node in program.nodes:
         if (found := conditions.of(node)) is not None:
+            said.add(node)
             yield found
     yield from conditions.names_of_archs()
     yield from choices(program, conditions.reader, conditions.decided)
+    yield from unfollowed(program, conditions.reader, said)
 
 
 class _Conditions:
@@ -174,7 +179,10 @@ class _Conditions:
     def _looked_up(self, node: cst.Subscript | cst.Call) -> Finding | None:
         program = self.program
         wrong = looked_up(self.reader, node)
-        if not wrong or not program.runs(node).both or program.copes(node, "KeyError|IndexError|LookupError"):
+        if not wrong or not program.runs(node).both:
+            return None
+        # What is missing is expected there; what is there by accident is not missing.
+        if wrong != BY_ACCIDENT and program.copes(node, "KeyError|IndexError|LookupError"):
             return None
         message = (
             "looked up by a capability of NVIDIA's GPUs; on ROCm that is a gfx number such as (9, 4) or (11, 0), "

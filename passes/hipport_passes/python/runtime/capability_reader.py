@@ -48,14 +48,15 @@ _CAPABILITY = re.compile(
     r"|sm_?(?:version|arch)?|(?:cuda|gpu|sm|device)_?arch|(?:device|sm|cc|capability)_major)"
     r"(?:_(?:int|num|number|str|name))?"
 )
-_NAMED_SM = re.compile(r"(?:sm|compute)_?(?:9|1[0-2])\d[af]?")
 _OF_HOPPER = re.compile(r"\((?:9|1[0-2]), \d\)|(?:9|1[0-2])\d0?|(?:9|1[0-2])(?:\.\d)?")
-# Sources of a number that is not a GPU's.
-_OF_PROGRAM = re.compile(r"\benviron\b|\bgetenv\b|\bargs?\.|version")
-# Functions that decide nothing by their argument.
-_WORDS = load(Path(__file__).with_suffix(".toml"))["words"]
-_HARMLESS = re.compile(rf"(?i)_*{one_of(_WORDS['harmless'])}")
-# Functions that turn "9.0" into a version that is compared by its parts.
+#: Names that mean something where a capability is given, or asked for.
+WORDS = load(Path(__file__).with_suffix(".toml"))["words"]
+_NAMED_SM = re.compile(rf"{one_of(WORDS['archs'])}_?(?:9|1[0-2])\d[af]?")
+# Where a number comes from that is no GPU's.
+_OF_PROGRAM = re.compile(rf"\b{one_of(WORDS['of_program'])}\b")
+#: Functions that decide nothing by what they are given.
+HARMLESS = re.compile(rf"(?i)_*{one_of(WORDS['harmless'])}")
+# What makes of "9.0" what compares by its parts.
 _RELEASE = re.compile(r"(?:\w+\.)*(?:(?:Loose|Strict)?Version|version\.parse|parse_version|parse)")
 _HOPPER: Capability = (9, 0)
 _NAMING = (cst.Equal, cst.Is, cst.In)
@@ -313,6 +314,10 @@ class Reader:
 
         return holds
 
+    def is_understood(self, node: cst.Comparison | cst.Call) -> bool:
+        """Say whether a comparison is one with a capability of which the answer is known for each GPU."""
+        return self._holds(node) is not None
+
     def _holds_for_results(
         self, operands: Sequence[cst.BaseExpression], signs: Sequence[Sign]
     ) -> Callable[[Capability], bool] | None:
@@ -321,9 +326,15 @@ class Reader:
         values = [each for each in found if each is not None]
         if len(values) != len(found) or all(len(set(each.values())) == 1 for each in values):
             return None
-        return lambda capability: all(
-            SIGNS[each](values[i][capability], values[i + 1][capability]) for i, each in enumerate(signs)
-        )
+
+        def holds(capability: Capability) -> bool:
+            return all(SIGNS[each](values[i][capability], values[i + 1][capability]) for i, each in enumerate(signs))
+
+        try:
+            # What is the same on each GPU compares GPUs with each other.
+            return holds if len({holds(each) for each in EVERY}) > 1 else None
+        except TypeError:
+            return None
 
     def results(self, node: cst.BaseExpression) -> Results | None:
         """Return the value of an expression for each capability; None if it cannot be computed."""
@@ -332,6 +343,11 @@ class Reader:
     def _known_results(self, node: cst.BaseExpression) -> Results | None:
         if (kind := self.kind_of_value(node)) is not None:
             return {each: value_of(kind, each) for each in EVERY}
+        if isinstance(node, cst.Comparison) and (holds := self._holds(node)) is not None:
+            try:
+                return {each: holds(each) for each in EVERY}
+            except TypeError:
+                return None
         value = self.constant_at(node)
         return same(value) if value is not None else None
 
@@ -353,17 +369,14 @@ class Reader:
         if len(given) < 2 or self.compared(call) is not None:
             return ""
         name = self.program.code(call.func)
-        if (
-            _HARMLESS.fullmatch(name.rpartition(".")[2])
-            or self._is_followed(call.func)
-            or self.results(call) is not None
-        ):
+        if HARMLESS.fullmatch(name.rpartition(".")[2]) or self.is_followed(call.func) or self.results(call) is not None:
             return ""
         kinds = {kind for each in given if (kind := self.kind_of_value(each)) is not None}
         constants = [self.constant_at(each) for each in given]
         return name if any(_is_of_hopper(kind, each) for kind in kinds for each in constants) else ""
 
-    def _is_followed(self, function: cst.BaseExpression) -> bool:
+    def is_followed(self, function: cst.BaseExpression) -> bool:
+        """Say whether a function is one of the file's, into which values are followed."""
         name = function.attr if isinstance(function, cst.Attribute) else function
         return isinstance(name, cst.Name) and name.value in self.program.functions
 
@@ -398,12 +411,7 @@ class Reader:
         found = [value for value, _ in self.origins.of(node)]
         if isinstance(node, cst.Attribute):
             found += self.origins.attributes(node.attr.value)
-        for value in found:
-            if constant(value) is not None or re.search(
-                r"\benviron\b|\bgetenv\b|\bargs?\.|version", self.program.code(value)
-            ):
-                return False
-        return True
+        return not any(constant(value) is not None or _OF_PROGRAM.search(self.program.code(value)) for value in found)
 
     def _begins(self, call: cst.Call) -> Callable[[Capability], bool] | None:
         """Return the test `arch.startswith("sm9")` as a function of a capability."""

@@ -40,6 +40,14 @@ _OPERATORS: dict[type[cst.BaseBinaryOp], Callable[[Any, Any], object]] = {
     cst.FloorDivide: operator.floordiv,
     cst.Modulo: operator.mod,
     cst.LeftShift: operator.lshift,
+    cst.RightShift: operator.rshift,
+    cst.BitOr: operator.or_,
+    cst.BitAnd: operator.and_,
+}
+_UNARY: dict[type[cst.BaseUnaryOp], Callable[[Any], object]] = {
+    cst.Not: operator.not_,
+    cst.Minus: operator.neg,
+    cst.Plus: operator.pos,
 }
 # No size on a GPU is larger, and larger numbers take long to compute.
 _WIDEST = 40
@@ -88,8 +96,14 @@ class Working:
                 return _of_operator(node.operator, self.results(left, depth), self.results(right, depth))
             case cst.NamedExpr(value=value):
                 return self.results(value, depth)
+            case cst.UnaryOperation(operator=sign, expression=value) if type(sign) in _UNARY:
+                found = self.results(value, depth)
+                return _each(_UNARY[type(sign)], [found]) if found is not None else None
             case cst.Subscript(value=of, slice=[cst.SubscriptElement(cst.Index(cst.Integer(index)))]):
                 return _part(self.results(of, depth), int(index, 0))
+            case cst.Subscript(value=cst.List() | cst.Tuple() as row, slice=[cst.SubscriptElement(cst.Index(key))]):
+                rows, keys = self.known(row), self.results(key, depth)
+                return _each(operator.getitem, [rows, keys]) if rows is not None and keys is not None else None
             case cst.Name() | cst.Attribute() | cst.Call():
                 match self.origins.of(node):
                     case [(value, None)]:
@@ -119,7 +133,7 @@ def _of_operator(sign: cst.BaseBinaryOp, left: Results | None, right: Results | 
         return None
     if not all(isinstance(value, int | float) for of in (left, right) for value in of.values()):
         return None
-    if isinstance(sign, cst.LeftShift) and not all(0 <= value < _WIDEST for value in right.values()):
+    if isinstance(sign, cst.LeftShift | cst.RightShift) and not all(0 <= value < _WIDEST for value in right.values()):
         return None
     return _each(function, (left, right))
 

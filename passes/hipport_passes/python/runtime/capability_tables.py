@@ -10,7 +10,8 @@ from hipport_passes.python.runtime.capability_reader import Reader
 from hipport_passes.python.runtime.capability_values import AMD, value_of
 
 _MISSING = "which is missing here"
-_BY_ACCIDENT = "which some AMD GPU has by accident"
+#: What is said where some AMD GPU finds what is for one of NVIDIA's.
+BY_ACCIDENT = "which some AMD GPU has by accident"
 _NO_VALUE = "for which this gives the default {}"
 _NOT_SEEN = "which a table of another module may lack"
 
@@ -37,11 +38,11 @@ def looked_up(reader: Reader, node: cst.Subscript | cst.Call) -> str:
     there = [value_of(kind, each) in keys for each in AMD]
     if not keys or None in keys or all(there):
         return ""
+    if any(there) and (default is not None or reader.program.copes(node, "KeyError|IndexError|LookupError")):
+        return BY_ACCIDENT
     if default is None:
         return _MISSING
-    if any(there):
-        return _BY_ACCIDENT
-    # Another default than 0 is the author's value for unknown GPUs.
+    # Another default than 0 is what the author gives GPUs that he does not know.
     return _NO_VALUE.format(reader.program.code(default)) if reader.constant_at(default) == 0 else ""
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 import libcst as cst
 
 from hipport.core.finding import Finding
-from hipport_passes.build_files.build_scripts.no_gpu import full_name
+from hipport_passes.build_files.build_scripts.script import full_name
 from hipport_passes.python.runtime.probes import are_properties
 from hipport_passes.python.runtime.program import PythonProgram, finding
 

@@ -23,7 +23,9 @@ RUNS = re.compile(
     r"shell|sh|create_subprocess_(?:exec|shell))$"
 )
 _LOOKS = re.compile(r"(?:^|[._])(?:which|find_executable)$")
-# An NVIDIA architecture by its number, in a separate string: a piece of `sm_80`.
+# An architecture of NVIDIA's by its number, in a string of its own: of pieces of `sm_80`.
+# What an expression has between it and its statement.
+_WITHIN = (cst.BaseExpression, cst.Arg, cst.Index, cst.SubscriptElement, cst.Element)
 _NUMBERED = re.compile(r"[\"'](?:[5-9]\d|1[0-2]\d)[af]?[\"']")
 _ERRORS = r"\w*OSError|FileNotFoundError|CalledProcessError|SubprocessError|IOError"
 _AMD = re.compile(rb"(?i)radeon|instinct|\bmi[123]\d\d|gfx9|gfx1[012]|\bamd\b")
@@ -244,7 +246,8 @@ def arch_lists(program: PythonProgram) -> Iterator[Finding]:
         # All of a condition, which is not a statement.
         whole = [above for above, _ in program.ancestors(call) if isinstance(above, cst.BaseExpression)]
         code += program.code(whole[-1]) if whole else ""
-        match program.parent[call]:
+        above = next((above for above, _ in program.ancestors(call) if not isinstance(above, _WITHIN)), None)
+        match above:
             case cst.Assign(targets=[cst.AssignTarget(cst.Name(name))]):
                 code += " ".join(program.code(program.parent[program.parent[use]]) for use in program.named(name))
         if re.search(r"[\"'](?:sm|compute)?_", code) or re.search(r"sm_|compute_", code):
@@ -252,6 +255,11 @@ def arch_lists(program: PythonProgram) -> Iterator[Finding]:
             yield finding(program, call, "arch_list", message)
         elif _NUMBERED.search(code):
             message = "on ROCm these are gfx names such as gfx942, and none has the number of an NVIDIA architecture"
+            yield finding(program, call, "arch_list", message)
+        elif re.search(r"\b(?:int|float)\(", code):
+            message = (
+                "on ROCm these are gfx names such as gfx90a, of which no number can be made, or that of another GPU"
+            )
             yield finding(program, call, "arch_list", message)
 
 

@@ -10,6 +10,7 @@ import libcst as cst
 
 from hipport.core.edits import Edit, Span
 from hipport.core.finding import Certainty, Finding
+from hipport.program.script_names import key_of
 from hipport.syntax.python import Python
 from hipport_passes.build_files.build_scripts.script import Script
 
@@ -24,6 +25,9 @@ class PythonProgram(Script):
     def __init__(self, source: Python) -> None:
         super().__init__(source)
         self._lifted: set[cst.CSTNode] = set()
+        self._assigned_to: dict[
+            tuple[cst.CSTNode | None, str, str], list[tuple[cst.BaseExpression, int | None]] | None
+        ] = {}
 
     def lift(self, tests: Iterable[cst.CSTNode]) -> None:
         """Treat conditions as always passed, because they are about to be changed so that ROCm passes."""
@@ -46,7 +50,14 @@ class PythonProgram(Script):
         return super().truth(test, rocm, depth)
 
     def assigned(self, name: cst.Name | cst.Attribute) -> list[tuple[cst.BaseExpression, int | None]] | None:
-        """Return the values assigned to `name`: expressions, with an index where one is unpacked; None if unknown."""
+        """Return what `name` is assigned: expressions, with the index where one is taken apart; None if not known."""
+        key = key_of(name)
+        place = (self.scope(name, key), key, self.code(name))
+        if place not in self._assigned_to:
+            self._assigned_to[place] = self._all_assigned(name)
+        return self._assigned_to[place]
+
+    def _all_assigned(self, name: cst.Name | cst.Attribute) -> list[tuple[cst.BaseExpression, int | None]] | None:
         found: list[tuple[cst.BaseExpression, int | None]] = []
         for binding in self.bound(name):
             match binding.node:
@@ -127,7 +138,7 @@ class PythonProgram(Script):
     def torch(self, node: cst.CSTNode) -> str | None:
         """Return the name of PyTorch at `node`, or None if it is not imported as a whole."""
         around = {id(above) for above, _ in self.ancestors(node)}
-        for each in self.nodes:
+        for each in self.imports:
             if isinstance(each, cst.Import):
                 function = self.function(each)
                 if function is None or id(function) in around:

@@ -161,15 +161,8 @@ def _passed_on(program: PythonProgram, node: cst.BaseExpression) -> Iterator[cst
 
 
 def _read_elsewhere(program: PythonProgram, node: cst.BaseExpression) -> list[cst.Name | cst.Attribute | cst.Subscript]:
-    """Return the reads that give exactly the value at `node`: of a tuple, or an attribute of a class."""
-    known = program.source.fact(origins)
-    reads = (each for each in program.nodes if isinstance(each, cst.Name | cst.Attribute | cst.Subscript))
-    return [
-        each
-        for each in reads
-        if not (isinstance(above := program.parent[each], cst.Attribute) and above.attr is each)
-        and known.of(each) == [(node, None)]
-    ]
+    """Return where what is read is the value at `node`, and nothing else: of a tuple, or an attribute of a class."""
+    return program.source.fact(origins).reads(node)
 
 
 def _entries(program: PythonProgram, table: cst.CSTNode, key: str) -> Iterator[cst.BaseExpression]:
