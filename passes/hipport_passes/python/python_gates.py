@@ -70,7 +70,7 @@ _QUESTIONS = {
 }
 # What else tells of capabilities.
 _TOLD = re.compile(
-    rf"\b{one_of(_WORDS['told'])}\b|\A(?=(?s:.*)\b{one_of(_WORDS['others'])}\b)(?s:.*)\bcompute_capability\b".encode()
+    rf"\b{one_of(WORDS['told'])}\b|\A(?=(?s:.*)\b{one_of(WORDS['others'])}\b)(?s:.*)\bcompute_capability\b".encode()
 )
 # A count of warps that is not written out there, and numbers that are too many.
 _COUNTED = re.compile(rb"\bnum_(?:warps|ctas)[\"']?[ \t]*[=:][ \t]*[A-Za-z_(]")
