@@ -369,18 +369,17 @@ def _modules(script: Script) -> Iterator[Finding]:
     """Yield uses of torch.hip and the like, which do not exist."""
     import libcst as cst
 
-    asks = re.search(r"(?:has|get)attr\(\s*torch(?:\.backends)?\s*,\s*[\"'](?:hip|rocm)[\"']", script.module.code)
-    if asks:
+    asked = [
+        call
+        for name in ("hasattr", "getattr")
+        for call in script.calls(name)
+        if re.match(r"\w+\(\s*torch(?:\.backends)?\s*,\s*[\"'](?:hip|rocm)[\"']", script.code(call))
+    ]
+    if asked:
         # Never true, which does no harm if torch.cuda is tested, too.
         if "torch.cuda.is_available" not in script.module.code:
-            call = next(
-                call
-                for name in ("hasattr", "getattr")
-                for call in script.calls(name)
-                if re.search(r"[\"'](?:hip|rocm)[\"']", script.code(call))
-            )
             message = "PyTorch has no such module, on ROCm either: ask torch.cuda"
-            yield Finding(script.source.span(call), "module", message, (), Certainty.MANUAL)
+            yield Finding(script.source.span(asked[0]), "module", message, (), Certainty.MANUAL)
         return
     for node in script.nodes:
         match node:

@@ -1,0 +1,2 @@
+import torch
+"""hasattr(torch,"hip"""
