@@ -13,6 +13,8 @@ from hipport.core.edits import Span
 SPLICE = rb"\\[ \t\f\v]*(?:\r\n?|\n)"
 #: Parentheses with up to two levels of nested ones, such as those around parameters.
 PARENTHESES = rb"\([^;{}()]*(?:\([^;{}()]*(?:\([^;{}()]*\)[^;{}()]*)*\)[^;{}()]*)*\)"
+# A comment on one line.
+_SHORT_COMMENT = rb"/\*(?:[^*\r\n]|\*(?!/))*\*/"
 # Each token that a search for names skips starts with one of these.
 _LEAD = re.compile(
     rb"""
@@ -20,16 +22,16 @@ _LEAD = re.compile(
     | /\*
     | "(?P<text>[^"\\\r\n]*(?:(?:%(splice)s|\\(?:%(splice)s)*[^\r\n])[^"\\\r\n]*)*\\?)"?
     | '(?P<character>[^'\\\r\n]*(?:(?:%(splice)s|\\(?:%(splice)s)*[^\r\n])[^'\\\r\n]*)*)'
-    | \#[ \t]*(?:(?P<include>include(?:_next)?|import)|error|warning)\b
+    | \#(?P<between>(?:[ \t]|%(comment)s)*)(?:(?P<include>include(?:_next)?|import)|error|warning)\b
     """
-    % {b"splice": SPLICE},
+    % {b"splice": SPLICE, b"comment": _SHORT_COMMENT},
     re.VERBOSE | re.DOTALL,
 )
 _RAW_PREFIX = re.compile(rb"(?:\A|[^0-9A-Za-z_\x80-\xff])(?:u8|[uUL])?R\Z")
 _RAW_OPENING = re.compile(rb"\"([^()\\\s]{0,16})\(")
 _NUMBER_BEFORE = re.compile(rb"(?:\A|[^0-9A-Za-z_.\x80-\xff])\.?[0-9][0-9A-Za-z_.\x80-\xff]*\Z")
 _NUMBER_AFTER = re.compile(rb"(?:'[0-9A-Za-z_]|[0-9A-Za-z_.\x80-\xff])+")
-_PATH = re.compile(rb"(?:[ \t]|/\*(?:[^*\r\n]|\*(?!/))*\*/)*(?:<([^>\r\n]*)>|\"([^\"\r\n]*)\")")
+_PATH = re.compile(rb"(?:[ \t]|" + _SHORT_COMMENT + rb")*(?:<([^>\r\n]*)>|\"([^\"\r\n]*)\")")
 _TESTED_PATH = re.compile(rb"\b__has_include(?:_next)?[ \t]*\([ \t]*<([^>\r\n]*)>")
 # The message of an #error is prose, with unpaired apostrophes.
 _PROSE = re.compile(rb"(?:[^\\\r\n/]|/(?![/*])|%s|\\)*" % SPLICE)
@@ -81,7 +83,12 @@ def lex(text: bytes) -> tuple[bytes, tuple[Span, ...]]:  # noqa: C901  # one loo
             else:
                 inside = match.span("character")
                 code[inside[0] : inside[1]] = text[inside[0] : inside[1]].translate(_BLANK)
-        elif first_on_line(code, start):
+        else:
+            between = match.end("between")
+            code[start + 1 : between] = text[start + 1 : between].translate(_BLANK)
+            if not first_on_line(code, start):
+                match = search(text, end)
+                continue
             found = (_PATH if match["include"] else _PROSE).match(text, end)
             if found is not None:
                 inside = found.span(found.lastindex or 0)

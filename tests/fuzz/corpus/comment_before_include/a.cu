@@ -1,0 +1,1 @@
+#/**/include"/r/cuda/include/cuda_runtime.h"__device__
