@@ -137,6 +137,8 @@ class MemoryAccess:
             return place if scalar else place._replace(path=(*place.path, name))
         if re.match(r"(?:\w+\s+)*?union\s*\{", kind):
             return place  # One without a name, of which all members are at one place.
+        if self.machine.program.is_shadowed(class_name(kind), name):
+            return place._replace(path=(*place.path, name, "[]"))  # Which of them it is is not known.
         own = self.machine.program.place_of(class_name(kind), name)
         return place._replace(path=(*place.path, own)) if own else place
 

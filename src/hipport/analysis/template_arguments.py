@@ -2,6 +2,7 @@
 """The values of template parameters, if all uses of the templates' names are known.
 
 given(component, function, b"N")  # {64, 128} for `template <int N>`, used as `f<64>` and `f<128>`; else None
+classes(component, function, b"T")  # {b"Less"} for `template <class T>`, used as `f<Less<int>>`; else None
 """
 
 from __future__ import annotations
@@ -24,6 +25,11 @@ _NONE = re.compile(rb"\s*>")
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 # Numbers that are more are not told apart.
 _MOST = 16
+# How many templates hand a class on.
+_DEEPEST = 6
+_VALUES = ("parameter_declaration", "optional_parameter_declaration")
+_TYPES = ("type_parameter_declaration", "optional_type_parameter_declaration")
+_CLASS = re.compile(rb"(?:typename\s+|struct\s+|class\s+)?(?:\w+\s*::\s*)*(\w+)\s*(?:<.*>)?", re.DOTALL)
 
 
 def given(
@@ -33,7 +39,7 @@ def given(
 
     `some`: those that are seen, whether there are others or not.
     """
-    declared = _declared(function, name)
+    declared = _declared(function, name, _VALUES)
     if declared is None or not depth:
         return None
     of, owner, position, default = declared
@@ -51,10 +57,44 @@ def given(
     return frozenset(found) if 0 < len(found) <= _MOST else None
 
 
-def _declared(function: Function, name: bytes) -> tuple[bytes, Node, int, bytes] | None:
+def classes(component: Component, function: Function, name: bytes, depth: int = _DEEPEST) -> frozenset[bytes] | None:
+    """Return the names of the classes that a template's parameter is in a function; None where one is not seen."""
+    declared = _declared(function, name, _TYPES)
+    if declared is None or not depth:
+        return None
+    of, owner, position, default = declared
+    found: set[bytes] = set()
+    for source in component:
+        for span, _ in source.names({of}) if isinstance(source, Cpp) and of in source.words else ():
+            assert isinstance(source, Cpp)
+            if _is_declared(source, span, owner):
+                continue
+            used = _class_used(component, source, span, position, default, depth)
+            if used is None:
+                return None
+            found |= used
+    return frozenset(found) or None
+
+
+def _class_used(
+    component: Component, source: Cpp, span: Span, position: int, default: bytes, depth: int
+) -> frozenset[bytes] | None:
+    text = _argument(source, span, position, default)
+    named = _CLASS.fullmatch(text.strip()) if text is not None else None
+    if text is None or named is None:
+        return None
+    caller = function_at(source, span.start)
+    if caller is not None and named[1] == text.strip() and _declared(caller, named[1], _TYPES, known=True):
+        return classes(component, caller, named[1], depth - 1)
+    return frozenset((named[1],))
+
+
+def _declared(
+    function: Function, name: bytes, kinds: tuple[str, ...], *, known: bool = False
+) -> tuple[bytes, Node, int, bytes] | None:
     """Return what has the template's parameter: its name and node, which parameter it is, and its default.
 
-    A number that follows from the types of arguments is not seen.
+    One that follows from the types of arguments is not seen, unless it matters only whether there is one (`known`).
     """
     inner = function.node
     outer = inner.parent
@@ -68,11 +108,11 @@ def _declared(function: Function, name: bytes) -> tuple[bytes, Node, int, bytes]
                 called = inner.child_by_field_name("name")
                 of = function.text(called) if called is not None else b""
             head = function.source.code[inner.start_byte : function.body.start_byte]
-            if each.type not in ("parameter_declaration", "optional_parameter_declaration") or not of:
+            if each.type not in kinds or not of:
                 return None
-            if inner == function.node and name in _WORD.findall(head):
+            if inner == function.node and name in _WORD.findall(head) and not known:
                 return None
-            value = each.child_by_field_name("default_value")
+            value = each.child_by_field_name("default_value") or each.child_by_field_name("default_type")
             return of, inner, i, function.text(value) if value is not None else b""
         inner = outer if outer.type in _CLASSES else inner
         outer = outer.parent
@@ -91,9 +131,8 @@ def _is_declared(source: Cpp, span: Span, owner: Node) -> bool:
     return outer.type == "function_declarator" and outer.child_by_field_name("declarator") == node
 
 
-def _used(
-    component: Component, source: Cpp, span: Span, position: int, default: bytes, depth: int
-) -> frozenset[int] | None:
+def _argument(source: Cpp, span: Span, position: int, default: bytes) -> bytes | None:
+    """Return what a template is given where its name stands; None where that is not seen."""
     if source.directive(span.start) is not None:
         return None  # What a macro is given is not looked at.
     opening = _ARGUMENTS.match(source.code, span.end)
@@ -102,7 +141,14 @@ def _used(
     if arguments is None:
         return None
     text = source.code[arguments[position].start : arguments[position].end] if position < len(arguments) else default
-    if not text or b"..." in text:
+    return None if not text or b"..." in text else text
+
+
+def _used(
+    component: Component, source: Cpp, span: Span, position: int, default: bytes, depth: int
+) -> frozenset[int] | None:
+    text = _argument(source, span, position, default)
+    if text is None:
         return None
     caller = function_at(source, span.start)
     handed = caller.template_parameters.intersection(_WORD.findall(text)) if caller is not None else frozenset[bytes]()
