@@ -27,7 +27,7 @@ from hipport.analysis.lowering import lower, lower_members
 from hipport.analysis.lowering_state import LoweringContext, class_in, is_wide, squeezed
 from hipport.analysis.macros import Macro
 from hipport.analysis.outer_names import LIBRARY, declares
-from hipport.analysis.uniform_values import BLOCK, GRID, Blocks, Numbering, Reason, Value, varying
+from hipport.analysis.uniform_values import BLOCK, GRID, VARYING, Blocks, Numbering, Reason, Value, varying
 from hipport.core.tables import load, one_of
 from hipport.syntax.cpp import Cpp
 
@@ -41,10 +41,18 @@ _NO_ARITHMETIC = re.compile(rb"(?<![=!<>])=(?!=)|\+\+|--|[.\[{\"'@#;]|->|\w\s*\(
 _NUMBERS = one_of(load(Path(__file__).with_name("pure_functions.toml"))["types"]["numbers"])
 #: Types that are no classes by their names.
 _PLAIN = re.compile(rf"\w+_t|\w*{_NUMBERS}\w*|auto|void".encode())
+#: A type of numbers, as a macro stands for it.
+_TYPE = re.compile(
+    rb"\s*(?:(?:unsigned|signed|long|short|int|char|float|double|bool|half|__half|__nv_bfloat16|u?int\d+_t|size_t)\s*)+"
+)
 #: In front of variables outside of functions that threads may change.
 _CHANGEABLE = one_of("__device__ __shared__ __managed__ volatile").encode()
 #: What takes control elsewhere.
 _LEAVES = re.compile(rb"\b(?:return|break|continue|goto|for|while|do|case|else)\b")
+#: Conditions of the preprocessor.
+_CONDITION, _END = re.compile(rb"(?m)^[ \t]*#[ \t]*if"), re.compile(rb"(?m)^[ \t]*#[ \t]*endif")
+_OTHERWISE = re.compile(rb"(?m)^[ \t]*#[ \t]*el")
+_DIRECTIVE = re.compile(rb"(?m)^[ \t]*#[ \t]*(?:if|endif)[^\r\n]*")
 #: Texts that macros make are followed up to this size.
 _LONGEST = 200_000
 
@@ -546,10 +554,12 @@ class _Program:
     def _lower(self, function: Function) -> DeviceIR:
         class_name = class_name_of(function)
         expanded = expand(self._kernels, function.source, function.node)
-        if expanded is None:
+        if expanded is None and not function.node.has_error:
             ir = lower(function.node, self._context(function.source, function.node, function.source), class_name)
+        elif expanded is None:
+            ir = self._lower_with_errors(function, class_name)
         else:
-            tree = type(function.source)(function.source.path, expanded.text)
+            tree = type(function.source)(function.source.path, _with_a_whole_head(expanded.text))
             made = functions(tree)
             context = self._context(tree, function.node, function.source)
             context.origin, context.is_whole = expanded.origin, expanded.is_whole
@@ -559,6 +569,17 @@ class _Program:
                 ir = lower(made[0].node, context, class_name)
         ir.template_names = frozenset(name.decode("latin1") for name in function.template_parameters)
         return ir
+
+    def _lower_with_errors(self, function: Function, class_name: str) -> DeviceIR:
+        """Lower a function whose text is not understood as it is written."""
+        start, end = function.node.start_byte, function.node.end_byte
+        tree = type(function.source)(function.source.path, _with_a_whole_head(function.source.text[start:end]))
+        made = functions(tree)
+        if len(made) != 1 or tree.tree.root_node.has_error:
+            return lower(function.node, self._context(function.source, function.node, function.source), class_name)
+        context = self._context(tree, function.node, function.source)
+        context.origin = lambda first, last: (start + first, start + last)
+        return lower(made[0].node, context, class_name)
 
     def _lower_with_macros(self, function: Function, class_name: str) -> DeviceIR:
         """Lower a function as it is written, where what its macros stand for is not understood."""
@@ -690,12 +711,32 @@ def expand(kernels: DeviceFiles, source: Cpp, node: Node) -> Expanded | None:
     return Expanded(bytes(text), tuple(starts), tuple(places), tuple(copied))
 
 
+def _with_a_whole_head(text: bytes) -> bytes:
+    """The text of a function with all parameters that it has under conditions of the preprocessor.
+
+    A caller that does not give them leaves them unknown. What is under an `#else` takes the place of others, and stays.
+    """
+    depth, ends = 0, len(text)
+    for at, byte in enumerate(text):
+        depth += (byte == ord("(")) - (byte == ord(")"))
+        if byte == ord("{") and not depth:
+            ends = at
+            break
+    head = text[:ends]
+    if _OTHERWISE.search(head) or len(_CONDITION.findall(head)) != len(_END.findall(head)):
+        return text
+    return _DIRECTIVE.sub(lambda match: b" " * len(match[0]), head) + text[ends:]
+
+
 def _either(texts: Sequence[bytes]) -> bytes:
     """One text for all that a macro may stand for: which one it is is the same for all threads."""
     if not texts:
         return b" "
     if len(texts) == 1:
         return b" " + texts[0] + b" "
+    if all(_TYPE.fullmatch(text) for text in texts):
+        # Of types of numbers, the one in which least is known of what they keep.
+        return b" " + min(texts, key=lambda text: is_wide(text.decode("latin1").strip())) + b" "
     if not any(b";" in text or b"{" in text or not text.strip() for text in texts):
         made = b"(%s)" % texts[-1]
         for text in reversed(texts[:-1]):
@@ -760,6 +801,10 @@ class Proofs:
             outer = outer.parent
         if self._is_constant(function, text, node):
             return Value(GRID)
+        unread = self._program.ir(function).unread
+        if unread is not None:
+            name = function.name.decode("latin1")
+            return Value(VARYING, why=Reason(f"{name}: {unread[0]}", *unread[1], path))
         return varying(f"`{wanted[:40]}` is not followed", (node.start_byte, node.end_byte))
 
     @property

@@ -64,10 +64,10 @@ class LoweredDeclarations(LoweredExpressions):
         whole = node.named_children[0] if len(node.named_children) == 1 else None
         value: Node | None = None
         if whole is not None and whole.type == "assignment_expression" and self._sign(whole) == "=":
-            whole, value = whole.child_by_field_name("left"), whole.child_by_field_name("right")
-        dimensions, inner = 0, whole
+            value, whole = whole.child_by_field_name("right"), whole.child_by_field_name("left")
+        inner, dimensions = whole, 0
         while inner is not None and inner.type == "subscript_expression":
-            dimensions, inner = dimensions + 1, inner.child_by_field_name("argument")
+            inner, dimensions = inner.child_by_field_name("argument"), dimensions + 1
         if inner is None or inner.type != "call_expression":
             return False
         kind, given = inner.child_by_field_name("function"), inner.child_by_field_name("arguments")

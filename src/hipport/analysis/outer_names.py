@@ -30,6 +30,8 @@ _DEFINITIONS = re.compile(rb"\b\w*_(?:compile_)?definitions[ \t]*\(([^()]*)\)")
 _DEFINED = re.compile(rb"\b([A-Za-z_]\w*)(?:=([^\s\"');]*))?")
 #: What a macro stands for that is each thread's own.
 _THREADS_OWN = re.compile(rb"[tT]hread|[lL]ane|clock|\(")
+#: A macro that a condition asks for is given by the build.
+_ASKED = rb"#[ \t]*(?:ifdef|ifndef)[ \t]+%b\b|\bdefined\b[ \t(]*%b\b"
 _DECLARATIONS = frozenset(("declaration", "field_declaration"))
 _FUNCTIONS = frozenset(("function_definition", "lambda_expression"))
 _PARAMETERS = frozenset(("parameter_declaration", "optional_parameter_declaration", "variadic_parameter_declaration"))
@@ -40,6 +42,8 @@ def declares(source: Cpp, name: bytes) -> bool:
     """Whether the file declares the name outside of functions, or as what is constant wherever it stands."""
     if name not in source.words:
         return False
+    if re.search(_ASKED.replace(b"%b", re.escape(name)), source.code):
+        return True
     root = source.tree.root_node
     for match in re.finditer(rb"\b" + re.escape(name) + rb"\b", source.code):
         node = root.descendant_for_byte_range(match.start(), match.end())
