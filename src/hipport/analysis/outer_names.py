@@ -19,15 +19,17 @@ from hipport.syntax.cpp import Cpp
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-_TABLE = load(Path(__file__).with_name("outer_names.toml"))["constants"]
+_TABLE = dict(load(Path(__file__).with_name("outer_names.toml"))["names"])
 #: Constants and macros of the language's libraries and of CUDA's and HIP's.
-LIBRARY = re.compile("|".join(one_of(names) for names in _TABLE.values()))
+LIBRARY = re.compile(
+    f"{one_of(_TABLE.pop('interfaces'))}[A-Z]\\w*|" + "|".join(one_of(names) for names in _TABLE.values())
+)
 #: How build scripts define macros: `-DN=4`, `target_compile_definitions(name PRIVATE N=4)`, define_macros=[("N", "4")].
-_BUILDS = re.compile(rb"-D[ \t]*[\"']?([A-Za-z_]\w*)(?:=([^\s\"',;)]*))?")
+_BUILDS = re.compile(rb"-D[ \t]*[\"']?([A-Za-z_]\w*)(?:=[\"']?([^\s\"',;)]*))?")
 _MACROS = re.compile(rb"\bdefine_macros\b[^\[\n]*\[([^\[\]]*)\]")
 _PAIR = re.compile(rb"\(\s*[\"']([A-Za-z_]\w*)[\"']\s*,\s*([^()]*)\)")
 _DEFINITIONS = re.compile(rb"\b\w*_(?:compile_)?definitions[ \t]*\(([^()]*)\)")
-_DEFINED = re.compile(rb"\b([A-Za-z_]\w*)(?:=([^\s\"');]*))?")
+_DEFINED = re.compile(rb"\b([A-Za-z_]\w*)(?:=[\"']?([^\s\"');]*))?")
 #: What a macro stands for that is each thread's own.
 _THREADS_OWN = re.compile(rb"[tT]hread|[lL]ane|clock|\(")
 #: A macro that a condition asks for is given by the build.
