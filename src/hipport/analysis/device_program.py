@@ -39,11 +39,11 @@ _WORD = re.compile(rb"[A-Za-z_]\w*")
 # What may change something, call something or be a member of it.
 _NO_ARITHMETIC = re.compile(rb"(?<![=!<>])=(?!=)|\+\+|--|[.\[{\"'@#;]|->|\w\s*\(")
 _TYPES = load(Path(__file__).with_name("pure_functions.toml"))["types"]
-_NUMBERS = one_of(_TYPES["numbers"])
+_NUMBERS, _WHOLE = one_of(_TYPES["numbers"]), one_of(_TYPES["whole"])
 #: Types that are no classes by their names.
 _PLAIN = re.compile(rf"\w+_t|\w*{_NUMBERS}\w*|auto|void".encode())
 #: A type of numbers, as a macro stands for it.
-_TYPE = re.compile(rf"\s*(?:{one_of(_TYPES['whole'])}\s*)+".encode())
+_TYPE = re.compile(rf"\s*(?:{_WHOLE}\s*)+".encode())
 #: In front of variables outside of functions that threads may change.
 _CHANGEABLE = one_of("__device__ __shared__ __managed__ volatile").encode()
 #: What takes control elsewhere.

@@ -19,19 +19,20 @@ from hipport.syntax.cpp import Cpp
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-_TABLE = dict(load(Path(__file__).with_name("outer_names.toml"))["names"])
+_TABLES = load(Path(__file__).with_name("outer_names.toml"))
+_NAMES, _OF_BUILDS = dict(_TABLES["names"]), _TABLES["builds"]
+_INTERFACES, _CONSTANTS = one_of(_NAMES.pop("interfaces")), "|".join(map(one_of, _NAMES.values()))
+_KEYWORDS, _COMMANDS, _OWN = (one_of(_OF_BUILDS[each]) for each in ("keywords", "commands", "own"))
 #: Constants and macros of the language's libraries and of CUDA's and HIP's.
-LIBRARY = re.compile(
-    f"{one_of(_TABLE.pop('interfaces'))}[A-Z]\\w*|" + "|".join(one_of(names) for names in _TABLE.values())
-)
+LIBRARY = re.compile(rf"{_INTERFACES}[A-Z]\w*|{_CONSTANTS}")
 #: How build scripts define macros: `-DN=4`, `target_compile_definitions(name PRIVATE N=4)`, define_macros=[("N", "4")].
 _BUILDS = re.compile(rb"-D[ \t]*[\"']?([A-Za-z_]\w*)(?:=[\"']?([^\s\"',;)]*))?")
-_MACROS = re.compile(rb"\bdefine_macros\b[^\[\n]*\[([^\[\]]*)\]")
+_MACROS = re.compile(rf"\b{_KEYWORDS}\b[^\[\n]*\[([^\[\]]*)\]".encode())
 _PAIR = re.compile(rb"\(\s*[\"']([A-Za-z_]\w*)[\"']\s*,\s*([^()]*)\)")
-_DEFINITIONS = re.compile(rb"\b\w*_(?:compile_)?definitions[ \t]*\(([^()]*)\)")
+_DEFINITIONS = re.compile(rf"\b{_COMMANDS}[ \t]*\(([^()]*)\)".encode())
 _DEFINED = re.compile(rb"\b([A-Za-z_]\w*)(?:=[\"']?([^\s\"');]*))?")
 #: What a macro stands for that is each thread's own.
-_THREADS_OWN = re.compile(rb"[tT]hread|[lL]ane|clock|\(")
+_THREADS_OWN = re.compile(rf"{_OWN}|\(".encode())
 #: A macro that a condition asks for is given by the build.
 _ASKED = rb"#[ \t]*(?:ifdef|ifndef)[ \t]+%b\b|\bdefined\b[ \t(]*%b\b"
 _DECLARATIONS = frozenset(("declaration", "field_declaration"))
