@@ -58,8 +58,6 @@ class AbstractCalls(MemoryAccess):
 
     def __init__(self, machine: Machine, start: Cells, control: Site) -> None:
         super().__init__(machine, start, control)
-        #: Addresses of what calls returned by reference, by their registers.
-        self.addresses: dict[int, Value] = {}
         #: How uniform the ways to a block are.
         self.regions: dict[int, tuple[int, Reason | None]] = {}
         self.told_sites: dict[tuple[int, int], tuple[Span, Site]] = {}
@@ -129,12 +127,14 @@ class AbstractCalls(MemoryAccess):
         """Return the variables after a call of one of several functions, which leave them so."""
         given = self._given()
         after: Cells = {}
-        for key in dict.fromkeys(key for cells in outcomes for key in cells):
+        for cells in outcomes:
+            after.update(cells)
+        # What is the same object behind all of them is most of the variables, and needs no look inside.
+        for key in dict.fromkeys(
+            key for cells in outcomes for key, slots in cells.items() if before.get(key) is not slots
+        ):
             known = before.get(key)
             found = [cells[key] for cells in outcomes if key in cells]
-            if known is not None and all(each is known for each in found):
-                after[key] = known
-                continue
             slots: dict[tuple[str, ...], Slot] = {}
             for path in dict.fromkeys(path for one in found for path in one):
                 parts = [one[path] for one in found if path in one]

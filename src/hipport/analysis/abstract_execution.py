@@ -319,6 +319,7 @@ class _Activation(AbstractCalls):
                 self.before[block] = cells
                 self.cells = dict(cells)
                 self._run_block(block)
+                self._end_objects(cells)
                 changed = visits[block] == 1 or self.after.get(block) != self.cells
                 self.after[block] = self.cells
                 again = list(self.ir.blocks[block].successors) if changed else []

@@ -15,6 +15,7 @@ Spans are of the file as it is written. What a macro stands for has the span of 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 Span = tuple[int, int]
@@ -103,6 +104,18 @@ class DeviceIR:
     returns_reference: bool = False
     #: What it returns, as it is written; empty where that is not said.
     returned: str = ""
+
+    @cached_property
+    def lasting(self) -> frozenset[int]:
+        """The registers that are used in other blocks than those that set them."""
+        own: list[set[int]] = [{each.target for each in block.instructions} for block in self.blocks]
+        return frozenset(
+            register
+            for block, registers in zip(self.blocks, own, strict=True)
+            for each in block.instructions
+            for register in each.operands
+            if register not in registers
+        )
 
     def predecessors(self) -> list[list[int]]:
         """Return the blocks from which control comes to each block."""

@@ -750,11 +750,14 @@ def _either(texts: Sequence[bytes]) -> bytes:
 class Proofs:
     """What is proven of expressions and calls in the device code of files that belong together."""
 
-    def __init__(self, kernels: DeviceFiles, source: Cpp, shown: bool = False) -> None:
-        """Know the files that `source` is connected to; `shown`: assume nothing of blocks that are not seen."""
+    def __init__(self, kernels: DeviceFiles, source: Cpp, shown: bool = False, program: _Program | None = None) -> None:
+        """Know the files that `source` is connected to; `shown`: assume nothing of blocks that are not seen.
+
+        `program`: the same files' of other proofs, so that functions are lowered once.
+        """
         self._kernels = kernels
         self._shown = shown
-        self._program = _Program(kernels, source)
+        self._program = program or _Program(kernels, source)
         self._execution = AbstractExecution(self._program)
         self._asked: set[Function] = set()
         self._started: set[Function] = set()

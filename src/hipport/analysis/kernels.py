@@ -808,7 +808,8 @@ class Kernels(Facts):
         """Return what is proven in the files that `source` is connected to; see hipport.analysis.device_program."""
         known = self._known(source).proofs
         if shown not in known:
-            known[shown] = Proofs(self, source, shown)
+            other = known.get(not shown)
+            known[shown] = Proofs(self, source, shown, other.program if other is not None else None)
         return known[shown]
 
     def _agreements(self, source: Cpp, shown: bool = False) -> Agreements:

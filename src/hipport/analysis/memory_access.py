@@ -39,6 +39,10 @@ class MemoryAccess:
         #: The block and the instruction that is run now.
         self.at = (0, 0)
         self.cells: Cells = {}
+        #: Addresses of what calls returned by reference, by their registers.
+        self.addresses: dict[int, Value] = {}
+        #: Objects without names that the block made so far.
+        self._objects: list[tuple[int, int | str]] = []
 
     def _operand(self, each: Instruction, position: int = 0) -> Value:
         return self.registers.get(each.operands[position], Value(GRID))
@@ -340,7 +344,38 @@ class MemoryAccess:
         """An address for an object that has none."""
         place = Place(self.depth, f"object {each.target} {position}")
         store(self.cells, (place.frame, place.cell), (), value, self._given())
+        self._objects.append((place.frame, place.cell))
         return Value(GRID, targets=frozenset((place,)))
+
+    def _end_objects(self, before: Cells) -> None:
+        """End the life of the objects without names that the block made, but of those that something still leads to.
+
+        `before`: the variables in front of the block. What was not changed since leads to none of them.
+        """
+        if not self._objects:
+            return
+        ended, self._objects = set(self._objects) - self.machine.escaped, []
+        waiting = [
+            slot.value
+            for key, slots in self.cells.items()
+            if before.get(key) is not slots and key not in ended
+            for slot in slots.values()
+        ]
+        lasting = self.ir.lasting
+        waiting += [self.registers[each] for each in lasting if each in self.registers]
+        waiting += [value for register, value in self.addresses.items() if register in lasting]
+        waiting += self.frame.result_address
+        while waiting and ended:
+            value = waiting.pop()
+            waiting += [part for _, part in value.fields]
+            for target in value.targets or ():
+                if isinstance(target, Closure):
+                    return
+                if isinstance(target, Place) and (key := (target.frame, target.cell)) in ended:
+                    ended.discard(key)
+                    waiting += [slot.value for slot in self.cells.get(key, {}).values()]
+        for key in ended:
+            self.cells.pop(key, None)
 
 
 def changing(name: str, address: Value, span: Span) -> Value:

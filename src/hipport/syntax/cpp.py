@@ -245,6 +245,10 @@ class Cpp(CppText):
             ended = comment.end if _ENDED.fullmatch(self[comment]) else comment.end + 1
             if comment.start < start < ended:
                 start = self._line_start(comment.start)
+        # A comment that never ends may begin on a further line of a directive.
+        around = self.directive(start)
+        if around is not None and around.start < start:
+            start = self._line_start(around.start)
         return start or (len(BOM) if self.text.startswith(BOM) else 0)
 
     @cached_property

@@ -244,6 +244,9 @@ def _beside(code: bytes, directive: Span, span: Span, name: bytes, kind: str, as
         edits = [Edit(Span(directive.start + match.start(), _asked_up_to(code, directive, span)), new)]
     elif match := _DEFINED.search(before):
         closing = _CLOSING.match(code, span.end, directive.end) if match[1] else None
+        if match[1] and closing is None:
+            message = f"`defined({name.decode()}` has no closing parenthesis in its line: close it there"
+            return Finding(span, kind, message, certainty=Certainty.MANUAL)
         end = closing.end() if closing else span.end
         start = directive.start + match.start()
         left, right = _LEFT.search(before, 0, match.start()), _RIGHT.match(code, end, directive.end)

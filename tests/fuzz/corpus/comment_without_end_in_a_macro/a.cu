@@ -1,0 +1,2 @@
+#define M()\
+__device__/*

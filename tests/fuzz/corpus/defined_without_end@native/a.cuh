@@ -1,0 +1,2 @@
+#if!defined(__CUDA_ARCH__$)
+#endif
