@@ -217,6 +217,8 @@ def test_what_a_name_is_that_no_variable_has(name: str) -> None:
         ("CMakeLists.txt", "set(SIZE 32)\n", False),
         ("setup.py", 'CUDAExtension("k", ["k.cu"], define_macros=[("OTHER", None), ("SIZE", "32")])\n', True),
         ("setup.py", 'print("SIZE", 32)\n', False),
+        ("other.h", "#define SIZE 32\n", True),
+        ("other.h", "#define SIZE threadIdx.x\n", False),
     ],
 )
 def test_macros_that_builds_define_are_the_same_for_all_threads(file: str, text: str, known: bool) -> None:

@@ -31,6 +31,9 @@ _MACROS = re.compile(rf"\b{_KEYWORDS}\b[^\[\n]*\[([^\[\]]*)\]".encode())
 _PAIR = re.compile(rb"\(\s*[\"']([A-Za-z_]\w*)[\"']\s*,\s*([^()]*)\)")
 _DEFINITIONS = re.compile(rf"\b{_COMMANDS}[ \t]*\(([^()]*)\)".encode())
 _DEFINED = re.compile(rb"\b([A-Za-z_]\w*)(?:=[\"']?([^\s\"');]*))?")
+#: A macro without parameters, and what it stands for.
+_MACRO = re.compile(rb"#[ \t]*define[ \t]+([A-Za-z_]\w*)[ \t]+([^\r\n]*)")
+_NUMBER = re.compile(rb"\(?-?(?:0[xX][0-9a-fA-F]+|\d+)[uU]?[lL]{0,2}\)?\s*")
 #: What a macro stands for that is each thread's own.
 _THREADS_OWN = re.compile(rf"{_OWN}|\(".encode())
 #: A macro that a condition asks for is given by the build.
@@ -79,10 +82,13 @@ def _is_declared(node: Node, code: bytes) -> bool:
 
 
 def given_by_builds(project: Project) -> frozenset[bytes]:
-    """Return the macros that build scripts define as something that is no thread's own."""
+    """Return the macros that build scripts define as something that is no thread's own, or some file as a number."""
     found: set[bytes] = set()
+    others: set[bytes] = set()
     for source in project.sources:
         if isinstance(source, Cpp):
+            for name, value in _MACRO.findall(source.code) if b"define" in source.words else ():
+                (found if _NUMBER.fullmatch(value) else others).add(name)
             continue
         text = source.text
         for match in _BUILDS.finditer(text):
@@ -92,4 +98,4 @@ def given_by_builds(project: Project) -> frozenset[bytes]:
             found.update(name for name, value in _PAIR.findall(listed[1]) if not _THREADS_OWN.search(value))
         for listed in _DEFINITIONS.finditer(text):
             found.update(name for name, value in _DEFINED.findall(listed[1]) if not _THREADS_OWN.search(value))
-    return frozenset(found)
+    return frozenset(found - others)
