@@ -5,6 +5,9 @@ By hand, for as many as one likes; what is found is made small and printed:
 
     python tests/value_judges.py llvm FIRST_SEED BATCHES [KERNELS]
     python tests/value_judges.py run FIRST_SEED BATCHES [KERNELS]
+    python tests/value_judges.py gpu FIRST_SEED BATCHES [KERNELS]
+
+`gpu` needs nvcc and an NVIDIA GPU, which says what the originals give; `run` takes the executor's word for it.
 """
 
 from __future__ import annotations
@@ -199,8 +202,12 @@ class Ran:
     asked: int
 
 
-def run(kernels: Mapping[int, Made], folder: Path) -> Ran:
-    """Port the kernels, and run originals and ports."""
+#: What an original, or a port, gives for each kernel, and else why not.
+Printed = Sequence[tuple[str, str]]
+
+
+def run(kernels: Mapping[int, Made], folder: Path, *, gpu: bool = False) -> Ran:
+    """Port the kernels, and run originals and ports; `gpu`: the originals on an NVIDIA GPU."""
     source = folder / "kernels.cu"
     numbers = list(kernels)
     lines = ["#include <cstdio>\n#include <cstdlib>\n" + COMMON + _OBSERVE]
@@ -215,21 +222,26 @@ def run(kernels: Mapping[int, Made], folder: Path) -> Ran:
     )
     source.write_text("".join(lines) + _MAIN % (len(numbers), cases))
     options = CompileOptions(os.environ, optimize="-O1", jobs=1)
-    original = compiling.program([source], "cuda", options).path
     ported = api.rewrite([source])
     port = compiling.program(ported, "hip", options, given=[source]).path
     asked = [each.line for each in ported.reported if each.needs_person]
-    ways = [(32, "forward", "maximal"), (32, "reverse", "minimal"), (32, "random:1", "maximal")]
-    first, *others = [_printed(original, len(numbers), *way) for way in ways]
     ways = [(32, "forward", "maximal"), (64, "forward", "maximal"), (64, "random:2", "minimal")]
     runs = {way: _printed(port, len(numbers), *way) for way in ways}
+    told = [any(start <= line < end for line in asked) for start, end in zip(starts, ends, strict=True)]
+    originals = [_of_gpu(source, len(numbers))] if gpu else _of_executor(source, options, len(numbers))
+    if gpu and not all(
+        said or _sum(ran[i][0]) == _sum(originals[0][i][0]) for ran in runs.values() for i, said in enumerate(told)
+    ):
+        # The executor tells what depends on the order of threads.
+        originals += _of_executor(source, options, len(numbers))
+    first, *others = originals
     right, said = [], []
     differ: dict[int, str] = {}
     unfit: dict[int, str] = {}
     seen: dict[Place, int] = {}
     for i, number in enumerate(numbers):
         if not first[i][0] or any(other[i] != first[i] for other in others):
-            unfit[number] = first[i][1]
+            unfit[number] = first[i][1] or str([each[i] for each in originals])
             continue
         for probe, how in re.findall(r" (\d+):(\d+)", first[i][0]):
             seen[number, int(probe)] = int(how)
@@ -238,11 +250,25 @@ def run(kernels: Mapping[int, Made], folder: Path) -> Ran:
         ]
         if not wrong:
             right.append(number)
-        elif any(starts[i] <= line < ends[i] for line in asked):
+        elif told[i]:
             said.append(number)
         else:
             differ[number] = wrong[0]
     return Ran(tuple(right), differ, tuple(said), unfit, seen, len(asked))
+
+
+def _of_executor(source: Path, options: CompileOptions, count: int) -> list[Printed]:
+    """What the originals give on the executor, in several orders of threads."""
+    original = compiling.program([source], "cuda", options).path
+    ways = [(32, "forward", "maximal"), (32, "reverse", "minimal"), (32, "random:1", "maximal")]
+    return [_printed(original, count, *way) for way in ways]
+
+
+def _of_gpu(source: Path, count: int) -> Printed:
+    path = source.with_suffix(".nvcc")
+    flags = ["-O1", "-std=c++17", "-arch=native", "-w"]
+    subprocess.run(["nvcc", *flags, str(source), "-o", str(path)], check=True)
+    return _printed(path, count, 32, "forward", "maximal")
 
 
 def _newlines(text: str) -> int:
@@ -339,7 +365,7 @@ def _main(how: str, first: int, batches: int, size: int = 200, kept: int = 3) ->
                 total += _by_llvm(llvm, seeds, Path(folder), kept)
             else:
                 kernels = {seed: made(seed) for seed in seeds}
-                ran = run(kernels, Path(folder))
+                ran = run(kernels, Path(folder), gpu=how == "gpu")
                 total += Counter(right=len(ran.right), differ=len(ran.differ), said=len(ran.said), unfit=len(ran.unfit))
                 for what, found in (("DIFFERS", ran.differ), ("UNFIT", ran.unfit)):
                     for seed, why in found.items():

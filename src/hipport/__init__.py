@@ -7,7 +7,7 @@
     print(hipport.reporting.report.as_text(ported))
     hipport.save(ported)                                        # writes, all files or none
 
-Importing is cheap; the parts that need more are loaded when they are used.
+Importing is cheap; modules with larger dependencies are loaded on first use.
 """
 
 from __future__ import annotations

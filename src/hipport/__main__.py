@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m hipport` is `hipport`."""
+"""`python -m hipport` is the same as `hipport`."""
 
 import sys
 from pathlib import Path
 
-# Python puts the current folder first, which may be a tree with a click.py or a torch.py of its own.
+# Python searches the current folder first, which may be a tree with its own click.py or torch.py.
 if sys.path and Path(sys.path[0] or ".").resolve() == Path.cwd() and not getattr(sys.flags, "safe_path", False):
     del sys.path[0]
 

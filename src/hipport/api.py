@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The library: one call for each thing hipport does.
+"""The library: one function for each thing that hipport does.
 
 Only `save`, `undo` and `port` change a tree; only `build`, `port` and the verifications run code of a tree. That code
-sees of `env` what is on the list of `environment.allowed`, and what `pass_on` names; processes.Box says what else it
-may do.
+sees the part of `env` that `environment.allowed` lists, and the variables in `pass_on`; processes.Box describes its
+other rights.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ if TYPE_CHECKING:
     from hipport.verifying.restored import Sides
     from hipport.verifying.results import MutationScore, Verified
 
-#: One path, or several: a string is one, not as many as it has characters.
+#: One path, or several. A string is one path, not an iterable of characters.
 Paths: TypeAlias = str | Path | Iterable[str | Path]
 
-#: A tree of this many bytes is worth a process on each processor.
+#: The size of a tree, in bytes, from which a process for each processor pays off.
 _PARALLEL = 4_000_000
 
 
@@ -64,17 +64,16 @@ def rewrite(
     jobs: int | None = None,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Ported:
-    """Port files and folders, or text in memory by its name, and return the result. Writes nothing: see `save`.
+    """Port files and folders, or texts in memory by their names, and return the result. Writes nothing: see `save`.
 
-    Text in memory that cannot be edited reliably is in `before.skipped`, as files are.
-    Changes up to `accept` are made. `exclude` has patterns of paths to leave alone, as in .gitignore and
-    relative to `exclude_base` or the folder that all paths lie in; `rules` rows of your own for the tables of passes,
-    as config.read_rules returns them; `passes` the passes to run instead of all, `device_agnostic` whether Python is to
-    run without a GPU, too (else the target says it), `repository` whether files are looked at with all of the Git
-    repository that they lie in, `staged` whether they are what is to be committed (see discovery.discover), `jobs` the
-    number of processes (one for each processor, for a tree that is worth it).
-    Raises discovery.NotFound for a path that does not exist, writing.Refused for a tree in which a merge is not
-    resolved, and ValueError for rules that cannot be used.
+    Texts in memory that cannot be edited reliably are in `before.skipped`, like files.
+    Changes up to `accept` are made. `exclude` has patterns of paths to leave alone, as in .gitignore and relative to
+    `exclude_base` or the common folder of all paths; `rules` are the user's rows for the tables of passes, as
+    config.read_rules returns them; `passes` are the passes to run instead of all; `device_agnostic` says whether Python
+    must also run without a GPU (default: as the target says); `repository` and `staged` are as for discovery.Extent;
+    `jobs` is the number of processes (default: one for each processor, for a large tree).
+    Raises discovery.NotFound for a path that does not exist, writing.Refused for a tree with an unresolved merge, and
+    ValueError for invalid rules.
     """
     _check_rules(rules)
     if passes is None:
@@ -105,7 +104,7 @@ def rewrite(
 
 
 def left_out(ported: Ported, env: Mapping[str, str]) -> Mapping[PurePath, PurePath]:
-    """Return hipport's files that a commit would leave out, each with a file that includes it. Asks Git."""
+    """Return hipport's files that a commit would omit, each with a file that includes it. Runs Git."""
     from hipport.workspace import staged
 
     return staged.left_out(ported, env)
@@ -127,7 +126,7 @@ def scan(
 ) -> Scanned:
     """Return the extensions and programs at `paths`, and what a rewrite of them would do. Writes nothing.
 
-    Raises discovery.NotFound for a path that does not exist, and ValueError for rules that cannot be used.
+    Raises discovery.NotFound for a path that does not exist, and ValueError for invalid rules.
     """
     ported = rewrite(
         paths,
@@ -142,7 +141,7 @@ def scan(
 
 
 def changes(ported: Ported) -> tuple[writing.Change, ...]:
-    """Return what `ported` would write, as bytes before and after."""
+    """Return the changes that `ported` would write, as bytes before and after."""
     before = ported.before.by_path
     changed = [
         writing.Change(source.path, before[source.path].text, source.text, source.steps_from(before[source.path]))
@@ -151,17 +150,17 @@ def changes(ported: Ported) -> tuple[writing.Change, ...]:
     root = ported.before.root
     made = []
     for file in ported.created:
-        # One of hipport's headers that an earlier run left, where only some of the tree was given this time.
+        # One of hipport's headers, which an earlier run left, if only a part of the tree was given this time.
         place = root / file.path if root is not None else None
         made.append(writing.Change(file.path, writing.now(place) if place else None, file.text))
     return (*changed, *made)
 
 
 def save(ported: Ported, out: str | Path | None = None, only: Sequence[str | Path] = ()) -> writing.Written:
-    """Write what was ported: in place, or as a copy of the tree, or of `only` some paths of it, in a new folder.
+    """Write a port: in place, or as a copy of the tree, or of the paths `only` of it, in a new folder.
 
-    All files are written or none. Raises writing.Refused when a pass failed, or a file has changed since it was read,
-    or cannot be written, or one of `only` leads out of its tree; OSError when writing fails, and ValueError for text
+    All files are written or none. Raises writing.Refused if a pass failed, if a file has changed since it was read or
+    cannot be written, or if one of `only` leads out of its tree; OSError if writing fails, and ValueError for texts
     that did not come from files.
     """
     root = ported.before.root
@@ -176,17 +175,17 @@ def save(ported: Ported, out: str | Path | None = None, only: Sequence[str | Pat
 
 
 def _complete(ported: Ported) -> Ported:
-    """Return `ported`. Raises writing.Refused where a pass failed: what it would have ported is missing."""
+    """Return `ported`. Raises writing.Refused if a pass failed, because its changes are missing."""
     if ported.failures:
         raise writing.Refused([f"{each.path}: {each.rule}: {each.message} ({each.reason})" for each in ported.failures])
     return ported
 
 
 def recover(paths: Paths, tell: Callable[[str], None] = lambda problem: None) -> tuple[PurePath, ...]:
-    """Put back what a killed rewrite of `paths`, or of a tree that they lie in, has left half-done.
+    """Undo what a killed rewrite of `paths`, or of a tree around them, has left half-done.
 
-    Returns those files; cheap when there is none. `tell` is told of files that stay, as their saved originals are
-    damaged. Raises writing.Refused when one of them was changed since, or a path leads out of its tree.
+    Returns the restored files; cheap if there are none. `tell` is called with files that stay because their saved
+    originals are damaged. Raises writing.Refused if one of them was changed since, or a path leads out of its tree.
     """
     given = _listed(paths)
     check_given(given)
@@ -196,9 +195,9 @@ def recover(paths: Paths, tell: Callable[[str], None] = lambda problem: None) ->
 
 
 def undo(path: str | Path = ".") -> writing.Written:
-    """Take back the last rewrite in the tree that `path` lies in, or the only one below it.
+    """Undo the last rewrite in the tree around `path`, or the only one below it.
 
-    Raises writing.Refused when that cannot be done.
+    Raises writing.Refused if that is not possible.
     """
     start = Path(path).resolve()
     roots = writing.find_roots(start)
@@ -218,10 +217,10 @@ def review(
     exclude_base: Path | None = None,
     rules: Mapping[str, Any] | None = None,
 ) -> tuple[Reviewed, ...]:
-    """Return what was assumed when the trees that `paths` lie in were rewritten in place, at their present lines.
+    """Return the assumptions of the rewrites in place of the trees around `paths`, at their present lines.
 
-    The journal of `rewrite` says what there was, which is ported again, with the same options if these are the same.
-    Raises writing.Refused where there is no journal, or one that is damaged.
+    The journal of `rewrite` has the originals, which are ported again; the result is the same if the options are.
+    Raises writing.Refused if there is no journal, or if it is damaged.
     """
     from hipport.reporting.assumptions import review as reviewed
     from hipport_passes import PASSES
@@ -278,9 +277,9 @@ def build(
 ) -> builder.Built:
     """Compile every unit at `paths` for every architecture of `target`. Runs code of the tree; writes nothing to it.
 
-    With `prove`, LLVM is asked who reaches collectives and barriers, and its answer is held against what hipport said
-    when it rewrote the tree in place, with the same `accept` and `rules`: see `oracle.compared`.
-    See `builder.build` for what each parameter means and what is raised.
+    With `prove`, LLVM is asked which lanes reach collectives and barriers, and its answer is compared with the
+    statements of the rewrite in place, with the same `accept` and `rules`: see `oracle.compared`. See `builder.build`
+    for each parameter and the exceptions.
     """
     env = allowed(env, pass_on)
     from hipport.building import builder
@@ -315,7 +314,7 @@ def _judged(
     accept: Certainty,
     rules: Mapping[str, Any],
 ) -> oracle.Oracle:
-    """Hold LLVM's word against what hipport said when it rewrote the trees that `paths` lie in."""
+    """Compare LLVM's answers with the statements of the rewrites of the trees around `paths`."""
     from hipport.building import oracle
     from hipport_passes import PASSES
 
@@ -333,10 +332,10 @@ def _judged(
 
 
 def doctor(*, env: Mapping[str, str], root: str | Path = "/", python: str | Path | None = sys.executable) -> Diagnosis:
-    """Say what of this machine would break a run on an AMD GPU, and what to do about it.
+    """Say what on this machine would break a run on an AMD GPU, and what to do about it.
 
-    Runs ROCm's tools and each hipcc, and with `python` a program that uses its PyTorch. With another `root`, files of
-    another machine's /sys, /proc, /dev and /etc that were copied there, it reads those and runs nothing.
+    Runs ROCm's tools and each hipcc, and with `python` a program that uses its PyTorch. With another `root`, a copy of
+    another machine's files in /sys, /proc, /dev and /etc, it reads those and runs nothing.
     """
     from hipport.toolchain.diagnosis import diagnose
     from hipport.toolchain.machine import look, me
@@ -364,14 +363,14 @@ def port(
     jobs: int | None = None,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Evidence:
-    """Port what is at `paths`, in place or as a copy in the new folder `out`, run it, compile it, say what is known.
+    """Port `paths`, in place or as a copy in the new folder `out`, run the port, compile it, and report the evidence.
 
-    The original and its port are run on the CPU before anything is written: extensions that have cases.py beside their
-    setup.py (or `cases`, or a `recording`, where there is one extension), and a program that `arguments` are given for
-    or whose files `paths` are. What was written is then compiled for `target`, and LLVM is asked who reaches
-    collectives and barriers. A step that cannot be made, and one of `declined` (`build`, `prove`, `verify`), is in what
-    the evidence says was not checked. Runs code of the tree.
-    Raises discovery.NotFound, writing.Refused and extension_verifier.BadCases.
+    The original and its port are run on the CPU before anything is written: extensions with cases.py beside their
+    setup.py (or with `cases`, or a `recording`, if there is one extension), and a program if `arguments` are given or
+    `paths` are files. The written port is then compiled for `target`, and LLVM is asked which lanes reach collectives
+    and barriers. A step that is not possible, or is one of `declined` (`build`, `prove`, `verify`), appears in the
+    evidence as not checked. Runs code of the tree. Raises discovery.NotFound, writing.Refused and
+    extension_verifier.BadCases.
     """
     env = allowed(env, pass_on)
     from hipport.porting import Porting
@@ -424,14 +423,14 @@ def port(
 def explain(name: str, *, target: Target | None = None, rules: Mapping[str, Any] | None = None) -> Explanation:
     """Return what hipport does with `name`, and why: a pass, a rule, the number of a pitfall, or a name in programs.
 
-    Ports small programs in memory, for `target` and with your own `rules`. Raises explainer.Unknown, which says what is
-    spelled like it.
+    Ports small programs in memory, for `target` and with the user's `rules`. Raises explainer.Unknown, which has names
+    of similar spelling.
     """
     import hipport_passes
     from hipport.reporting import explainer
 
     tables = Path(hipport_passes.__file__).parent
-    # In the wheel fixtures lie in the package, and in the repository beside it.
+    # In the wheel, fixtures lie in the package; in the repository, beside it.
     cases = next(path for path in (tables / "fixtures", tables.parents[1] / "fixtures") if path.is_dir())
     return explainer.explain(
         name, hipport_passes.PASSES, tables, cases, lambda texts: rewrite(texts, target=target, rules=rules)
@@ -447,10 +446,10 @@ def explain_place(
     exclude_base: Path | None = None,
     rules: Mapping[str, Any] | None = None,
 ) -> Explained:
-    """Return what hipport finds in a line of a file, what waits there and stays as it is, and what both rest on.
+    """Return the findings in a line of a file, the waits in it that stay, and the grounds of both.
 
-    The file is looked at with all of the Git repository that it lies in, or else alone. Nothing is written. Raises
-    discovery.NotFound for a file that does not exist, and ValueError for a line that it does not have.
+    The file is read together with its Git repository, or else alone. Nothing is written. Raises discovery.NotFound for
+    a file that does not exist, and ValueError for a line that does not exist.
     """
     import hipport_passes
     from hipport.reporting import explained_places
@@ -491,10 +490,10 @@ def verify_program(
     gpu: bool = True,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Verified:
-    """Run a program as CUDA and its port as HIP on the CPU, and compare what they print and how they end.
+    """Run a program as CUDA and its port as HIP on the CPU, and compare their output and how they end.
 
-    With `gpu` the port also runs on this machine's AMD GPUs, if a small program does. Runs code of the tree; see
-    program_verifier.program for the parameters and what is raised.
+    With `gpu` the port also runs on this machine's AMD GPUs, if a test program does. Runs code of the tree; see
+    program_verifier.program for the parameters and the exceptions.
     """
     env = allowed(env, pass_on)
     from hipport.verifying import extension_verifier as verifying
@@ -529,10 +528,10 @@ def verify(
     gpu_python: str | Path | None = None,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Verified:
-    """Run the cases of an extension and of its port on the CPU, and say where their outputs differ.
+    """Run the cases of an extension and of its port on the CPU, and report where their outputs differ.
 
-    With `gpu` the port also runs on this machine's AMD GPUs, if a small program does, with the PyTorch of `gpu_python`
-    or `python`. Runs code of the tree; see verifier.extension for the parameters and what is raised.
+    With `gpu` the port also runs on this machine's AMD GPUs, if a test program does, with the PyTorch of `gpu_python`
+    or `python`. Runs code of the tree; see extension_verifier.extension for the parameters and the exceptions.
     """
     env = allowed(env, pass_on)
     from hipport.verifying import extension_verifier as verifying
@@ -554,7 +553,7 @@ def _execution(
     jobs: int | None,
     on_progress: Callable[[Progress], None] | None,
 ) -> Execution:
-    """Return how both sides are compiled and run, with what stands for what was not given."""
+    """Return how both sides are compiled and run, with defaults for missing parameters."""
     from hipport.verifying.execution import Execution, Limits
 
     return Execution(env, _knowledge(), Path(python), Limits(seconds), jobs or processors(), on_progress)
@@ -567,7 +566,7 @@ def _matrix(
     gpu: bool,
     gpu_python: str | Path | None = None,
 ) -> Matrix:
-    """Return the configurations, with what stands for what was not given; asks what GPUs there are."""
+    """Return the configurations, with defaults for missing parameters; queries the GPUs."""
     from hipport.verifying.amd_gpus import hardware
     from hipport.verifying.execution import ORDERS, WAVES, Matrix
 
@@ -583,14 +582,14 @@ def _knowledge() -> Knowledge:
 
 
 def _sides(places: Sequence[Path], env: Mapping[str, str], make: Callable[[list[Path]], Ported]) -> Sides:
-    """Return the original and the port of what is at `places`; raises where the port is not complete."""
+    """Return the original and the port of `places`; raises if the port is not complete."""
     from hipport.verifying.restored import Sides
 
     return Sides(places, env, lambda places: _complete(make(list(places))), _knowledge().of_hip)
 
 
 def _own(places: Sequence[Path]) -> list[Path]:
-    """Return an extension's folder, and those files around it that are no third-party library's."""
+    """Return an extension's folder, and the files around it that do not belong to a third-party library."""
     from hipport.program.included import own_files
 
     folder, *around = places
@@ -616,9 +615,9 @@ def replay(
     on_progress: Callable[[Progress], None] | None = None,
     **_: Any,
 ) -> tuple[Verified, ...]:
-    """Make the calls that `record` kept of an extension, and compare: one result for each of its modules.
+    """Repeat the calls of an extension that `record` recorded, and compare: one result for each of its modules.
 
-    Runs code of the tree; see verifier.replay for the parameters and what is raised.
+    Runs code of the tree; see extension_verifier.replay for the parameters and the exceptions.
     """
     env = allowed(env, pass_on)
     from hipport.verifying import extension_verifier as verifying
@@ -640,9 +639,9 @@ def record(
     modules: Sequence[str] = (),
     calls: int = 4,
 ) -> int:
-    """Run a Python program and keep what extension modules were given and gave, for `replay`; returns its status.
+    """Run a Python program and record calls of extension modules with their results, for `replay`; returns its status.
 
-    See verifier.record.
+    See extension_verifier.record.
     """
     from hipport.verifying import extension_verifier as verifying
 
@@ -665,9 +664,10 @@ def mutation_score(
     on_progress: Callable[[Progress], None] | None = None,
     **_: Any,
 ) -> MutationScore:
-    """Say which cases notice the unported source with 64 lanes, and ports with one thing wrong.
+    """Say which cases notice the unported source with 64 lanes, and ports with one deliberate error.
 
-    `paths` is an extension, or the sources of a program that is run with `arguments`. See verifier.score.
+    `paths` is an extension, or the sources of a program that is run with `arguments`. See the functions
+    `mutation_score` of extension_verifier and program_verifier.
     """
     env = allowed(env, pass_on)
     from hipport.verifying import extension_verifier as verifying
@@ -685,7 +685,7 @@ def mutation_score(
 
 
 def _rewritten(paths: Sequence[Path]) -> dict[Path, Source]:
-    """The files that hipport rewrote in place, by absolute path, with how they came to be."""
+    """The files that hipport rewrote in place, by absolute path, with their edits."""
     roots = {root for path in paths for root in writing.find_roots(path.resolve())}
     return {root / path: source for root in roots for path, source in writing.rewritten(root).items()}
 
@@ -699,11 +699,11 @@ def deps(
     exclude_base: Path | None = None,
     rules: Mapping[str, Any] | None = None,
 ) -> Plan:
-    """Return how what the repository at `paths` needs is installed on ROCm. Reads; runs and installs nothing.
+    """Return a plan to install the requirements of the repository at `paths` on ROCm. Runs and installs nothing.
 
     The plan is for the release `rocm`, or the one that suits the packages found. `install_plan` shows it, writes it as
-    a script and runs its checks. Raises discovery.NotFound for a path that does not exist, and ValueError for rules
-    that cannot be used.
+    a script and runs its checks. Raises discovery.NotFound for a path that does not exist, and ValueError for invalid
+    rules.
     """
     from hipport_passes.packages import planning
 
@@ -716,9 +716,9 @@ def deps(
 
 
 def read_rules(of_tree: Sequence[Path], given: Sequence[Path] = ()) -> dict[str, Any]:
-    """Return the rows of files of rules: those that a tree's own configuration names, and those that the user gives.
+    """Return the rows in files of rules: those that a tree's own configuration names, and those that the user gives.
 
-    What a tree brings is data: it may not say what is executed, on this machine or in a script for another. Raises
+    The rules of a tree are data: they must not define commands, for this machine or in a script for another. Raises
     config.BadConfig.
     """
     from hipport.workspace.config import BadConfig
@@ -749,7 +749,7 @@ def _check_rules(rules: Mapping[str, Any] | None) -> None:
 
 
 def _named(rules: Mapping[str, Any] | None) -> Callable[[bytes], bool]:
-    """What says of a text whether it names a package that there are recipes for."""
+    """Return a function that says whether a text names a package that has a recipe."""
     from hipport_passes.packages import recipes
 
     return recipes.naming((rules or {}).get("requirements", {}))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The steps of a port that run code: what was written is compiled, originals and their ports are run side by side.
+"""The steps of a port that run code: compiling what was written, and running originals beside their ports.
 
-A step that cannot be made says why; the port is there all the same.
+If a step is not possible, its reason is reported; the port is written all the same.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class Porting:
     """Options of porting, compiling and running a tree.
 
-    `options` are those that `scan` and `rewrite` are called with: the target, what is excluded and the like.
+    `options` are the arguments of `scan` and `rewrite`: the target, excluded paths and so on.
     """
 
     how: Execution
@@ -37,11 +37,11 @@ class Porting:
     def originals(self, root: Path, paths: Sequence[Path]) -> tuple[Scanned | None, str]:
         """Restore a tree that hipport rewrote in place, in a copy, or say why not.
 
-        It is the same port if what comes out is what is there now.
+        The port is the same if porting the copy gives the present tree.
         """
         base: Path | None = self.options["exclude_base"]
         outside = self.options["exclude"] and base is not None and not base.resolve().is_relative_to(root)
-        # What a file includes lies around it, in folders that may be anybody's, and are not copied.
+        # A file's includes may lie around it, in folders of other owners, and are not copied.
         if outside or not all(path.is_dir() for path in paths):
             return None, "hipport has rewritten this tree before; undo that first: hipport undo"
         back = []
@@ -66,7 +66,7 @@ class Porting:
     def built(
         self, paths: Sequence[Path], root: Path, ported: Ported, archs: Sequence[str], *, prove: bool
     ) -> tuple[Built | None, str]:
-        """Compile what was written for `archs`, or say why that could not be done; `prove`: and ask LLVM about it."""
+        """Compile the written port for `archs`, or say why that is impossible; with `prove`, also ask LLVM about it."""
         from hipport.building import builder
         from hipport.building.oracle import Oracle, compared
         from hipport.building.proving import UnitProof
@@ -107,9 +107,9 @@ class Porting:
         cases: Path | None = None,
         recording: Path | None = None,
     ) -> Iterator[Verification]:
-        """Run each extension and program beside its port, or say why not: for `why_not`, if there is such a reason.
+        """Run each extension and program beside its port, or say why not, with the reason `why_not` if given.
 
-        Raises extension_verifier.BadCases where `cases` or a `recording` are given and there is not one extension.
+        Raises extension_verifier.BadCases if `cases` or a `recording` are given and there is not exactly one extension.
         """
         from hipport.building.recorder import setup_script
         from hipport.reporting.evidence import Verification
@@ -196,7 +196,7 @@ class Porting:
             return replace(about, why_not=_not_run(problem))
 
     def _part(self, ported: Ported, folder: Path) -> Ported | str:
-        """The port of one folder; a text where that is not what the whole tree was ported to."""
+        """The port of one folder; a text if it differs from its part in the port of the whole tree."""
         assert ported.before.root is not None
         root = ported.before.root
         if folder == root:
@@ -225,7 +225,7 @@ def _bytes(path: Path) -> bytes | None:
 
 
 def _not_run(problem: Exception) -> str:
-    """Why an executor gave up. What is not one of its own reasons is a defect, and is not kept quiet."""
+    """Return why an executor gave up. An unexpected exception is a defect, and is raised again."""
     if type(problem).__name__ not in ("BadCases", "NotBuildable", "NotCompiled", "NoCompiler"):
         raise problem
     return str(problem).strip().splitlines()[0]

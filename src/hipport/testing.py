@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hold a pass to the laws, on fixtures: small files before and after it.
+"""Check the laws of a pass on fixtures: small files before and after it.
 
-A fixture is `<pass>/<case>.before.<suffix>`, with beside it `<case>.after.<suffix>` (absent: the text must come out
-as it went in) and `<case>.findings` (absent: nothing may be found). A line of `.findings` reads
+A fixture is `<pass>/<case>.before.<suffix>`, with optional files beside it: `<case>.after.<suffix>` (absent: the text
+must not change) and `<case>.findings` (absent: nothing may be found). A line of `.findings` reads
 
     line:column kind certainty [part of the message]
 
-with the position in the file before. `<case>.vendored` has the paths of third-party code that was found beside it,
-and the folder `<case>.beside` other files of the same project.
-Use it for passes of your own:
+with the position in the file before. `<case>.vendored` lists the paths of third-party code that was found beside it,
+and the folder `<case>.beside` contains other files of the same project.
+Use it for your own passes:
 
     import pytest
     from hipport.testing import LAWS, fixtures
@@ -89,34 +89,34 @@ _LANGUAGES: dict[str, type[Source]] = {
 }
 
 
-#: Where Python, and pip when it installs the wheel, puts what it has compiled: fixtures in Python are sources to both.
+#: The folder of compiled Python files, which importing or installing fixtures in Python creates.
 _COMPILED = "__pycache__"
 
-# Between two tokens, where a comment may stand; and one.
+# Between two tokens, where a comment may be inserted.
 _GAP = re.compile(rb"(?<=[(,])(?=\S)|(?<=\w)(?=\()|(?<=[\w,;)])[ ](?=\S)")
-# Where a blank may stand as well as not.
+# Where a blank is optional.
 _TIGHT = re.compile(rb"(?<=[(,])(?=\w)|(?<=\w)(?=[(),\[;])|(?<=[A-Za-z_])(?=\.|->)")
-# Where a line may end as well: at a blank, and around what stands without one.
+# Where a line break is possible: at a blank, and where a blank is optional.
 _BREAKS = re.compile(_TIGHT.pattern + rb"|(?<=\S) (?=\S)")
-# A declaration of a variable, or of an array or a pointer, whose type others may have, too.
+# A declaration of a variable, an array or a pointer, whose type further declarators may share.
 _DECLARES = re.compile(
     rb"(?<=[;{}])\s*(?P<type>(?:unsigned\s+|long\s+)*\b(?:int|float|double|half|__half|bool|long|unsigned|char|size_t"
     rb"|u?int(?:8|16|32|64)_t|CUdeviceptr|cuda\w+_t))\b(?=[\s*]+(?!const\b|int\b)\w+\s*[=;\[])"
 )
 _WORD = re.compile(r"\w+")
-#: Passes about what other tools do with text: to PyTorch's hipify, `max (a, b)` is no call, and comments are code. And
-#: one that does not write again what has comments in it.
+#: Passes about other tools, which go by the written text: to PyTorch's hipify, `max (a, b)` is not a call, and comments
+#: are code. And one that does not rewrite code that contains comments.
 _BY_LETTERS = frozenset(("hipify_launches", "shared_min_max", "miscompiled"))
-#: One that gives what is declared alone another type.
+#: A pass that changes the type of a variable only if it is declared alone.
 _BY_DECLARATION = frozenset(("native_waves",))
 _COMMENT = b"/* kept */"
-#: So many places of a fixture get one in turn.
+#: The maximum number of places in a fixture at which a comment is tried.
 _MOST_COMMENTS = 3
 
 
 @dataclass(frozen=True)
 class Fixture:
-    """A case: the text before, the text that must come out, and what must be found."""
+    """A case: the text before, the expected text after, and the expected findings."""
 
     name: str
     before: Source
@@ -143,7 +143,7 @@ def fixtures(folder: str | Path) -> Iterator[Fixture]:
 
 
 def fixture(before: Path) -> Fixture:
-    """Return the fixture whose text before is the file `before`."""
+    """Return the fixture with the file `before`."""
     folder = before.parent
     case, _, suffix = before.name.partition(".before")
     ends = (f".after{suffix}", ".findings", ".vendored", ".beside")
@@ -172,9 +172,9 @@ def port(
     skipped: tuple[Skipped, ...] = (),
     beside: tuple[Source, ...] = (),
 ) -> Ported:
-    """Run one pass over one source, the first one of what is returned.
+    """Run one pass over one source, which is the first of the result.
 
-    A pass that fails, or whose edits the engine drops, raises AssertionError.
+    Raises AssertionError if the pass fails, or the engine drops its edits.
     """
     ported = run(Project((source, *beside), Target(), skipped), (each,), accept)
     for reported in ported.reported:
@@ -183,7 +183,7 @@ def port(
 
 
 def expected(each: Pass[Any], fixture: Fixture) -> None:
-    """The text and the findings are the ones that the fixture states."""
+    """The text and the findings are those of the fixture."""
     ported = _ported(each, fixture)
     assert _text(ported) == fixture.after
     found = [(_place(reported), reported.message) for reported in ported.reported]
@@ -196,7 +196,7 @@ def expected(each: Pass[Any], fixture: Fixture) -> None:
 
 
 def converges(each: Pass[Any], fixture: Fixture) -> None:
-    """A second run changes nothing, and reports again what a person must do, and only that."""
+    """A second run changes nothing, and reports only what a person must do, as the first run did."""
     first = _ported(each, fixture)
     once = first.project.sources[0]
     again = port(each, type(once)(once.path, once.text), skipped=fixture.skipped, beside=fixture.beside)
@@ -207,15 +207,15 @@ def converges(each: Pass[Any], fixture: Fixture) -> None:
 
 
 def parses(each: Pass[Any], fixture: Fixture) -> None:
-    """No syntax error is in the text after that was not in it before."""
+    """The text after has no syntax error that the text before did not have."""
     after = _ported(each, fixture).project.sources[0]
     assert type(after)(after.path, after.text).errors <= fixture.before.errors
 
 
 def lossless(each: Pass[Any], fixture: Fixture) -> None:
-    """Text that no finding changes stays, byte for byte and in its place: with nothing accepted, all of it."""
+    """Text that no finding changes stays, byte for byte and in its place; all of it, if nothing is accepted."""
     after = _ported(each, fixture).project.sources[0]
-    # The engine's own `apply` is what is being checked, so the text is put together here in another way.
+    # Checks the engine's `apply`, so the text is assembled here in another way.
     text = fixture.before.text
     for edit in reversed(after.edits):
         text = text[: edit.span.start] + edit.new + text[edit.span.end :]
@@ -224,7 +224,7 @@ def lossless(each: Pass[Any], fixture: Fixture) -> None:
         length = len(fixture.before.text)
         untouched = Span(previous.span.end if previous else 0, following.span.start if following else length)
         shift = sum(len(e.new) - len(e.span) for e in after.edits if e.span.end <= untouched.start)
-        # Between two deletions there is no byte whose place could be asked for.
+        # Between two deletions there is no byte whose origin could be checked.
         assert not len(untouched) or after.origin(Span(untouched.start + shift, untouched.end + shift)) == untouched
     refused = run(Project((fixture.before, *fixture.beside), Target(), fixture.skipped), (_without_edits(each),))
     assert refused.project.sources[0].text == fixture.before.text
@@ -232,7 +232,7 @@ def lossless(each: Pass[Any], fixture: Fixture) -> None:
 
 
 def text_of_windows(each: Pass[Any], fixture: Fixture) -> None:
-    """A file with a byte-order mark and CR LF line endings comes out the same, and the same is found in its places."""
+    """A file with a byte-order mark and CR LF line ends has the same result, with findings at the same places."""
     before = fixture.before.text
     mark, end = b"" if before.startswith(MARK) else MARK, b"\n" if b"\r" in before else b"\r\n"
 
@@ -240,7 +240,7 @@ def text_of_windows(each: Pass[Any], fixture: Fixture) -> None:
         return mark + text.replace(b"\n", end)
 
     def found(ported: Ported, text: bytes) -> list[tuple[str, int, int, bytes]]:
-        # A line's end is that of what stands on it, with CR or without.
+        # A line end belongs to the text of its line, with CR or without.
         return [(r.rule, r.line, r.span.start, text[r.span.start : r.span.end].rstrip(b"\r")) for r in ported.reported]
 
     text = type(fixture.before)(fixture.before.path, written(before))
@@ -253,9 +253,9 @@ def text_of_windows(each: Pass[Any], fixture: Fixture) -> None:
 
 
 def side_by_side(programs: Mapping[str, Sequence[Source]], passes: Sequence[Pass[Any]]) -> None:
-    """Programs in one tree come out as each does alone: `programs` are their files, by the folder that they are put in.
+    """Programs in one tree have the same result as each alone; `programs` has their files by folder.
 
-    The texts, what is found and the headers that are made are the same.
+    The texts, the findings and the created headers are the same.
     """
     placed = {
         folder: tuple(replace(file, path=PurePosixPath(folder) / file.path) for file in files)
@@ -274,7 +274,7 @@ def side_by_side(programs: Mapping[str, Sequence[Source]], passes: Sequence[Pass
 
 
 def comments(each: Pass[Any], fixture: Fixture) -> None:
-    """A comment within what is replaced is still there afterwards, whatever becomes of the place."""
+    """A comment inside replaced text is still there afterwards, whatever happens to the place."""
     before = fixture.before
     if not isinstance(before, Cpp):
         return
@@ -291,7 +291,7 @@ def comments(each: Pass[Any], fixture: Fixture) -> None:
 
 
 def blanks(each: Pass[Any], fixture: Fixture) -> None:
-    """C++ with blanks and comments in front of brackets, and within them, means the same: the same is found."""
+    """Blanks and comments before and inside brackets do not change the meaning of C++, so findings are the same."""
     before = fixture.before
     if not isinstance(before, Cpp) or before.errors or each.name in _BY_LETTERS:
         return
@@ -310,9 +310,9 @@ def blanks(each: Pass[Any], fixture: Fixture) -> None:
 
 
 def line_breaks(each: Pass[Any], fixture: Fixture) -> None:
-    """C++ means the same whatever lines it stands on, but for directives: the same is found.
+    """Line breaks do not change the meaning of C++, except in directives, so findings are the same.
 
-    What is told once for a line may be told for each of several.
+    A finding that is reported once for a line may be reported for each of several lines.
     """
     before = fixture.before
     if not isinstance(before, Cpp) or before.errors or each.name in _BY_LETTERS:
@@ -334,7 +334,7 @@ def line_breaks(each: Pass[Any], fixture: Fixture) -> None:
 
 
 def behind_another(each: Pass[Any], fixture: Fixture) -> None:
-    """A variable that is declared behind another one, in one declaration, has the same findings."""
+    """A variable that is not the first declarator of its declaration has the same findings."""
     before = fixture.before
     if not isinstance(before, Cpp) or before.errors or each.name in _BY_LETTERS | _BY_DECLARATION:
         return
@@ -354,9 +354,9 @@ def behind_another(each: Pass[Any], fixture: Fixture) -> None:
 
 
 def proved(each: Pass[Any], fixture: Fixture) -> None:
-    """A finding of code in which threads wait for each other says what it rests on, at places that there are.
+    """A finding about threads that wait for each other states its grounds, at existing places.
 
-    All of that is proven where it is SAFE. Elsewhere something is not, and the end of the message says what.
+    If it is SAFE, all grounds are proven. Otherwise one is not, and the end of the message names it.
     """
     if not each.proves:
         return
@@ -371,7 +371,7 @@ def proved(each: Pass[Any], fixture: Fixture) -> None:
         for ground in reported.proof:
             lines = files[ground.path].text.splitlines()
             assert ground.claim and ground.reason and 1 <= ground.line <= max(len(lines), 1), ground
-            # What threads agree on begins there.
+            # The expression that threads agree on begins there.
             agreed = _WORD.search(ground.claim.partition(" agree on ")[2]) if ground.proven else None
             assert agreed is None or agreed[0].encode() in lines[ground.line - 1], ground
 
@@ -392,7 +392,7 @@ LAWS: tuple[Callable[[Pass[Any], Fixture], None], ...] = (
 
 @functools.lru_cache(maxsize=2)
 def _ported(each: Pass[Any], fixture: Fixture) -> Ported:
-    """Return what becomes of the fixture; kept, as every law begins with it, one after another."""
+    """Return the port of the fixture, cached because every law starts with it."""
     return port(each, fixture.before, skipped=fixture.skipped, beside=fixture.beside)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls in an abstract execution: of functions that are seen, of CUDA's own, by pointers, operators and conversions."""
+"""Calls in an abstract execution: of defined functions, of CUDA's own, by pointers, operators and conversions."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class AbstractCalls(MemoryAccess):
 
     def __init__(self, machine: Machine, start: Cells, control: Site) -> None:
         super().__init__(machine, start, control)
-        #: How uniform the ways to a block are.
+        #: For each block, how many neighbouring threads reach it together.
         self.regions: dict[int, tuple[int, Reason | None]] = {}
         self.told_sites: dict[tuple[int, int], tuple[Span, Site]] = {}
 
@@ -89,7 +89,7 @@ class AbstractCalls(MemoryAccess):
         this: Value | None,
         closure: Closure | None = None,
     ) -> Value:
-        """Run all functions that may be meant; return what they may give."""
+        """Run all functions that may be called; return the join of their results."""
         outcomes = []
         before = self.cells
         start = Start(values, addresses, before, self.frame.blocks, self._site(each), closure)
@@ -98,7 +98,7 @@ class AbstractCalls(MemoryAccess):
             own = start._replace(
                 this=this if callee.is_method else None,
                 arguments=given,
-                # What was converted is another object.
+                # A converted argument is a new object.
                 addresses=[
                     address if converted is value else None
                     for address, converted, value in zip(addresses, given, values, strict=True)
@@ -124,12 +124,12 @@ class AbstractCalls(MemoryAccess):
         )
 
     def _after(self, before: Cells, outcomes: Sequence[Cells]) -> Cells:
-        """Return the variables after a call of one of several functions, which leave them so."""
+        """Return the variables after a call of one of several functions, given the variables after each."""
         given = self._given()
         after: Cells = {}
         for cells in outcomes:
             after.update(cells)
-        # What is the same object behind all of them is most of the variables, and needs no look inside.
+        # Most variables are the same object in all of them, so their contents need not be compared.
         for key in dict.fromkeys(
             key for cells in outcomes for key, slots in cells.items() if before.get(key) is not slots
         ):
@@ -147,7 +147,7 @@ class AbstractCalls(MemoryAccess):
         return after
 
     def _as_parameters(self, callee: Callee, values: Sequence[Value], each: Instruction) -> Sequence[Value]:
-        """The arguments as the types of the function's parameters: objects are converted."""
+        """Return the arguments converted to the types of the function's parameters."""
         first = int(callee.ir.this >= 0)
         cells = callee.ir.cells[first : first + callee.ir.parameters]
         return [
@@ -164,7 +164,7 @@ class AbstractCalls(MemoryAccess):
     def _as_type(
         self, type_name: str, others: frozenset[str], value: Value, each: Instruction, *, copies: bool = False
     ) -> Value:
-        """A value as a type, by the conversions of its class or the constructors of another one; or a copy of it."""
+        """Convert a value to a type, by the conversions of its class or the constructors of the type; or copy it."""
         name = class_name(type_name)
         if not name or name in others or name in ("auto", "void"):
             return value
@@ -192,7 +192,7 @@ class AbstractCalls(MemoryAccess):
         return value
 
     def _havoc(self, addresses: Iterable[Value | None], why: Reason) -> None:
-        """Say that code that is not seen was given these: what they lead to may be anything afterwards."""
+        """Record that unseen code got these addresses: the memory that they lead to may hold anything afterwards."""
         why = why._replace(path=why.path or self.frame.path)
         given = [address for address in addresses if address is not None]
         before = dict(self.cells)
@@ -263,7 +263,7 @@ class AbstractCalls(MemoryAccess):
         if _GROUP_MADE.search(short):
             return self._group(each, short, values)
         if short == "reduce" and values and values[0].tag.startswith("group:"):
-            # cooperative_groups::reduce gives all threads of the group the same.
+            # cooperative_groups::reduce returns the same value to all threads of the group.
             level = self._level_of_group(values[0].tag[6:])
             return Value(min(level, BLOCK), why=Reason("a sum, or the like, over a group", *each.span))
         if name in SHUFFLES or bare.startswith("shfl"):
@@ -276,7 +276,7 @@ class AbstractCalls(MemoryAccess):
             return Value(VARYING, why=why)
         if BY_WARP.fullmatch(name):
             if short.endswith("_sync") and values and values[0].level < WARP:
-                return values[0].bare()  # Lanes vote with those of their own mask.
+                return values[0].bare()  # each lane votes with the lanes of its own mask
             return Value(WARP, why=Reason(f"{short} of the warp", *each.span))
         if short in ("swap",) and len(addresses) == 2:
             self._swap(addresses)
@@ -285,7 +285,7 @@ class AbstractCalls(MemoryAccess):
         if PURE.fullmatch(name) is not None and not declared and not any(map(self._is_unset, addresses)):
             return self._pure(each, short, values, addresses)
         why = Reason(f"{short}, which is not seen, may give each thread its own", *each.span)
-        # What is handed by its name may be changed by a declaration that takes a reference; others are taken not to.
+        # A declared function may change arguments that it takes by reference; undeclared ones are assumed not to.
         changed = [
             address
             for position, address in enumerate(addresses)
@@ -295,14 +295,14 @@ class AbstractCalls(MemoryAccess):
         return Value(VARYING, why=why)
 
     def _pure(self, each: Instruction, short: str, values: Sequence[Value], addresses: Sequence[Value | None]) -> Value:
-        """Return what a function gives that computes with its arguments alone."""
+        """Return the result of a function that depends only on its arguments."""
         made = least(values)
         for address in addresses:
             if address is not None and short in BY_POINTER:
                 self._write(address, made)
         for value in values:
             if value.targets and short in BY_POINTER:
-                # What the others point to may be what is written.
+                # The result may be written where another argument points.
                 self._write(value, least([made, *(self._read(other, each.span) for other in values if other.targets)]))
             elif value.targets and short not in ("printf", "assert"):
                 self._havoc([value], Reason(f"{short} writes to it", *each.span))
@@ -320,7 +320,7 @@ class AbstractCalls(MemoryAccess):
         return made
 
     def _is_unset(self, address: Value | None) -> bool:
-        """Whether a variable never got a value, so that a function that is handed it gives it one."""
+        """Whether a variable was never assigned: a function that gets it as an argument then assigns it."""
         places = [each for each in (address.targets if address is not None else None) or () if isinstance(each, Place)]
         return any(
             not self._is_array(place)
@@ -356,7 +356,7 @@ class AbstractCalls(MemoryAccess):
             return Value(GRID, tag="group:grid")
         if short == "tiled_partition":
             if values and values[0].tag in ("group:active", "group:part"):
-                return Value(GRID, tag="group:part")  # Tiles of the active lanes, which are no neighbours.
+                return Value(GRID, tag="group:part")  # tiles of the active lanes, which need not be neighbours
             size = re.search(r"<\s*(\w+)", each.name)
             number = int(size[1]) if size is not None and size[1].isdigit() else None
             if number is None and size is not None:
@@ -390,9 +390,9 @@ class AbstractCalls(MemoryAccess):
 
     @staticmethod
     def _level_of_group(group: str) -> int:
-        """On how many neighbouring threads what a group has in common is the same."""
+        """The uniformity of a value that all threads of a group share."""
         if group in ("part", "tile"):
-            return VARYING  # Neighbours may be in different parts; of a tile, its size is not known.
+            return VARYING  # neighbours may be in different parts; the size of the tile is not known
         return int(group) if group.isdigit() else {"block": BLOCK, "grid": GRID, "active": WARP}.get(group, VARYING)
 
     def _of_group(self, each: Instruction, group: str, values: Sequence[Value]) -> Value:
@@ -405,7 +405,7 @@ class AbstractCalls(MemoryAccess):
             if group.isdigit() and name == "thread_rank":
                 return own._replace(low=0, high=size - 1, affine=Affine(Numbering.GROUP, 1, 0, size))
             if group in ("block", "grid") and name == "thread_rank":
-                # Through all rows and layers of the block.
+                # Ranks count through all rows and layers of the block.
                 return own._replace(
                     low=0, affine=Affine(Numbering.GROUP, 1, 0, BLOCK) if group == "block" else Affine(Numbering.GRID)
                 )
@@ -489,7 +489,7 @@ class AbstractCalls(MemoryAccess):
         self.cells = joined
 
     def _default_parts(self, each: Instruction, address: Value, name: str, depth: int = 4) -> None:
-        """Give bases and members that are objects what their classes give them without arguments."""
+        """Default-construct the bases and members that are objects."""
         program, path = self.machine.program, self.frame.path
         parts = [(address, base) for base in program.bases(name)]
         parts += [
@@ -527,7 +527,7 @@ class AbstractCalls(MemoryAccess):
             if vector is not None and (name != "dim3" or values):
                 made = made._replace(fields=tuple(zip("xyzw", values, strict=False)))
             elif not name:
-                # With the places that references among the members of what it is for are bound to.
+                # With the places that references among the object's members are bound to.
                 bound = [(f"&{i}", place) for i, place in enumerate(addresses) if place is not None]
                 made = made._replace(fields=(*((f"#{i}", value) for i, value in enumerate(values)), *bound))
             elif len(values) == 1:
@@ -548,7 +548,7 @@ class AbstractCalls(MemoryAccess):
         values: Sequence[Value],
         addresses: Sequence[Value | None],
     ) -> None:
-        """Make an object of a class that is seen: a copy of another one, or of what it is given."""
+        """Make an object of a defined class: a copy of another one, or from the given values."""
         if len(values) == 1 and values[0].tag == f"class:{name}":
             self._copied(each, address, name, values[0], addresses[0])
             return
@@ -567,7 +567,7 @@ class AbstractCalls(MemoryAccess):
     def _copied(
         self, each: Instruction, address: Value, name: str, value: Value, of: Value | None, depth: int = 4
     ) -> None:
-        """Make an object a copy of another one, by the constructors that copy it or parts of it."""
+        """Make an object a copy of another one, by the copy constructors of its class or of its parts."""
         program, path = self.machine.program, self.frame.path
         copying = self._copying(name)
         if copying:
@@ -582,7 +582,7 @@ class AbstractCalls(MemoryAccess):
                 self._copied(each, self._part_of(address, member), kind, part, None, depth - 1)
 
     def _copying(self, name: str) -> list[Callee]:
-        """The constructors that copy an object of a class."""
+        """The copy constructors of a class."""
         return [
             callee
             for callee in self.machine.program.callees(self.frame.path, name, name, 1)
@@ -590,7 +590,7 @@ class AbstractCalls(MemoryAccess):
         ]
 
     def _copies(self, name: str, depth: int = 4) -> bool:
-        """Whether a copy of an object of a class is made by code."""
+        """Whether copying an object of a class runs code."""
         if self._copying(name):
             return True
         kinds = {class_name(kind) for _, kind in self.machine.program.fields(self.frame.path, name) or ()} - {name, ""}
@@ -616,7 +616,7 @@ class AbstractCalls(MemoryAccess):
         values: Sequence[Value],
         addresses: Sequence[Value | None],
     ) -> None:
-        """Make an object of a class that is seen, by a constructor of it or member by member."""
+        """Make an object of a defined class, by one of its constructors or member by member."""
         program, path = self.machine.program, self.frame.path
         fields = program.fields(path, name) or ()
         self._default_parts(each, address, name)
@@ -635,7 +635,7 @@ class AbstractCalls(MemoryAccess):
         if not values:
             return
         if program.bases(name) or any(map(self._is_elided, values, (kind for _, kind in fields))):
-            # Which value is for which part of a base, or of a member without braces, is not followed.
+            # Which value initializes which part of a base, or of a member without braces, is not followed.
             every = least(values)._replace(targets=all_targets(values))
             for member, _ in fields:
                 self._write(self._part_of(address, member), every)
@@ -649,7 +649,7 @@ class AbstractCalls(MemoryAccess):
             self._invoke([rest], [], [], each, address)
 
     def _write_part(self, each: Instruction, place: Value, kind: str, value: Value) -> None:
-        """Give a member a value, which may be a list of those of its own parts."""
+        """Assign to a member a value, which may be a list of values for its parts."""
         if not value.fields or value.fields[0][0] != "#0":
             self._write(place, value)
             return
@@ -665,7 +665,7 @@ class AbstractCalls(MemoryAccess):
         self._write(place, least(parts)._replace(targets=all_targets(parts)) if len(parts) != 1 else parts[0])
 
     def _is_elided(self, value: Value, kind: str) -> bool:
-        """Whether a value may be for a part of a member that is an array or an object."""
+        """Whether a value may initialize only a part of a member, which is an array or an object (brace elision)."""
         if value.fields and value.fields[0][0] == "#0":
             return False
         if kind.endswith("[]"):
@@ -675,7 +675,7 @@ class AbstractCalls(MemoryAccess):
         return seen and value.tag != f"class:{name}"
 
     def _defaults(self, each: Instruction) -> None:
-        """Give members their default values, but those that a constructor's list names."""
+        """Assign default values to members that a constructor's list does not name."""
         rest = self.machine.program.defaults(self.frame.path, each.name, frozenset(each.type.split()))
         if rest is not None:
             self._invoke([rest], [], [], each, self._operand(each))
@@ -704,7 +704,7 @@ class AbstractCalls(MemoryAccess):
         self._write(address, value)
 
     def _is_of_class(self, address: Value, name: str) -> bool:
-        """Whether a place may be an object of that class, or of one that is not known."""
+        """Whether a place may hold an object of that class, or one of unknown class."""
         kinds = [self._type_at(target) for target in address.targets or () if isinstance(target, Place)]
         return not kinds or any(not is_wide(kind) for kind in kinds)
 
@@ -734,7 +734,7 @@ class AbstractCalls(MemoryAccess):
         return value
 
     def _by_own_operator(self, each: Instruction, name: str, value: Value, address: int) -> Value | None:
-        """Run an operator of one object, of its class or beside it; None if there is none."""
+        """Run an operator on one object, of its class or a free function; None if there is none."""
         place = self.registers.get(each.operands[address]) if len(each.operands) > address else None
         place = place if place is not None else self._hidden(value, each, 0)
         program, path, of = self.machine.program, self.frame.path, value.tag[6:]
@@ -751,7 +751,7 @@ class AbstractCalls(MemoryAccess):
             for _ in range(4):
                 if made is None or each.name == "*" or not made.tag.startswith("class:"):
                     break
-                # `operator->` of what `operator->` gives.
+                # `operator->` of the object that `operator->` returns.
                 made = self._by_own_operator(each, "operator->", made, len(each.operands)) or made
             if made is not None and each.name == "*":
                 return self.addresses.get(each.target, self._hidden(made, each, 1))
@@ -768,7 +768,7 @@ class AbstractCalls(MemoryAccess):
         places = [target for target in address.targets or () if isinstance(target, Place)]
         names = {class_name(self._type_at(place)) for place in places if not self._is_array(place)}
         if any(isinstance(place.cell, str) for place in places):
-            # An object without a name.
+            # An unnamed object.
             names.add(self._read(address, each.span).tag.partition("class:")[2])
         for name in sorted(names - {""}):
             found = self.machine.program.callees(self.frame.path, "operator[]", name, 1)
@@ -780,14 +780,14 @@ class AbstractCalls(MemoryAccess):
         return self._at_index(address, index)
 
     def _converted(self, each: Instruction, value: Value) -> Value:
-        """What an object becomes by the conversions of its class; itself if it has none."""
+        """Convert an object by the conversions of its class; return it unchanged if there are none."""
         found = self.machine.program.conversions(value.tag[6:])
         if not found:
             return value
         return join([value.bare(), self._invoke(found, [], [], each, self._hidden(value, each, 0))])
 
     def _compound(self, each: Instruction) -> Value:
-        """`+=` and its like: an operator of the object's class, or arithmetic."""
+        """`+=` and similar operators: an operator of the object's class, or arithmetic."""
         address, value = self._operand(each), self._operand(each, 1)
         held = self._read(address, each.span)
         if held.tag.startswith("class:"):
@@ -811,7 +811,7 @@ class AbstractCalls(MemoryAccess):
         return made
 
     def _moved(self, targets: Iterable[object]) -> frozenset[object] | None:
-        """What a pointer may point to that was moved: another element."""
+        """The targets of a pointer after arithmetic: another element."""
         return (
             frozenset(
                 target._replace(path=(*target.path[:-1], "[]"))
@@ -826,7 +826,7 @@ class AbstractCalls(MemoryAccess):
         )
 
     def _end(self, each: Instruction) -> None:
-        """End the life of a variable, by the destructor of its class."""
+        """End the life of a variable, with the destructor of its class."""
         assert each.number is not None
         cell = self.ir.cells[each.number]
         name = class_name(cell.type)
@@ -904,14 +904,14 @@ class AbstractCalls(MemoryAccess):
 
 
 def _listed(value: Value) -> tuple[list[Value], list[Value | None]]:
-    """The values of a list in braces, and their places."""
+    """The values of a braced list, and their places."""
     fields = dict(value.fields)
     parts = [part for name, part in value.fields if name.startswith("#")]
     return parts, [fields.get(f"&{i}") for i in range(len(parts))]
 
 
 def all_targets(values: Iterable[Value]) -> frozenset[object] | None:
-    """What any of some values may point to, with what is in them."""
+    """All targets of some values and of their fields."""
     found: set[object] = set()
     waiting = list(values)
     while waiting:

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run device code on abstract values: what each expression is, over all ways that control and calls may take.
+"""Run device code on abstract values, over all paths that control and calls may take.
 
     execution = AbstractExecution(program)
     execution.run(function)
     execution.values[path, span]      # the worst value of an expression there, over all calls that were seen
 
-A function is run for each set of abstract arguments that it is called with, as if it were inlined; what is the same is
-run once. Blocks are run until nothing changes. Where threads that took different ways come together, a variable that
-they may have given different values is as uniform as the branch was; see hipport.analysis.reconvergence.
+A function is run for each set of abstract arguments that it is called with, as if it were inlined; equal runs are
+shared. Blocks are run until nothing changes. At the join of a divergent branch, a variable that the paths may have
+assigned differently is at most as uniform as the branch condition; see hipport.analysis.reconvergence.
 """
 
 from __future__ import annotations
@@ -53,15 +53,15 @@ from hipport.analysis.uniform_values import (
     wider,
 )
 
-#: How deep calls are followed, with how many different arguments one function is run, how often a block.
+#: Limits: how deep calls are followed, the sets of arguments for one function, the visits of one block.
 _DEEPEST, _MOST_RUNS, _MOST_VISITS = 24, 24, 64
-#: How often a function that calls itself is run until what it gives is what it was taken to give.
+#: How often a recursive function is run until its result agrees with the assumed one.
 _MOST_TURNS = 8
 
 
 @dataclass
 class _Entered:
-    """A function that runs and may call itself: with what, what it is taken to give, and whether it did call itself."""
+    """A running function that may call itself: its arguments, the assumed result, and whether it did call itself."""
 
     arguments: list[Value]
     result: Value
@@ -73,18 +73,18 @@ class AbstractExecution:
 
     def __init__(self, program: Program) -> None:
         self.program = program
-        #: By file, span, and the text of an expression that is a part of what a macro there makes (else empty): the
-        #: worst that it is in any call.
+        #: By file, span, and the text of an expression that is part of a macro's expansion there (else empty): its
+        #: worst value in any call.
         self.values: dict[tuple[object, Span, str], Value] = {}
-        #: By file and span: how threads come to a call there.
+        #: By file and span: how threads reach a call there.
         self.sites: dict[tuple[object, Span], Site] = {}
         self.ran: set[int] = set()
-        #: Functions whose values do not settle: nothing is known of them.
+        #: Functions whose values do not reach a fixed point: nothing is known of them.
         self.endless: set[int] = set()
         self.frames: list[Frame] = []
         self._flows: dict[int, Reconvergence] = {}
         self._known: dict[object, tuple[Outcome, tuple[tuple[Numbering, int], ...]]] = {}
-        #: What was assumed of blocks so far.
+        #: The assumptions on blocks so far.
         self._assumed: list[tuple[Numbering, int]] = []
         self.escaped: set[tuple[int, int | str]] = set()
         self._order: list[object] = []
@@ -93,7 +93,7 @@ class AbstractExecution:
         self._keep: list[object] = []
 
     def run(self, callee: Callee, blocks: Blocks, arguments: Sequence[Value]) -> None:
-        """Run a function that nothing calls, with these arguments: a kernel, or one whose calls are not seen."""
+        """Run a function that is not called, with these arguments: a kernel, or a function whose calls are not seen."""
         self.frames = []
         assume = blocks.assume
 
@@ -108,7 +108,7 @@ class AbstractExecution:
     # ---- calls
 
     def call(self, callee: Callee, start: Start) -> Outcome:
-        """Run a function, unless it was run with the same; see Start."""
+        """Run a function, unless it was run with equal input; see Start."""
         ir, arguments = callee.ir, start.arguments
         if ir.unread is not None:
             why = Reason(f"{ir.name or 'a lambda'}: {ir.unread[0]}", *ir.unread[1], callee.path)
@@ -127,7 +127,7 @@ class AbstractExecution:
             return self._nothing_known(start, Reason(f"calls of {ir.name} are too deep"))
         if not simple:
             return self._run_with(callee, start)
-        # What a call of itself gives is taken to be whatever can be; where that turns out otherwise it is run again.
+        # A recursive call is first assumed to return the most uniform value; if that turns out wrong, it is run again.
         entered = self._entered[id(ir)] = _Entered(list(arguments), Value(GRID))
         try:
             for _ in range(_MOST_TURNS):
@@ -146,7 +146,7 @@ class AbstractExecution:
         return self._nothing_known(start, Reason(f"{ir.name} calls itself"))
 
     def _run_with(self, callee: Callee, start: Start) -> Outcome:
-        """Run a function that does not run yet, unless it was with the same."""
+        """Run a function that is not running yet, unless it was run with equal input."""
         ir, depth = callee.ir, len(self.frames)
         cells = self._parameters(ir, start)
         reached = reachable(cells, depth, start.closure)
@@ -158,13 +158,13 @@ class AbstractExecution:
             for of, number in reached
             for path, slot in cells[of, number].items()
         )
-        # What points nowhere is the same however deep it is called.
+        # A value without targets is the same at every depth of calls.
         how = (start.control.level, start.closure, len(start.arguments), start.blocks.shapes)
         known = (id(ir), None if alone else depth, memory, how)
         found = self._known.get(known)
         if found is not None:
             outcome, assumed = found
-            # Another kernel that comes to it assumes the same of its own blocks.
+            # Another kernel that reaches it makes the same assumptions about its own blocks.
             for each in assumed:
                 assert start.blocks.assume is not None
                 start.blocks.assume(*each)
@@ -185,7 +185,7 @@ class AbstractExecution:
         return outcome._replace(cells=updated(start.cells, outcome.cells))
 
     def _parameters(self, ir: DeviceIR, start: Start) -> Cells:
-        """Return the variables that a function finds: its parameters, and all that there are."""
+        """Return the variables at the entry of a function: its parameters, and all others that exist."""
         depth = len(self.frames)
         cells = dict(start.cells)
         offset = 0
@@ -215,7 +215,7 @@ class AbstractExecution:
                 store(cells, key, (), value, given)
                 continue
             if address is None:
-                # It is bound to what only the call has.
+                # It is bound to an object that only the call has.
                 hidden = Place(depth, f"argument {number}")
                 store(cells, (depth, hidden.cell), (), value, given)
                 address = Value(GRID, targets=frozenset((hidden,)))
@@ -223,7 +223,7 @@ class AbstractExecution:
         return cells
 
     def _defaults(self, ir: DeviceIR) -> frozenset[int]:
-        """The parameters with default values that are seen."""
+        """The parameters whose default values are seen."""
         return frozenset(
             each.number
             for block in ir.blocks
@@ -247,7 +247,7 @@ class AbstractExecution:
         return least(level)._replace(targets=targets)
 
     def _nothing_known(self, start: Start, why: Reason) -> Outcome:
-        """What comes of a call of code that is not followed: what it can reach may be anything."""
+        """The outcome of a call that is not followed: all memory that it can reach may hold anything."""
         after = dict(start.cells)
         for address in (*start.addresses, *start.arguments, start.this):
             for target in (address.targets if address is not None else None) or ():
@@ -257,20 +257,20 @@ class AbstractExecution:
         return Outcome(Value(VARYING, why=why), None, after)
 
     def flow(self, ir: DeviceIR) -> Reconvergence:
-        """Return where threads of a function come together again."""
+        """Return where threads of a function reconverge."""
         if id(ir) not in self._flows:
             self._flows[id(ir)] = Reconvergence(ir.blocks)
             self._keep.append(ir)
         return self._flows[id(ir)]
 
     def tell(self, path: object, span: Span, text: str, value: Value) -> None:
-        """Note what an expression is; of what is in a macro's text, by `text`."""
+        """Record the value of an expression; one inside a macro's expansion by `text`."""
         known = self.values.get((path, span, text))
         if known is None or value.level < known.level:
             self.values[path, span, text] = value
 
     def tell_site(self, path: object, span: Span, site: Site) -> None:
-        """Note how threads come to a call."""
+        """Record how threads reach a call."""
         known = self.sites.get((path, span))
         if known is None or site.level < known.level:
             self.sites[path, span] = site
@@ -284,14 +284,14 @@ class _Activation(AbstractCalls):
     def __init__(self, machine: AbstractExecution, start: Cells, control: Site) -> None:
         super().__init__(machine, start, control)
         self.flow = machine.flow(self.ir)
-        #: How uniform branches are so far; of joins and loops, what follows from it.
+        #: How uniform branches are so far; and the consequences for joins and loops.
         self.branches: dict[int, tuple[int, Reason | None]] = {}
         self.joins: dict[int, tuple[int, Reason | None]] = {}
         self.loops: dict[int, tuple[int, Reason | None, Loop]] = {}
         self.before: dict[int, Cells] = {}
         self.after: dict[int, Cells] = {}
         self.headers = {loop.header: loop.blocks for loop in self.flow.loops if loop.once}
-        #: The blocks in which the choices of `?:` are used.
+        #: The blocks that use the results of `?:`.
         self.choices: dict[tuple[int, int | str], set[int]] = {}
         for number, of in enumerate(self.ir.blocks):
             for each in of.instructions:
@@ -299,11 +299,11 @@ class _Activation(AbstractCalls):
                     self.choices.setdefault((self.depth, each.number), set()).add(number)
 
     def run(self) -> Outcome:
-        """Run the blocks until nothing changes; return what comes out."""
+        """Run the blocks until nothing changes; return the outcome."""
         predecessors = self.ir.predecessors()
         position = {block: i for i, block in enumerate(self.flow.order)}
-        # One sweep after another in reverse postorder: what goes back waits for the next. Inner loops run until nothing
-        # changes would be run again in each iteration of outer ones.
+        # Sweeps in reverse postorder: blocks at back edges wait for the next sweep. If inner loops were run to their
+        # fixed point first, they would be run again in each iteration of outer ones.
         sweep, following = [0], {0}
         visits: dict[int, int] = {}
         while following:
@@ -353,7 +353,7 @@ class _Activation(AbstractCalls):
         if id(self.ir) in self.machine.endless:
             result = varying("values in its function do not settle")
         address = join(self.frame.result_address) if self.frame.result_address else None
-        # The variables of the function are gone.
+        # The variables of the function no longer exist.
         kept = {
             key: slots
             if all(slot.given[0] < self.depth for slot in slots.values())
@@ -386,7 +386,7 @@ class _Activation(AbstractCalls):
         if any(left for _, left, _ in sources):
             merged, keys = {}, dict.fromkeys(key for cells, *_ in sources for key in cells)
         else:
-            # What is the same object in all of them is most of the variables, and needs no look inside.
+            # Most variables are the same object in all of them, so their contents need not be compared.
             merged = dict(first)
             different: dict[tuple[int, int | str], None] = {}
             for cells in rest:
@@ -414,7 +414,7 @@ class _Activation(AbstractCalls):
         return merged
 
     def _left(self, block: int, successor: int) -> list[tuple[int, Reason | None, Loop]]:
-        """The loops that threads leave by the edge in different iterations."""
+        """The loops that threads leave through the edge in different iterations."""
         return [self.loops[loop.header] for loop in self.flow.left(block, successor) if loop.header in self.loops]
 
     def _merged(
@@ -430,7 +430,7 @@ class _Activation(AbstractCalls):
         for each, left, inside in found:
             slot = each.get(path)
             if inside and entered and slot is not None and (slot.given[0] != self.depth or slot.given[1] not in inside):
-                continue  # The loop gives it nothing: it is what it was in front of it.
+                continue  # the loop does not assign it: it keeps its value from before the loop
             if slot is None:
                 value = lookup(each, path) if path != ("&",) else None
                 if value is None:
@@ -446,7 +446,7 @@ class _Activation(AbstractCalls):
         return Slot(value, (self.depth, block, -1))
 
     def _branched(self, block: int) -> list[int]:
-        """Note what the branch at the end of a block does; return the blocks that have to be looked at again."""
+        """Record the effect of the branch at the end of a block; return the blocks that have to be run again."""
         of = self.ir.blocks[block]
         if of.condition is None or len(set(of.successors)) < 2:
             return []
@@ -493,7 +493,7 @@ class _Activation(AbstractCalls):
         return varying("assembly code reads what each thread has", each.span)
 
     def _outside(self, each: Instruction) -> None:
-        """A store to a variable that is in no function: what is read of it is the block's at the most."""
+        """A store to a variable outside functions: a load of it is at most uniform in the block."""
 
     def _constant(self, each: Instruction) -> Value:
         return Value(GRID) if each.number is None else constant(each.number)
@@ -520,7 +520,7 @@ class _Activation(AbstractCalls):
         return Value(self._rows(axis), 0, high, why=why, tag=each.name)
 
     def _rows(self, axis: str) -> int:
-        """The level of threadIdx.y or .z: rows of a block follow each other."""
+        """The level of threadIdx.y or .z, which follows from the length of the rows."""
         shapes = self.frame.blocks.shapes
         found = []
         for shape in shapes or ():
@@ -587,7 +587,7 @@ class _Activation(AbstractCalls):
         return varying("how many elements an object has is not followed", each.span)
 
 
-#: Operations that give the same each time.
+#: Operations that give the same result each time.
 _SAME_ALWAYS = frozenset(("cell", "constant", "unknown", "assembly", "built-in", "name"))
 _HANDLERS: Mapping[str, Callable[[Any, Instruction], Value | None]] = {
     "unknown": _Activation._unknown,

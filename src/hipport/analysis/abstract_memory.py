@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Variables of device code as an abstract execution sees them: places, and what is known of what they hold."""
+"""Variables of device code in an abstract execution: places, and what is known of their contents."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hipport.analysis.uniform_values import GRID, Value, join, least
 
 
 class Place(NamedTuple):
-    """A part of a variable of a function that runs: `frame` is how deep in calls it is."""
+    """A part of a variable of a running function: `frame` is its depth in calls."""
 
     frame: int
     cell: int | str
@@ -21,7 +21,7 @@ class Place(NamedTuple):
 
 
 class Closure(NamedTuple):
-    """A lambda, and the frame of the function that made it."""
+    """A lambda, and the frame of the function that created it."""
 
     frame: int
     number: int
@@ -35,7 +35,7 @@ class Named(NamedTuple):
 
 
 class Slot(NamedTuple):
-    """A value of a part of a variable, and where it was given that: the frame, the block and the instruction."""
+    """The value of a part of a variable, and its definition: the frame, the block and the instruction."""
 
     value: Value
     given: tuple[int, int, int]
@@ -45,9 +45,9 @@ Cells = dict[tuple[int, "int | str"], dict[tuple[str, ...], Slot]]
 
 
 def reachable(cells: Cells, depth: int, closure: Closure | None) -> list[tuple[int, int | str]]:
-    """The variables that a function of that depth can come to: its own, and what these point to."""
+    """The variables that a function at that depth can reach: its own, and those that these point to."""
     if closure is not None:
-        return list(cells)  # Functions around functions around it, too.
+        return list(cells)  # including those of the functions around the lambda
     waiting = [key for key in cells if key[0] == depth]
     found: dict[tuple[int, int | str], None] = {}
     while waiting:
@@ -65,7 +65,7 @@ def reachable(cells: Cells, depth: int, closure: Closure | None) -> list[tuple[i
 
 
 def reachable_from(cells: Cells, value: Value) -> set[tuple[int, int | str]]:
-    """The variables that a value points to, and so on; of a lambda, those of the function that made it."""
+    """The variables that a value points to, transitively; for a lambda, also those of the function that created it."""
     found: set[tuple[int, int | str]] = set()
     waiting = [value]
     while waiting:
@@ -85,7 +85,7 @@ def reachable_from(cells: Cells, value: Value) -> set[tuple[int, int | str]]:
 
 
 def updated(cells: Cells, after: Cells) -> Cells:
-    """Return the variables as they are afterwards; what stayed the same is the same object, so that it is seen soon."""
+    """Return the variables as they are in `after`; unchanged ones stay the same object, so that comparing is fast."""
     made = dict(cells)
     for key, slots in after.items():
         before = cells.get(key)
@@ -97,7 +97,7 @@ def updated(cells: Cells, after: Cells) -> Cells:
 def store(
     cells: Cells, key: tuple[int, int | str], path: tuple[str, ...], value: Value, given: tuple[int, int, int]
 ) -> None:
-    """Give a part of a variable a value: all that was known of what is in it goes."""
+    """Assign to a part of a variable: everything known of its contents is dropped."""
     slots = cells.get(key, {})
     length = len(path)
     kept = {known: slot for known, slot in slots.items() if known[:length] != path or known == ("&",)}
@@ -110,7 +110,7 @@ def store(
 
 
 def is_mixed(slots: Mapping[tuple[str, ...], Slot], path: tuple[str, ...]) -> bool:
-    """Whether a part of a variable is known by members and by elements of an array."""
+    """Whether a part of a variable is known both by members and by elements of an array."""
     return any(
         a.startswith("[") != b.startswith("[") and known != ("&",)
         for known in slots
@@ -126,11 +126,11 @@ def weaken(
     given: tuple[int, int, int],
     address: Value,
 ) -> None:
-    """Give a part of a variable, or another one, a value: which one, `address` says."""
+    """Assign to a part of a variable that may also be another one, given by `address`: both values remain possible."""
     before = cells.get(key, {})
     slots = dict(before)
     for known, slot in before.items():
-        # What is around the part stays as it is: the part itself says more.
+        # The enclosing object stays as it is, because the part itself is more precise.
         if known != ("&",) and len(known) >= len(path) and overlap(known, path):
             slots[known] = Slot(join((slot.value, value)).at_most(address.level, address.why), given)
     if path not in before:
@@ -141,17 +141,17 @@ def weaken(
 
 
 def overlap(one: tuple[str, ...], two: tuple[str, ...]) -> bool:
-    """Whether parts of a variable may be the same, or one in the other."""
+    """Whether two parts of a variable may overlap."""
     for a, b in zip(one, two, strict=False):
         if a.startswith("[") != b.startswith("["):
-            return True  # An object that is read as an array: which member an element is is not known.
+            return True  # an object read as an array: which member an element is is unknown
         if a != b and not (a.startswith("[") and "[]" in (a, b)):
             return False
     return True
 
 
 def lookup(slots: Mapping[tuple[str, ...], Slot], path: tuple[str, ...]) -> Value | None:
-    """Return what a part of a variable is; None if it was never given a value."""
+    """Return the value of a part of a variable; None if it was never assigned."""
     if len(slots) == 1 and path != ("&",) and path in slots:
         return slots[path].value
     inner = {known: slot for known, slot in slots.items() if known != ("&",) and overlap(known, path)}
@@ -179,7 +179,7 @@ def lookup(slots: Mapping[tuple[str, ...], Slot], path: tuple[str, ...]) -> Valu
 
 
 def narrowed(value: Value, type_name: str) -> Value:
-    """Return a value as its type keeps it: a thread's number is one no longer in a byte or a float."""
+    """Return a value after conversion to its type: in a byte or a float, a thread's number is no longer exact."""
     tag = value.tag if value.tag.startswith(("class:", "group:")) else ""
     if re.search(r"\bbool\b", type_name):
         number = value.number

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an abstract execution is given, and what it keeps of each function that runs."""
+"""The input of an abstract execution, and its records of running functions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hipport.analysis.uniform_values import Blocks, Reason, Value
 
 
 class Callee(NamedTuple):
-    """A function that may be called: its code, its file, what launches its blocks."""
+    """A function that may be called: its code, its file, and whether it is a method."""
 
     ir: DeviceIR
     path: object
@@ -21,18 +21,18 @@ class Callee(NamedTuple):
 
 
 class Program(Protocol):
-    """What the execution asks of all the code."""
+    """What the execution asks about the program."""
 
     def callees(self, path: object, name: str, class_name: str, count: int) -> Sequence[Callee]:
-        """Return the functions of a class ("" for free ones, "*" for any) that take so many arguments."""
+        """Return the functions of a class ("" for free ones, "*" for any) that take that number of arguments."""
         ...
 
     def fields(self, path: object, class_name: str) -> Sequence[tuple[str, str]] | None:
-        """Return names and types of the members of a class, in order; None if it is not seen."""
+        """Return names and types of the members of a class, in order; None if the class is not seen."""
         ...
 
     def defaults(self, path: object, class_name: str, others: frozenset[str] = frozenset()) -> Callee | None:
-        """Return the code that gives members of a class, but for `others`, their default values."""
+        """Return the code that assigns default values to the members of a class, except `others`."""
         ...
 
     def classes(self, ir: DeviceIR, name: str) -> frozenset[str]:
@@ -40,11 +40,11 @@ class Program(Protocol):
         ...
 
     def numbers(self, ir: DeviceIR, name: str) -> frozenset[int]:
-        """Return the numbers that a parameter of a function's template may be; empty where one is not known."""
+        """Return the values that a template parameter of a function may have; empty if one is unknown."""
         ...
 
     def number(self, path: object, name: str) -> int | None:
-        """Return the number that a constant of that name is."""
+        """Return the value of a constant of that name."""
         ...
 
     def is_macro(self, path: object, name: str) -> bool:
@@ -52,19 +52,19 @@ class Program(Protocol):
         ...
 
     def is_volatile(self, path: object, name: str) -> bool:
-        """Whether a variable outside of functions is volatile."""
+        """Whether a variable outside functions is volatile."""
         ...
 
     def takes_reference(self, path: object, name: str, position: int) -> bool:
-        """Whether a function that is only declared may change what it is handed at `position`."""
+        """Whether a function that is only declared may change its argument at `position`."""
         ...
 
     def is_declared(self, path: object, name: str) -> bool:
-        """Whether a function of that name is declared, and its body not seen."""
+        """Whether a function of that name is declared, but its body is not seen."""
         ...
 
     def is_open(self, class_name: str) -> bool:
-        """Whether a class, or one of its bases, is not seen, so that any name may be a member of it."""
+        """Whether a class, or one of its bases, is not seen, so that it may have a member of any name."""
         ...
 
     def is_constructed_elsewhere(self, class_name: str) -> bool:
@@ -72,7 +72,7 @@ class Program(Protocol):
         ...
 
     def conversions(self, class_name: str) -> Sequence[Callee]:
-        """Return the functions by which an object of a class becomes something else."""
+        """Return the conversion functions of a class."""
         ...
 
     def place_of(self, class_name: str, member: str) -> str:
@@ -88,7 +88,7 @@ class Program(Protocol):
         ...
 
     def bases(self, class_name: str) -> Sequence[str]:
-        """Return the classes that a class is derived from directly."""
+        """Return the direct bases of a class."""
         ...
 
     def is_function(self, path: object, name: str) -> bool:
@@ -98,19 +98,19 @@ class Program(Protocol):
 
 @dataclass
 class Frame:
-    """A function that runs."""
+    """A running function."""
 
     ir: DeviceIR
     path: object
     blocks: Blocks
     closure: Closure | None = None
-    #: How many arguments were given.
+    #: The number of arguments of the call.
     given: int = 0
     result_address: list[Value] = field(default_factory=list)
 
 
 class Outcome(NamedTuple):
-    """What a call gives back: its value, the address of it if it returns a reference, and what it did to variables."""
+    """The outcome of a call: its value, its address if it returns a reference, and the variables afterwards."""
 
     value: Value
     address: Value | None
@@ -118,14 +118,14 @@ class Outcome(NamedTuple):
 
 
 class Site(NamedTuple):
-    """How threads come to a call: together in groups of so many, or why not."""
+    """How threads reach a call: in groups of `level` neighbours together, or why not."""
 
     level: int
     why: Reason | None
 
 
 class Start(NamedTuple):
-    """How a function is run: arguments, the addresses of those that are variables, all variables, `this`."""
+    """The input of a run: arguments, the addresses of those that are variables, all variables, `this`."""
 
     arguments: Sequence[Value]
     addresses: Sequence[Value | None]
@@ -137,11 +137,11 @@ class Start(NamedTuple):
 
 
 class Machine(Protocol):
-    """What runs functions: the ones that run now, the innermost last."""
+    """Runs functions; `frames` are those that run now, the innermost last."""
 
     program: Program
     frames: list[Frame]
-    #: Variables whose addresses were stored where nothing is followed.
+    #: Variables whose addresses were stored in memory that is not followed.
     escaped: set[tuple[int, int | str]]
 
     def call(self, callee: Callee, start: Start) -> Outcome:

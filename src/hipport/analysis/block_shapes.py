@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The shapes of the blocks that a kernel is launched with, as far as its launches show them.
+"""The shapes of the blocks that a kernel is launched with, as far as its launches are seen.
 
     for block in shapes(kernel, project) or ():  # None: not all launches are seen
-        block.x, block.y, block.z                # None: not known
+    block.x, block.y, block.z                # None: unknown
 
-A number is a row of threads, whatever its value: CUDA makes `dim3(number, 1, 1)` of it.
+A number is a row of threads, whatever its value: CUDA converts it to `dim3(number, 1, 1)`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _NUMBER_TYPE = (
 _LIST = re.compile(rb"(?:" + SHAPE + rb"\s*)?[({](.*)[)}]", re.DOTALL)
 _NAME = re.compile(rb"(?:\w+\s*::\s*)*([A-Za-z_]\w*)")
 _CALLED = re.compile(rb"(?:\w+\s*::\s*)*([A-Za-z_]\w*)\s*(?:<[^<>()]*>\s*)?\(.*\)", re.DOTALL)
-# No structure has these operators, a `dim3` least of all.
+# Structures such as `dim3` do not have these operators.
 _ARITHMETIC = re.compile(rb"[\w)\]]\s*(?:[-+*/%]|<<|>>)\s*[\w(]")
 _CAST = re.compile(
     rb"(?:static_cast\s*<\s*%(type)s\s*>|%(type)s|\(\s*%(type)s\s*\))\s*[\w(].*" % {b"type": _NUMBER_TYPE}, re.DOTALL
@@ -41,7 +41,7 @@ _STATEMENT_END = (b";", b"{", b"}")
 
 
 class BlockShape(NamedTuple):
-    """The number of threads of a block along each dimension; None where it is not known."""
+    """The number of threads of a block in each dimension; None if unknown."""
 
     x: int | None = 1
     y: int | None = 1
@@ -49,10 +49,10 @@ class BlockShape(NamedTuple):
 
 
 def shapes(kernel: Function, project: Project) -> tuple[BlockShape, ...] | None:
-    """Return the shapes of the kernel's blocks; None where a launch, or what its blocks are, is not seen.
+    """Return the shapes of the kernel's blocks; None if a launch, or the shape of its blocks, is not seen.
 
-    Launches are looked for in the files that the kernel's is connected to. A kernel whose name stands elsewhere, as an
-    argument say, may be launched by whoever is given it.
+    Launches are searched in the files that are connected to the kernel's. If the kernel's name stands elsewhere, for
+    example as an argument, unknown code may launch it.
     """
     found: dict[BlockShape, None] = {}
     for source in project.component(kernel.source):
@@ -70,7 +70,7 @@ def shapes(kernel: Function, project: Project) -> tuple[BlockShape, ...] | None:
 
 
 def _only_named(source: Cpp, span: Span) -> bool:
-    """Whether a kernel's name is declared, or asked about, at `span`."""
+    """Whether the name at `span` is in a declaration of the kernel, or in a query about it."""
     code = source.code
     floor = max(code.rfind(each, 0, span.start) for each in _STATEMENT_END) + 1
     before = code[floor : span.start]
@@ -78,7 +78,7 @@ def _only_named(source: Cpp, span: Span) -> bool:
 
 
 def _launched_with(source: Cpp, span: Span) -> Span | None:
-    """Return where the block of the launch stands that names a kernel at `span`."""
+    """Return the block argument of the launch that names its kernel at `span`."""
     code = source.code
     for launch in launches(source):
         if launch.brackets.start >= span.end:
@@ -95,7 +95,7 @@ def _launched_with(source: Cpp, span: Span) -> Span | None:
 
 
 def _shape(source: Cpp, project: Project, text: bytes, at: int, depth: int = 4) -> BlockShape | None:
-    """Return what blocks the expression `text` at `at` stands for."""
+    """Return the block shape that the expression `text` at `at` evaluates to."""
     text = text.strip()
     if not depth or not text:
         return None
@@ -120,25 +120,25 @@ def _shape(source: Cpp, project: Project, text: bytes, at: int, depth: int = 4) 
 
 
 def _of_name(source: Cpp, project: Project, name: bytes, at: int, depth: int) -> BlockShape | None:
-    """Return what blocks a variable, parameter or constant stands for at `at`."""
+    """Return the block shape that a variable, parameter or constant has at `at`."""
     function = function_at(source, at)
     if function is not None:
         code = source.code
         start, end = function.node.start_byte, function.body.end_byte
-        # A template's parameters stand in front of it.
+        # Template parameters precede the function.
         outer = function.node.parent
         start = outer.start_byte if outer is not None and outer.type == "template_declaration" else start
         escaped = re.escape(name)
         match = next(reversed(list(re.compile(_DECLARED % escaped).finditer(code, start, at))), None)
         if match is not None:
             if match.start() < function.body.start_byte:
-                # A parameter, of the function or of its template, whatever its default is.
+                # A parameter of the function or of its template, whatever its default is.
                 return None if match[1] in (SHAPE, b"auto") else BlockShape(None)
             changed = _changed(code, escaped, function.body.start_byte, end)
             return _declared(source, project, match, changed, depth)
     macro = source.directive(at)
     if macro is not None:
-        return None  # Its parameter, or a variable where it is used.
+        return None  # a parameter of the macro, or a variable at the macro's use
     text = constant_values.definition(source, project, name)
     if text is not None:
         return _shape(source, project, text, at, depth - 1)
@@ -150,7 +150,7 @@ def _of_name(source: Cpp, project: Project, name: bytes, at: int, depth: int) ->
 def _declared(
     source: Cpp, project: Project, match: re.Match[bytes], changed: set[bytes], depth: int
 ) -> BlockShape | None:
-    """Return what blocks a local variable stands for, of which `changed` is set later."""
+    """Return the block shape of a local variable, of which the members `changed` are assigned later."""
     kind, sign = match[1], match[2]
     first = match.start(2)
     value = source.code[first : source.code.find(b";", first)]
@@ -172,7 +172,7 @@ def _declared(
 
 
 def _changed(code: bytes, name: bytes, start: int, end: int) -> set[bytes]:
-    """Return what of a variable is set behind its declaration, or may be: members, and b"" for all of it."""
+    """Return the members of a variable that are or may be assigned after its declaration, and b"" for all of it."""
     found = set()
     for match in re.finditer(
         rb"(?:^|[;{}():]|\b(?:else|do)\b)\s*" + name + rb"\s*(?:\.\s*([xyz])\s*)?(?:[-+*/%&|^]|<<|>>)?=(?!=)"
@@ -190,7 +190,7 @@ def _returns_number(source: Cpp, project: Project, name: bytes) -> bool:
 
 
 def _outermost(text: bytes) -> bytes:
-    """The text without what stands in its brackets."""
+    """The text with the contents of its brackets blanked."""
     kept, depth = bytearray(), 0
     for each in text:
         depth -= each in b")]}"
@@ -201,7 +201,7 @@ def _outermost(text: bytes) -> bytes:
 
 
 def _divided(text: bytes) -> list[bytes]:
-    """Divide at the commas outside of brackets."""
+    """Split at the commas outside brackets."""
     parts, depth, begin = [], 0, 0
     for i, each in enumerate(text):
         depth += (each in b"([{") - (each in b")]}")
@@ -212,7 +212,7 @@ def _divided(text: bytes) -> list[bytes]:
 
 
 def _closes(text: bytes) -> bool:
-    """Whether the first bracket of a text is closed by its last."""
+    """Whether the last bracket of a text is the partner of the first."""
     depth = 0
     for i, each in enumerate(text):
         depth += (each in b"([{") - (each in b")]}")

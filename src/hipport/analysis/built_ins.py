@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names that device code has without a declaration of its own, by how uniform their values are in a block.
+"""Names that device code has without declaring them, by the uniformity of their values in a block.
 
-These are of the language, not of a library: CUDA C++ Programming Guide, sections on built-in variables, warp functions
-and cooperative groups. HIP has the same under the same names; a helper of hipport's has the name without underscores.
-Whatever is called otherwise belongs in the tables of the passes.
+These belong to the language, not to a library: CUDA C++ Programming Guide, sections on built-in variables, warp
+functions and cooperative groups. HIP has the same under the same names; hipport's helpers have the names without
+underscores. Names of libraries belong in the tables of the passes.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from pathlib import Path
 
 from hipport.core.tables import load, one_of
 
-#: How many lanes a warp has.
+#: The number of lanes of a warp.
 LANES = 32
-#: Each thread has a value of its own.
+#: Each thread has its own value.
 BY_THREAD = re.compile(
     rb"threadIdx|hipThreadIdx_[xyz]|atomic\w*|(?:__)?lane_?id|(?:__)?lanemask_\w+|thread_(?:rank|index)|"
     rb"(?:__)?shfl\w*|(?:__)?match_any(?:_sync)?|clock(?:64)?|wall_clock64|get_thread_id\w*|fetch_\w+|exchange|"
     rb"compare_exchange\w*"
 )
-#: The lanes of a warp, or of a smaller group that takes part, have one value.
+#: The lanes of a warp, or of the smaller group that takes part, have one value.
 BY_WARP = re.compile(
     rb"(?:__)?(?:any|all|ballot|uni|match_all|activemask|reduce_\w+)(?:_sync)?|meta_group_rank|__activemask"
 )
 #: All threads of a block have one value.
 BY_BLOCK = re.compile(rb"(?:__)?syncthreads_(?:count|and|or)|blockIdx|blockDim|gridDim")
-#: The number of a thread, without white space: in its row of the block, by rows, in the grid, in a group.
+#: A thread's number, without white space: in its row of the block, through the block, in the grid, in a group.
 COUNTS_THREADS = re.compile(
     rb"(?P<row>(?:hipT|t)hreadIdx[._]x)|(?:(?P<group>(?:\w+::)*\w+(?:\(\))?)(?:\.|->))?thread_rank\(?|"
     rb"(?P<grid>blockIdx\.x\*blockDim\.x\+threadIdx\.x|blockDim\.x\*blockIdx\.x\+threadIdx\.x|"
@@ -35,7 +35,7 @@ COUNTS_THREADS = re.compile(
     rb"(?P<rows>threadIdx\.y\*blockDim\.x\+threadIdx\.x|threadIdx\.x\+threadIdx\.y\*blockDim\.x|"
     rb"threadIdx\.x\+blockDim\.x\*threadIdx\.y|blockDim\.x\*threadIdx\.y\+threadIdx\.x)"
 )
-#: Makes the group `@` of those lanes that are there: ranks in it say nothing of places.
+#: Makes `@` the group of the active lanes: its ranks say nothing about positions.
 FOUND_GROUP = re.compile(
     rb"\bcoalesced_group\b[\s&]*@\b|\b@\s*[=({][^;]*\b(?:coalesced_threads|labeled_partition|binary_partition)\b"
 )
@@ -43,24 +43,24 @@ FOUND_GROUP = re.compile(
 GRID_GROUP = re.compile(rb"\b(?:multi_)?grid_group\b[\s&]*@\b|\b@\s*[=({][^;]*\bthis_(?:multi_)?grid\b")
 #: The type of a block's shape, or a grid's.
 SHAPE = rb"dim3"
-#: Functions that launch the kernel that is their first argument, with blocks of their third.
+#: Functions that launch the kernel in their first argument, with blocks from their third.
 LAUNCHES = re.compile(rb"\b(?:(?:cuda|hip)Launch(?:Cooperative)?Kernel|hipLaunchKernelGGL)\s*\(")
-#: Functions that ask about a kernel, or set how it is to be run, at the end of what stands in front of its name.
+#: Functions that query or configure a kernel, at the end of the text before its name.
 LOOKS_AT_KERNELS = re.compile(rb"\b(?:cuda|hip)(?:Func|Occupancy)\w*\s*(?:<[^;<>]*>\s*)?\((?:[^;()]|\([^;()]*\))*\Z")
-#: A lane gets the value of another, which it names.
+#: A lane gets the value of another lane, which it selects.
 SHUFFLES = frozenset((b"shfl", b"__shfl", b"shfl_sync", b"__shfl_sync"))
-#: How many lanes a tile has: `tiled_partition<8>(block)`, `thread_block_tile<8>`, `tiled_partition(block, 8)`
+#: The number of lanes of a tile: `tiled_partition<8>(block)`, `thread_block_tile<8>`, `tiled_partition(block, 8)`
 TILE_SIZE = re.compile(
     rb"\b(?:tiled_partition|thread_block_tile)\s*<\s*(\w+)|\btiled_partition\s*\([^;,]*,\s*(\w+)\s*\)"
 )
 #: Threads are counted in more than one dimension.
 OTHER_DIMENSIONS = re.compile(rb"threadIdx\s*\.\s*[yz]")
 LAYERS = re.compile(rb"threadIdx\s*\.\s*z")
-#: The place of a thread in a group: the name of the group.
+#: The rank of a thread in a group; captures the name of the group.
 RANK = re.compile(rb"\b(\w+)\s*(?:\.|->)\s*thread_rank\b")
-#: Constants that are 32 by their names, PyTorch's C10_WARP_SIZE (c10/macros/Macros.h) among them.
+#: Constants that are 32 by their names, including PyTorch's C10_WARP_SIZE (c10/macros/Macros.h).
 WARP_SIZES = re.compile(rb"(?:k?warp_?size|c10_warp_size|num_threads_per_warp|threads_per_warp)", re.IGNORECASE)
-#: Constants and macros by their looks, and what every thread has.
+#: Names that look like constants or macros, and words that are the same for every thread.
 GIVEN = re.compile(
     rb"[A-Z][A-Z0-9_]*|k[A-Z]\w*|(?:thread|block)Idx|(?:block|grid)Dim|warpSize|true|false|"
     rb"this_(?:thread_block|grid|multi_grid|cluster)"
@@ -68,8 +68,8 @@ GIVEN = re.compile(
 #: Variables that CUDA and HIP define, without white space.
 BUILT_IN_VARIABLES = re.compile(rb"(?:threadIdx|blockIdx|blockDim|gridDim)\.[xyz]")
 _FUNCTIONS = load(Path(__file__).with_name("pure_functions.toml"))["functions"]
-#: Functions whose result depends on their arguments alone; of these, those that write it where an argument points.
+#: Functions whose result depends only on their arguments; among them those that write it through a pointer argument.
 PURE = re.compile(f"(?:__)?{one_of(_FUNCTIONS['mathematics'])}[fl]?|{one_of(_FUNCTIONS['others'])}".encode())
 BY_POINTER = frozenset(_FUNCTIONS["by_pointer"].split())
-#: Variables and types of a vector's members.
+#: Types of vectors, whose members are numbers.
 VECTOR = re.compile(rb"(?:u?(?:char|short|int|long|longlong)|float|double)([1-4])|dim3")

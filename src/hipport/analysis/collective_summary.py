@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""For each function and macro, a summary of the collectives that a call of it may reach, and which lanes each names.
+"""For each function and macro, a summary of the collectives that a call may reach, with the lanes that each names.
 
 Calls are followed by name through functions, macros, lambdas, operators, pointers and virtual functions
 (`transitive_callers`, `indirect_calls`).
@@ -37,27 +37,27 @@ _SKIPS = re.compile(rb"\b(?:if|for|while|switch)\s*\(|&&|\|\||\?")
 _ALL_LANES = 0xFFFFFFFF
 _CALL = re.compile(rb"\s*(?:<[^;{}]*>\s*)?\(")
 _LAMBDA = re.compile(rb"\b([A-Za-z_]\w*)\s*=\s*\[")
-# In a macro, what a method is called on, or the end of a namespace.
+# In a macro: the object of a method call, or the end of a namespace.
 _MEMBER = re.compile(rb"(?:\b(\w+)\s*\)?\s*(?:\.|->)|::)\s*\Z")
 _LAMBDAS = frozenset(("lambda_expression",))
-# So many conditions of a chain of calls are followed: those of functions that are called last count first.
+# The limit of conditions for a chain of calls; those of the functions called last take precedence.
 _MOST_CONDITIONS = 16
-#: Stands for conditions that are not followed: any other may exclude one of them.
+#: Stands for conditions beyond the limit: any other condition may exclude one of them.
 MORE = b"\0"
-# Through so many functions that call each other a collective is followed to those who call them: each would hand on all
-# that the ones below it come to. Programs that people write call each other ten or twenty deep.
+# A collective is followed through this many functions up to their callers; each function would pass on everything that
+# the functions below it reach. In programs that people write, calls are ten or twenty deep.
 _FARTHEST = 32
 
 
 class Place(NamedTuple):
-    """A call of a collective: its file and where its name stands there."""
+    """A call of a collective: its file, and the place of its name there."""
 
     path: PurePath
     offset: int
 
 
 class Cause(NamedTuple):
-    """Where lanes part: at a statement or expression of a function, from `start` to `end`."""
+    """Where lanes diverge: at a statement or expression of a function, from `start` to `end`."""
 
     function: Function
     start: int
@@ -65,11 +65,11 @@ class Cause(NamedTuple):
 
 
 class Meeting(NamedTuple):
-    """Why lanes may make a call apart, and for a "branch" or "apart" the call that others may make meanwhile.
+    """Why lanes may make a call separately, and for "branch" or "apart" the call of the other lanes.
 
-    "far" is one of which that is not known: it is too far from where lanes may part, or among too many others.
-    `unless`: what must be so of blocks for lanes not to; empty where they may in any blocks. `cause`: where they part,
-    if that is at one place of a function.
+    "far" means that this is not known: the call is too far from where lanes may diverge, or there are too many calls.
+    `unless` is a condition on blocks under which lanes converge; empty if there is none. `cause` is where they diverge,
+    if that is one place in a function.
     """
 
     kind: str
@@ -83,12 +83,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Collectives:
-    """What is called together. Each pattern matches a name whole.
+    """The collectives of an analysis. Each pattern matches whole names.
 
-    `names`: the collectives; `position` tells which of their arguments says which lanes, the first if there is none;
-    `lanes`: functions that find out which lanes are there or say the same; `barriers`: what all lanes wait for before
-    any continues. `group`: what says which lanes, for a name in a function, and how many they may be, neighbours from a
-    multiple of that on; 0 if that is no collective.
+    `names`: the collectives; `position` returns which of their arguments is the mask, by default the first; `lanes`:
+    functions that return the active lanes or an equivalent; `barriers`: functions at which all lanes wait for each
+    other. `group`: for a name in a function, the expression that selects the lanes, and their maximum number, which are
+    neighbours from a multiple of that on; 0 if the name is not a collective.
     """
 
     names: re.Pattern[bytes]
@@ -98,15 +98,16 @@ class Collectives:
     position: Callable[[bytes], int] | None = None
 
     def naming(self, name: bytes, given: Sequence[T]) -> T | None:
-        """Return the argument that says which lanes; None if it is not there."""
+        """Return the argument that selects the lanes; None if it is missing."""
         position = self.position(name) if self.position is not None else 0
         return given[position] if position < len(given) else None
 
 
 class Named(NamedTuple):
-    """How the lanes of a call were named: found out at `found`, in a function that it is in (`inside`), or nowhere.
+    """How the lanes of a call are named: by a query of the active lanes at `found`, in the same function (`inside`).
 
-    `parameter`: by that argument of the function or macro that the call is in. `by`: the conditions that were asked.
+    If neither is set, no such query is known. `parameter`: the index of the parameter, of the function or macro around
+    the call, that names them. `by`: the conditions that the query voted on.
     """
 
     inside: bool = False
@@ -116,10 +117,10 @@ class Named(NamedTuple):
 
 
 class Reached(NamedTuple):
-    """A call that a function or macro comes to. `skipped`: perhaps not every time that it is called itself.
+    """A collective that a function or macro reaches. `skipped`: some calls of the function may not reach it.
 
-    `under`: conditions that hold then, in words of where it is called. `mask`: the lanes that it names, as a number;
-    all where that is not known. `through`: how many functions it was handed on by.
+    `under`: conditions under which it is reached, in terms of the caller. `mask`: the lanes that it names, as a number;
+    all lanes if unknown. `through`: the number of functions between.
     """
 
     place: Place
@@ -134,10 +135,10 @@ class Reached(NamedTuple):
 
 @dataclass
 class _Common:
-    """What the functions, macros and classes of a name come to, by the place: for any call, and for a particular one.
+    """What the functions, macros and classes of a name reach, by place: for any call, and for a particular one.
 
-    `all`: what a call comes to that needs nothing of it, the same object for every such call. `of_call`: what is told
-    from the arguments of the call, with whose function, macro or class it is.
+    `all`: results that do not depend on the call, shared between all calls. `of_call`: results that depend on the
+    arguments of the call, each with its function, macro or class.
     """
 
     all: dict[Place, Reached]
@@ -146,7 +147,7 @@ class _Common:
 
 
 class Mention(NamedTuple):
-    """A place in a function from which calls are reached, and the sides that a lane takes to come to it."""
+    """A place in a function from which collectives are reached, and the sides of branches that lead to it."""
 
     node: Node
     sides: tuple[Side, ...]
@@ -154,9 +155,9 @@ class Mention(NamedTuple):
 
 
 class Reach:
-    """What the functions and macros in the files that `source` is connected to come to.
+    """The summaries of the functions and macros in the files that `source` is connected to.
 
-    Of two calls that lanes come to by what is found out on the way, a pointer say, `found` has the meeting.
+    If the path to two calls depends on a value, such as a pointer, `found` has their meeting.
     """
 
     def __init__(self, project: Project, source: Cpp, collectives: Collectives, shown: bool) -> None:
@@ -166,18 +167,18 @@ class Reach:
         self.files = [other for other in project.component(source) if isinstance(other, Cpp)]
         self.collectives = collectives
         self.found: dict[Place, Meeting] = {}
-        #: What reaches a collective, and what of that may be called by others, by its name.
+        #: The transitive callers of collectives, and those of them that may be called elsewhere, by name.
         found = transitive_callers(self.files, self.kernels, _matched(self.files, collectives.names))
         self.units = found.units
         self.transitive_callers = found.named
         self.classes = found.classes
         self.operators = found.operators
         self._mentions: dict[Function, tuple[Mention, ...]] = {}
-        #: What functions were seen to come to before, for those that call themselves.
+        #: The summaries of the round before, for recursive functions.
         self._again: dict[Function, tuple[Mention, ...]] = {}
         self._reached: dict[Function, tuple[Reached, ...]] = {}
-        #: What names stand for, and were seen to before. Worked out for all calls of a name together: there may be as
-        #: many calls as there are functions of the name.
+        #: The summaries by name, and those of the round before. They are computed for all calls of a name together,
+        #: because there may be as many calls as there are functions of the name.
         self._common: dict[bytes, _Common] = {}
         self._common_again: dict[bytes, _Common] = {}
         self._common_open: set[bytes] = set()
@@ -185,9 +186,9 @@ class Reach:
         self._of_any_again: dict[bytes, tuple[Reached, ...]] = {}
         self._of_any_open: set[bytes] = set()
         self._by_pointers: dict[Function, dict[Place, Reached]] = {}
-        #: What comes of something that many share, by the object and what was done with it.
+        #: Derived results that many calls share, by the object and the operation.
         self._derived: dict[object, tuple[tuple[Reached, ...], tuple[Reached, ...]]] = {}
-        #: What macros and classes come to, and what they were seen to come to before.
+        #: The summaries of macros and classes, and those of the round before.
         self._texts: dict[Text, tuple[Reached, ...]] = {}
         self._texts_again: dict[Text, tuple[Reached, ...]] = {}
         self._places: dict[PurePath, list[tuple[int, bytes]]] = {}
@@ -198,9 +199,9 @@ class Reach:
         self._taken: dict[tuple[Function, int, int], tuple[Side, ...]] = {}
         self._recursive = False
         functions = [unit for unit in self.units if isinstance(unit, Function)]
-        #: What may be called by pointers and objects, and the names of what is virtual.
+        #: The functions that may be called by pointers and objects, and the names of virtual functions.
         self.pointed = pointed(self.files, functions)
-        #: Collectives in lambdas that are handed to functions, by the count of the lambda's parameters.
+        #: Collectives in lambdas that are passed to functions, by the number of the lambda's parameters.
         self.handed: dict[int, list[Reached]] = {}
         for function in functions:
             for count, start, name in self._find_handed(function):
@@ -214,7 +215,7 @@ class Reach:
         self.virtual = frozenset(unit.name for unit in functions if virtual(unit))
         self._follow_recursion()
         if self.pointed or self.handed:
-            # What calls them by pointers need not have a name of theirs in it.
+            # A caller by pointer need not contain the name of any of them.
             known = frozenset(functions)
             self.units += [
                 function
@@ -228,7 +229,7 @@ class Reach:
             ]
 
     def _follow_recursion(self) -> None:
-        """See what functions come to that call themselves, or each other, until a round finds no more than the last."""
+        """Compute the summaries of recursive functions, until a round finds no more than the one before."""
         functions = [unit for unit in self.units if isinstance(unit, Function)]
         found = -1
         while True:
@@ -244,7 +245,7 @@ class Reach:
             self._derived, self._by_pointers = {}, {}
 
     def _words_of(self, unit: Function | Text, more: AbstractSet[bytes] = frozenset()) -> Iterator[tuple[int, bytes]]:
-        """Yield where the names of collectives, of what comes to one, and `more` stand in a function or macro."""
+        """Yield the places in a function or macro of collectives' names, their transitive callers', and `more`."""
         source = unit.source
         if source.path not in self._places:
             found = [*source.names(source.matched(self.collectives.names) | self.transitive_callers.keys())]
@@ -256,7 +257,7 @@ class Reach:
         return islice(places, bisect_left(places, (start,)), bisect_left(places, (end,)))
 
     def mentions(self, function: Function) -> tuple[Mention, ...]:
-        """Return the places in a function from which calls are reached."""
+        """Return the places in a function from which collectives are reached."""
         if function in self._open:
             self._recursive = True
             return self._again.get(function, ())
@@ -274,13 +275,13 @@ class Reach:
         return self._mentions[function]
 
     def too_far(self, calls: Iterable[Reached]) -> None:
-        """Note calls of which it is not followed who else may come to one meanwhile."""
+        """Record calls for which the other calls that lanes may make meanwhile are not followed."""
         for each in calls:
             if not each.lanes.inside:
                 self.found.setdefault(each.place, Meeting("far", each.place))
 
     def reached(self, unit: Function | Text) -> Iterable[Reached]:
-        """Return the calls that a function, macro or class comes to, for whoever calls it."""
+        """Return the calls that a function, macro or class reaches, from the view of its callers."""
         if isinstance(unit, Text):
             return self.of_text(unit)
         mentions = self.mentions(unit)
@@ -295,7 +296,7 @@ class Reach:
         seen: dict[int, tuple[Reached, ...]] = {}
         for mention in mentions:
             skipped = any(not side.often and not side.left for side in mention.sides)
-            # What is said of the function's own variables says nothing to who calls it.
+            # Conditions on the function's own variables mean nothing to a caller.
             conditions = frozenset(
                 side.condition
                 for side in mention.sides
@@ -309,7 +310,7 @@ class Reach:
     def _derive(
         self, reached: tuple[Reached, ...], skipped: bool, conditions: frozenset[bytes], given: frozenset[bytes]
     ) -> tuple[Reached, ...]:
-        """What is reached, for who calls the function with these parameters, by way of such conditions."""
+        """Return the reached calls as seen by a caller of a function with these parameters, under such conditions."""
         key = (id(reached), skipped, conditions)
         if key in self._derived:
             return self._derived[key][0]
@@ -324,19 +325,19 @@ class Reach:
             if each.through < _FARTHEST
         )
         if not any(each.under for each in reached):
-            # With what it is of, which must not go before this does, and leave its number to another.
+            # The key object is stored, too: if it were freed, another object could get its id.
             self._derived[key] = (found, reached)
         return found
 
     def _called(self, name: bytes) -> _Common:
-        """What the functions, macros and classes of a name come to, for whoever names it."""
+        """The results for the functions, macros and classes of a name, for all callers."""
         if name in self._common_open:
             self._recursive = True
             return self._common_again.get(name) or _Common({}, {}, ())
         if name not in self._common:
             self._common_open.add(name)
             common = _Common({}, {}, ())
-            # Many macros, classes and functions come to the same, and it stays: they keep it.
+            # Many macros, classes and functions share results, which stay alive because these hold them.
             seen: set[int] = set()
             for unit in self.transitive_callers.get(name, ()):
                 reached = self.reached(unit)
@@ -344,7 +345,8 @@ class Reach:
                     continue
                 of_any = isinstance(reached, tuple)
                 for one in reached:
-                    # The last one of a place holds, where its first one stood, and the nearest way to it.
+                    # For one place the last result counts, at the position of the first, with the shortest chain of
+                    # calls.
                     before = common.all.get(one.place, one)
                     each = one if before.through >= one.through else one._replace(through=before.through)
                     common.of_call.pop(each.place, None)
@@ -384,9 +386,9 @@ class Reach:
             if name in self.classes and not makes_object(unit.source, end):
                 continue
             if node.type == "field_identifier" and not _CALL.match(unit.source.code, end):
-                continue  # A member that has a function's name.
+                continue  # a member that has the name of a function
             if not collective and node.type == "identifier" and unit.locals.named(name, start) is not None:
-                continue  # A variable that does.
+                continue  # a variable that has the name of a function
             given = _arguments_of(node)
             reached: tuple[Reached, ...]
             group, size = (self.collectives.naming(name, given), WARP) if collective else (None, 0)
@@ -409,7 +411,7 @@ class Reach:
                 yield Mention(node, self._sides(unit, node, most), reached)
 
     def _by_call(self, unit: Function, name: bytes, node: Node, given: tuple[Node, ...]) -> tuple[Reached, ...]:
-        """What a function comes to where it calls, or names, what reaches a collective."""
+        """Return what a function reaches at a call, or mention, of a transitive caller of a collective."""
         common = self._called(name)
         if not common.of_call:
             return common.whole
@@ -433,11 +435,11 @@ class Reach:
         return tuple(reached.values())
 
     def _agreement(self, unit: Function, text: bytes, node: Node) -> int:
-        """On how many lanes a condition agrees that a macro makes at `node`; what is not seen may be any."""
+        """The uniformity of a condition in the expansion of a macro at `node`; unseen macros may have any condition."""
         return self.kernels.agreement_of_text(unit, text.lstrip(b"!"), node, shown=self.shown)
 
     def _find_in_macros(self, unit: Function) -> Iterator[Mention]:
-        """Yield where macros are used that call what they are given, and note those that do so in branches."""
+        """Yield the uses of macros that call their arguments, and record those that do so in branches."""
         lambdas = {name: self._in_lambda(unit, start, end) for name, (start, end) in _lambdas(unit).items()}
         names = unit.called & self.kernels.macros(unit.source).keys() if lambdas or self.pointed else frozenset()
         for _, name, node, given in unit.calls(names) if names else ():
@@ -488,7 +490,7 @@ class Reach:
                 yield Mention(node, self._sides(unit, node, size), tuple(reached.values()))
 
     def _in_lambda(self, unit: Function, start: int, end: int) -> list[Reached]:
-        """The collectives that are written in a lambda of the function."""
+        """The collectives that stand in a lambda of the function."""
         found = []
         for at, name in self._words_of(unit):
             node = unit.body.descendant_for_byte_range(at, at + len(name)) if start <= at < end else None
@@ -505,7 +507,7 @@ class Reach:
         return found
 
     def _find_indirect(self, unit: Function) -> Iterator[Mention]:
-        """Yield calls by pointers and objects, and note the calls of lanes that differ on what they call."""
+        """Yield calls by pointers and objects, and record those at which lanes differ on the callee."""
         for each, functions in self._targets(unit):
             sets = [self._from_pointer(of).values() for of in functions]
             handed = self.handed.get(each.given, ()) if each.callee.type == "identifier" else ()
@@ -517,7 +519,7 @@ class Reach:
                 yield Mention(each.call, self._sides(unit, each.call, size), tuple(reached.values()))
             if self.kernels.agreement(unit, each.callee, shown=self.shown) >= size:
                 continue
-            # An object is of one class, whatever its value.
+            # The class of an object does not depend on its value.
             by_pointer = [given for given, of in zip(sets, functions, strict=True) if of.name != CALLED]
             for one, two in permutations(by_pointer, 2):
                 cause = Cause(unit, each.callee.start_byte, each.callee.end_byte)
@@ -526,7 +528,7 @@ class Reach:
                         self.found.setdefault(a.place, Meeting("branch", b.place, cause=cause))
 
     def _targets(self, unit: Function) -> list[tuple[Indirect, list[Function]]]:
-        """The calls by pointers and objects in a function, with what they may come to; no round says other of them."""
+        """The calls by pointers and objects in a function, with their possible targets; the same in every round."""
         if unit not in self._indirect:
             calls = indirect_calls(unit) if self.pointed or self.handed else ()
             called = [(each, targets(each, unit, self.pointed, self.kernels)) for each in calls]
@@ -537,14 +539,14 @@ class Reach:
         return self._indirect[unit]
 
     def _sides(self, unit: Function, node: Node, size: int) -> tuple[Side, ...]:
-        """The sides that a lane takes to come to `node`; no round says other of them."""
+        """The sides of branches that lead to `node`; the same in every round."""
         key = (unit, node.id, size)
         if key not in self._taken:
             self._taken[key] = () if unit.tangled else tuple(sides_of(self.kernels, unit, node, size, self.shown))
         return self._taken[key]
 
     def _find_handed(self, unit: Function) -> Iterator[tuple[int, int, bytes]]:
-        """Yield the collectives in lambdas that `unit` hands to a function: parameters of the lambda, place, name."""
+        """Yield the collectives in lambdas that `unit` passes to a function: parameters of the lambda, place, name."""
         words = [(start, name) for start, name in self._words_of(unit) if self.collectives.names.fullmatch(name)]
         if not words or b"[" not in unit.source.code[slice(*extent(unit))]:
             return
@@ -565,7 +567,7 @@ class Reach:
             yield from ((count, start, collective) for start, collective in inside)
 
     def _from_pointer(self, function: Function) -> dict[Place, Reached]:
-        """What a function comes to that is called by a pointer, as an object or as an operator, by the place."""
+        """What a function reaches that is called by pointer, as an object or as an operator, by place."""
         if function not in self._by_pointers:
             found = {each.place: self._by_pointer(each) for each in self.reached(function)}
             if function in self._open:
@@ -575,19 +577,19 @@ class Reach:
 
     @staticmethod
     def _by_pointer(reached: Reached) -> Reached:
-        """What is reached by a pointer, whose arguments are not followed."""
+        """The result for a call by pointer, whose arguments are not followed."""
         lanes = Named(inside=bool(reached.lanes.inside or reached.lanes.found))
         return reached._replace(lanes=lanes, under=frozenset())
 
     def of_text(self, text: Text) -> tuple[Reached, ...]:
-        """Return the calls that a macro or class comes to."""
+        """Return the calls that a macro or class reaches."""
         if text in self._open:
             self._recursive = True
             return self._texts_again.get(text, ())
         if text not in self._texts:
             self._open.add(text)
             parts = [*self._of_macro(text)]
-            # By several ways, it may be the same call.
+            # Several paths may lead to the same call.
             self._texts[text] = parts[0] if len(parts) == 1 else tuple(dict.fromkeys(chain(*parts)))
             self._open.remove(text)
         return self._texts[text]
@@ -614,7 +616,7 @@ class Reach:
                 yield self._named_in_macro(name)
 
     def _named_in_macro(self, name: bytes) -> tuple[Reached, ...]:
-        """What a name in a macro or class comes to. What it is given there is not looked at."""
+        """What a name in a macro or class reaches. Its arguments there are ignored."""
         if name in self._of_any_open:
             self._recursive = True
             return self._of_any_again.get(name, ())
@@ -626,7 +628,7 @@ class Reach:
         return self._of_any[name]
 
     def _named(self, function: Function, mask: Node | None, depth: int = 3) -> Named:
-        """How the expression `mask` names lanes."""
+        """Return how the expression `mask` names lanes."""
         if mask is None:
             return Named()
         key = (function, mask.start_byte, mask.end_byte, depth)
@@ -635,7 +637,7 @@ class Reach:
         return self._named_by[key]
 
     def _mask(self, function: Function, mask: Node | None) -> int:
-        """The lanes that the expression `mask` names, as a number; all where that is not known."""
+        """Return the lanes that the expression `mask` names, as a number; all lanes if unknown."""
         if mask is None or self.collectives.group is not None:
             return _ALL_LANES
         for word in WORD.findall(function.text(mask)):
@@ -646,7 +648,7 @@ class Reach:
                 continue
             given = function.locals.given.get(variable, ())
             once = [each for each in given if each.declares and b"const" in function.text(each.node)]
-            # A variable of a constant's name is not the constant, and one that is nothing else may be given again.
+            # A variable with a constant's name is not the constant, and a variable may be assigned again.
             if mask.type != "identifier" or len(once) != 1 or len(once[0].values) != 1:
                 return _ALL_LANES
             return self._mask(function, once[0].values[0])
@@ -689,7 +691,7 @@ def _arguments_of(name: Node) -> tuple[Node, ...]:
 
 
 def _last_arguments(value: Node) -> Iterator[Node]:
-    """The last arguments of the calls in an expression: of a ballot, what is asked."""
+    """The last arguments of the calls in an expression: for a ballot, its predicate."""
     stack = [value]
     while stack:
         node = stack.pop()
@@ -705,7 +707,7 @@ def _matched(files: Iterable[Cpp], names: re.Pattern[bytes]) -> frozenset[bytes]
 
 
 def _lambdas(function: Function) -> dict[bytes, tuple[int, int]]:
-    """The variables of a function that are lambdas, and where those stand."""
+    """The variables of a function that are lambdas, and the spans of these."""
     found = {}
     for match in _LAMBDA.finditer(function.source.code, *extent(function)):
         node = function.body.descendant_for_byte_range(match.end() - 1, match.end())
@@ -717,12 +719,12 @@ def _lambdas(function: Function) -> dict[bytes, tuple[int, int]]:
 
 
 def _from_outside(lanes: Named, start: int, end: int) -> Named:
-    """How lanes are named that a lambda names, for whoever calls it."""
+    """Return how the lanes of a call in a lambda are named, from the view of the lambda's caller."""
     return Named(inside=True) if any(start <= each < end for each in lanes.found) else lanes
 
 
 def _most(conditions: frozenset[bytes], inner: Iterable[bytes]) -> frozenset[bytes]:
-    """Return conditions and, as far as there is room, those of what is called: the same ones in each run."""
+    """Return conditions and, up to the limit, those of the callee, in an order that is the same in each run."""
     room = _MOST_CONDITIONS - len(conditions)
     found = {*inner} - conditions
     if len(found) <= room:

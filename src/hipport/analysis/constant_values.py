@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The values of constant expressions, as far as text alone tells them.
+"""The values of constant expressions, as far as the text determines them.
 
 Macros without arguments, `const` and `constexpr` variables, enumerators with a value and functions without parameters
-that do no more than return one are known by name, in all files that belong together; members also by that of their
-class. A name with two different values, a template parameter, and whatever else, is not known.
+that only return a value are known by name, in all connected files; members also by their class. Names with two
+different values, template parameters, and everything else are unknown.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _CONSTANT = re.compile(
     rb"const(?:expr)?\b\s+(?:(?:static|const|constexpr|inline|unsigned|signed|long|short|std::)\s*)*"
     rb"(?:int|long|short|size_t|u?int\d+_t|unsigned|auto)\s+(?:const\s+)?([A-Za-z_]\w*)\s*(?:=\s*([^;]+)|\{([^;{}]+)\}\s*);"
 )
-# What a call gives whose name says all: `constexpr int lanes() { return 32; }`
+# The body of a function whose name determines its result: `constexpr int lanes() { return 32; }`
 _RETURNS = re.compile(rb"\(\s*(?:void\s*)?\)\s*(?:(?:const|noexcept)\s*)*\{\s*return\b\s*([^;{}]+);\s*\}")
 _DEFINED = re.compile(rb"\(\s*(?:void\s*)?\)\s*(?:(?:const|noexcept|override|final)\s*)*\{")
 _CONSTEXPR, _NUMBERS = re.compile(rb"\bconst(?:expr|eval)\b"), re.compile(rb"[\d\s+*/%()<>xXuUlL-]+")
-# `struct Lanes`, `enum class Size : int`: what names are said behind.
+# `struct Lanes`, `enum class Size : int`: qualifiers of names.
 _CLASS = re.compile(rb"\b(?:struct|class|union|enum)\s+(?:(?:class|struct)\s+)?([A-Za-z_]\w*)")
 _NAMING = frozenset(b"struct class union enum namespace".split())
 _TEMPLATE = re.compile(rb"\s*template\s*<.*?>\s*(?=struct\b|class\b|union\b)", re.DOTALL)
@@ -37,9 +37,9 @@ _ENUM = re.compile(rb"enum\b[^;{}()]*\{([^{}]*)\}")
 _ENTRY = re.compile(rb"([A-Za-z_]\w*)\s*=\s*([^,;(){}]+)(?=,|$)")
 _TOKEN = re.compile(rb"0[xX][0-9a-fA-F']+|[0-9][0-9']*|(?:[A-Za-z_]\w*(?:\s*::\s*)?)+|<<|>>|\S")
 _STRENGTH = {b"|": 1, b"^": 2, b"&": 3, b"<<": 4, b">>": 4, b"+": 5, b"-": 5, b"*": 6, b"/": 6, b"%": 6}
-#: Constants of hipport's own headers, which stand in files that were ported before.
+#: Constants of hipport's own headers, which appear in files that were ported before.
 OWN = {b"hipport::warp_size": 32, b"hipport::native::max_lanes": 64, b"hipport::native::max_waves": 32}
-#: What is worked out of two numbers by an operator.
+#: The operators that are evaluated.
 WORKED_OUT: dict[bytes, Callable[[int, int], int]] = {
     b"|": operator.or_,
     b"^": operator.xor,
@@ -53,9 +53,9 @@ WORKED_OUT: dict[bytes, Callable[[int, int], int]] = {
     b"%": operator.mod,
 }
 _NAME = re.compile(rb"(?<![\w:])[A-Za-z_]\w*(?!\s*::)")
-# In front of a variable that stays what it is.
+# Precedes a variable that does not change.
 _STAYS = re.compile(rb"\bconst(?:expr)?\b[^;{}]*\Z")
-#: Bytes of types of C++, and of CUDA and HIP, on 64-bit Linux.
+#: Sizes in bytes of types of C++, CUDA and HIP, on 64-bit Linux.
 _SIZES = {
     b"bool": 1,
     b"char": 1,
@@ -86,7 +86,7 @@ _VECTOR = re.compile(rb"(u?(?:char|short|int|long|longlong)|float|double)([1-4])
 
 
 def size(text: bytes) -> int | None:
-    """Return the bytes of the type that `text` names, None where it is not a type of the language or of CUDA."""
+    """Return the size in bytes of the type that `text` names; None if it is not a type of the language or of CUDA."""
     if text.rstrip().endswith(b"*"):
         return 8
     words = [word for word in re.findall(rb"\w+", text) if word not in (b"const", b"volatile", b"signed", b"std")]
@@ -102,12 +102,12 @@ def size(text: bytes) -> int | None:
 
 
 def value(source: Cpp, project: Project, text: bytes) -> int | None:
-    """Return the value of the integral expression `text` in `source`, None where it is not known."""
+    """Return the value of the integral expression `text` in `source`; None if unknown."""
     return value_in(project.component(source), text)
 
 
 def value_in(component: Component, text: bytes) -> int | None:
-    """Return the value of the integral expression `text` in files that belong together, None where it is not known."""
+    """Return the value of the integral expression `text` in connected files; None if unknown."""
     try:
         return _Expression(text, component.fact(_table), 0).value()
     except (IndexError, ValueError, ZeroDivisionError, RecursionError):
@@ -115,9 +115,9 @@ def value_in(component: Component, text: bytes) -> int | None:
 
 
 def hidden(function: Function | None, text: bytes, at: int) -> bool:
-    """Say whether a name in `text`, at a place of a function, is a variable or parameter of it, and no constant.
+    """Say whether a name in `text`, at a place in a function, is a variable or parameter of it rather than a constant.
 
-    One that is `const` there is among the constants itself.
+    Local `const` variables are constants themselves.
     """
     if function is None:
         return False
@@ -132,13 +132,13 @@ def hidden(function: Function | None, text: bytes, at: int) -> bool:
 
 
 def members(component: Component, name: bytes) -> frozenset[int]:
-    """Return the values that members of a name have in the classes of files, as far as they are known."""
+    """Return the values that members of a name have in the classes of the files, as far as they are known."""
     found = (key for key in component.fact(_table) if key.endswith(b"::" + name))
     return frozenset(known for key in found if (known := value_in(component, key)) is not None)
 
 
 def definition(source: Cpp, project: Project, name: bytes) -> bytes | None:
-    """Return the expression that the constant `name` stands for in `source`, None where there is not one."""
+    """Return the expression that the constant `name` stands for in `source`; None if there is not exactly one."""
     return project.component(source).fact(_table).get(name)
 
 
@@ -160,10 +160,10 @@ def _definitions(source: Cpp) -> frozenset[tuple[bytes, bytes]]:
         found += ((match.start(), *each) for each in _one_by_one(match[1], match[2] or match[3]))
     found += _functions(code) if b"return" in source.words else ()
     for match in _ENUM.finditer(code):
-        # A plain enumeration's names are also those of the class around it.
+        # Enumerators of a plain enumeration are also members of the class around it.
         found += ((match.start(1) + entry.start(), entry[1], entry[2]) for entry in _ENTRY.finditer(match[1]))
     names = {(name, body.strip()) for _, name, body in found}
-    # They are said by the names of classes in other files.
+    # Other files qualify them with the names of classes.
     if not source.words.isdisjoint(_NAMING):
         for at, name, body in found:
             names.update((each + b"::" + name, body.strip()) for each in _around(source, at))
@@ -171,9 +171,9 @@ def _definitions(source: Cpp) -> frozenset[tuple[bytes, bytes]]:
 
 
 def _functions(code: bytes) -> Iterator[tuple[int, bytes, bytes]]:
-    """Yield what functions without parameters return, by `name()`, and what nothing is known by for all others.
+    """Yield the results of functions without parameters, as `name()`; for all other functions, an unknown value.
 
-    What one returns that is no `constexpr` must be a number: names may be those of members and variables.
+    If the function is not `constexpr`, its result must be a number: names in it may be members or variables.
     """
     for match in _DEFINED.finditer(code):
         name = word_before(code, match.start())
@@ -186,7 +186,7 @@ def _functions(code: bytes) -> Iterator[tuple[int, bytes, bytes]]:
 
 
 def _around(source: Cpp, offset: int) -> Iterator[bytes]:
-    """Yield the names of the classes, enumerations and namespaces that a place is in."""
+    """Yield the names of the classes, enumerations and namespaces around a place."""
     for head in heads(source, offset) if offset >= 0 else ():
         text = source.code[head.start : head.end]
         template = _TEMPLATE.match(text)
@@ -197,7 +197,7 @@ def _around(source: Cpp, offset: int) -> Iterator[bytes]:
 
 
 def _one_by_one(name: bytes, body: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """Yield the constants of one declaration: `4, b = 5` behind `a =` are two."""
+    """Yield the constants of one declaration: `4, b = 5` after `a =` are two."""
     depth, start = 0, 0
     for at, byte in enumerate(body + b","):
         depth += (byte in b"([{") - (byte in b")]}")
@@ -210,7 +210,7 @@ def _one_by_one(name: bytes, body: bytes) -> Iterator[tuple[bytes, bytes]]:
 
 
 class _Expression:
-    """Raises ValueError and IndexError for what is not understood."""
+    """Evaluates an expression. Raises ValueError and IndexError for unknown syntax."""
 
     def __init__(self, text: bytes, defined: dict[bytes, bytes | None], depth: int) -> None:
         if depth > 8:

@@ -8,9 +8,9 @@ kinds of code, which are found here:
 
 * "branch": lanes diverge, and some reach one call of the collective, some another one (or the same one, in a function
   that both branches call). On a GPU that waits they meet there.
-* "apart": two calls, one behind the other, under conditions that exclude each other (`x < n`, then `x >= n`).
+* "apart": two calls, one after the other, under conditions that exclude each other (`x < n`, then `x >= n`).
 * "turn": a call under a condition within a loop, so that lanes reach it in different iterations. For a group of lanes,
-  which names them all, also one in a loop that some lanes may leave before others.
+  which names all of them, also a call in a loop that some lanes may leave before others.
 
 Where lanes may diverge at too many places to compare each with each, in functions that are nested too deep or called
 through too many others, a call that not all lanes reach counts as one of these ("far").
@@ -52,19 +52,19 @@ from hipport.syntax.cpp import Cpp
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-# More calls of one place under one condition are not looked at.
+# Further calls of one place under one condition are not compared.
 _MOST_CALLS = 4
-# Of more sides that lanes take to the places in a function, or conditions on one thing, not each is compared with each.
+# Beyond this number of sides, or of conditions on one operand, not all pairs are compared.
 _MOST_COMPARED = 256
 
 
 def meetings(source: Cpp, project: Project, collectives: Collectives) -> dict[int, Meeting]:
-    """Return the calls in `source` that lanes may make apart, by where their names stand."""
+    """Return the calls in `source` that lanes may make separately, by the places of their names."""
     known: dict[object, dict[Place, Meeting]] = project.component(source).fact(_meetings)
     if collectives not in known:
         known[collectives] = _Search(Reach(project, source, collectives, False)).found
         kernels = Kernels.of(project)
-        # Whether what was assumed is of any consequence is seen without it.
+        # If the search without assumptions finds the same, the assumptions are irrelevant.
         shown = _Search(Reach(project, source, collectives, True)).found if kernels.assumption(source) else {}
         for place in shown.keys() - known[collectives].keys():
             file = project.by_path[place.path]
@@ -80,7 +80,7 @@ def _meetings(component: Component) -> dict[object, dict[Place, Meeting]]:
 
 
 class _Search:
-    """All meetings among the calls that functions reach."""
+    """The search for all meetings among the calls that functions reach."""
 
     def __init__(self, reach: Reach) -> None:
         self.reach = reach
@@ -119,13 +119,13 @@ class _Search:
                         self._meet(kind, mention, own, counterpart, other, Cause(function, *own.statement))
 
     def _check_given(self, function: Function) -> None:
-        """Note two calls that are given conditions which exclude each other: `f(v, v > 0); f(v, v <= 0)`."""
+        """Record pairs of calls whose arguments exclude each other: `f(v, v > 0); f(v, v <= 0)`."""
         mentions = self.reach.mentions(function)
         if len({mention.node.id for mention in mentions}) < 2:
             return
         if not any(each.under for mention in mentions for each in mention.reached):
-            return  # Nothing is asked in what they call.
-        # Only conditions on the same thing can exclude each other: all pairs of calls would be too many.
+            return  # the callees have no conditions
+        # Only conditions on the same operands can exclude each other: all pairs of calls would be too many.
         asked: dict[tuple[bytes, bytes], dict[bytes, list[tuple[Mention, Reached]]]] = {}
         counts: Counter[tuple[bytes, Place]] = Counter()
         cut: dict[bytes, list[tuple[Mention, Reached]]] = {}
@@ -142,12 +142,12 @@ class _Search:
                             calls.append((mention, each))
         for mention in mentions if cut else ():
             for each in mention.reached:
-                # What is not followed may exclude what this is under.
+                # A condition beyond the limit may exclude this one.
                 other = next((other for other in cut.get(each.name, ()) if other[0].node != mention.node), None)
                 if other is not None:
                     self._meet_given(function, (mention, each), other)
         for texts in asked.values():
-            # Two conditions of one call alone say nothing: in a long chain of calls, most are such.
+            # Two conditions of one call are irrelevant, and in a long chain of calls most pairs are such.
             by_calls: dict[frozenset[int], list[bytes]] = {}
             for text, calls in texts.items():
                 by_calls.setdefault(frozenset(mention.node.id for mention, _ in calls), []).append(text)
@@ -176,7 +176,7 @@ class _Search:
             self.found.setdefault(b.place, Meeting("apart", a.place, cause=next(at)))
 
     def _check_macro(self, macro: Text) -> None:
-        """A macro has no tree: with a choice in it, its calls are taken to be in different branches."""
+        """A macro has no tree: if it has a choice, its calls are assumed to be in different branches."""
         if not CHOICE.search(macro.source.code, macro.start, macro.end):
             return
         calls: dict[bytes, dict[Place, None]] = {}
@@ -193,12 +193,12 @@ class _Search:
         for b in two.reached:
             if not _within(b.lanes, other):
                 others.setdefault(b.name, []).append(b)
-        # Those that met none yet. Once all have, each of the first mention needs only one.
+        # Calls without a meeting so far. Once all have one, each call of the first mention needs only one.
         alone = {name: list(calls) for name, calls in others.items()}
         for a in one.reached:
             if a.name not in others or _within(a.lanes, own):
                 continue
-            # Others do not name each other.
+            # Calls with disjoint masks do not wait for each other.
             first = next((b for b in others[a.name] if a.mask & b.mask), None)
             if first is None:
                 continue
@@ -210,7 +210,7 @@ class _Search:
 
     def _check_turns(self, function: Function, mention: Mention) -> None:
         if function.tangled:
-            return  # All of its calls are noted.
+            return  # all of its calls are recorded
         for loop in loops_around(function, mention.node, self.reach.kernels.loop_macros(function.source)):
             inside = side_of(loop, True, b"", loop.start_byte, loop.end_byte, True, False)
             skips = [
@@ -248,7 +248,7 @@ class _Search:
 
 
 def _within(lanes: Named, side: Side) -> bool:
-    """Whether the lanes were found out on the side, or are those that take it."""
+    """Whether the named lanes were determined on that side, or by the condition that leads there."""
     if lanes.inside or any(side.start <= offset < side.end for offset in lanes.found):
         return True
     return side.condition in lanes.by

@@ -6,10 +6,10 @@
 
 An instruction reads registers, which are numbers, and writes one. Variables are cells in memory: `cell` gives a cell's
 address, `field` and `element` those of its parts, `load` reads and `store` writes. Calls, conversions, constructors,
-operators of classes and lambdas are instructions `call`, `construct` and `closure`; conditions with calls in them,
+operators of classes and lambdas are instructions `call`, `construct` and `closure`; conditions that contain calls,
 loops, `switch`, `goto` and early exits are edges. `#if` is a branch that every thread takes the same way.
 
-Spans are of the file as it is written. What a macro stands for has the span of the macro's use.
+Spans refer to the file as written. The expansion of a macro has the span of the macro's use.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Span = tuple[int, int]
 
 
 class Instruction(NamedTuple):
-    """`target = operation(operands)`, with the name and type that the operation needs."""
+    """`target = operation(operands)`, with the name and the type that the operation needs."""
 
     operation: str
     target: int = -1
@@ -36,23 +36,23 @@ class Instruction(NamedTuple):
 class Cell(NamedTuple):
     """A variable of the function: `kind` is local, parameter, pack, reference, shared, temporary or choice.
 
-    A choice is what a `?:` gives: it is read where its sides meet, and nowhere else.
+    A choice is the result of a `?:`: it is read where the two sides join, and nowhere else.
     """
 
     name: str
     kind: str
     type: str = ""
-    #: How many dimensions an array has; 0 if it is none.
+    #: The number of dimensions of an array; 0 if it is not an array.
     array: int = 0
     volatile: bool = False
     pointer: bool = False
-    #: A pack of parameters that are references.
+    #: Whether it is a pack of reference parameters.
     pack: bool = False
 
 
 @dataclass
 class Block:
-    """Instructions, and where control goes: by `condition`, a register, to one of `successors`, or to the only one."""
+    """Instructions, and the successors of the block: `condition`, a register, selects one, or there is only one."""
 
     instructions: list[Instruction] = field(default_factory=list)
     condition: int | None = None
@@ -61,7 +61,7 @@ class Block:
 
 
 class Expression(NamedTuple):
-    """The register of an expression: where it stands, and its text if it is a part of what a macro there makes."""
+    """The register of an expression: its place, and its text if it is part of a macro's expansion there."""
 
     register: int
     block: int
@@ -71,10 +71,10 @@ class Expression(NamedTuple):
 
 @dataclass
 class Lambda:
-    """A lambda of a function: its code, which names cells of the function as its own captures."""
+    """A lambda of a function: its code, in which the captures are cells of the function."""
 
     body: DeviceIR
-    #: Names captured by value, by reference; whether the rest is, "=" or "&".
+    #: The names captured by value and by reference, and the default capture, "=" or "&".
     by_value: frozenset[str]
     by_reference: frozenset[str]
     default: str
@@ -93,21 +93,21 @@ class DeviceIR:
     this: int = -1
     lambdas: list[Lambda] = field(default_factory=list)
     expressions: list[Expression] = field(default_factory=list)
-    #: What could not be read, and where: nothing is known of such a function.
+    #: The first construct that could not be lowered, and its place: nothing is known of such a function.
     unread: tuple[str, Span] | None = None
-    #: Whether macros in it stand as they are written: a name that is declared nowhere may be declared by one.
+    #: Whether macros in it were left unexpanded: a macro may declare a name that has no other declaration.
     has_macros: bool = False
-    #: Classes that the function is of or that are defined in it; names of its template's parameters.
+    #: The class of a method; classes defined in the function; names of its template parameters.
     class_name: str = ""
     template_names: frozenset[str] = frozenset()
-    #: Whether a call of it is a place in memory.
+    #: Whether the result of a call is a place in memory.
     returns_reference: bool = False
-    #: What it returns, as it is written; empty where that is not said.
+    #: The return type as written; empty if it is deduced.
     returned: str = ""
 
     @cached_property
     def lasting(self) -> frozenset[int]:
-        """The registers that are used in other blocks than those that set them."""
+        """The registers that are used in other blocks than the one that defines them."""
         own: list[set[int]] = [{each.target for each in block.instructions} for block in self.blocks]
         return frozenset(
             register
@@ -118,7 +118,7 @@ class DeviceIR:
         )
 
     def predecessors(self) -> list[list[int]]:
-        """Return the blocks from which control comes to each block."""
+        """Return the predecessors of each block."""
         found: list[list[int]] = [[] for _ in self.blocks]
         for number, block in enumerate(self.blocks):
             for successor in dict.fromkeys(block.successors):

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The device code of files that belong together, for hipport.analysis.abstract_execution.
+"""The device code of connected files, as input of hipport.analysis.abstract_execution.
 
     proofs = Proofs(kernels, source)
-    proofs.value(function, node)     # the worst that the expression is, in any call, with the reason
-    proofs.site(function, node)      # how threads come to a call
+    proofs.value(function, node)     # the worst value of the expression in any call, with the reason
+    proofs.site(function, node)      # how threads reach the call
 
-Macros are expanded before a function is lowered, and what they stand for has the span of their use.
+Macros are expanded before a function is lowered; their expansion has the span of their use.
 """
 
 from __future__ import annotations
@@ -36,31 +36,31 @@ if TYPE_CHECKING:
 
 _CLASSES = frozenset(("struct_specifier", "class_specifier", "union_specifier"))
 _WORD = re.compile(rb"[A-Za-z_]\w*")
-# What may change something, call something or be a member of it.
+# Assignments, calls and member accesses.
 _NO_ARITHMETIC = re.compile(rb"(?<![=!<>])=(?!=)|\+\+|--|[.\[{\"'@#;]|->|\w\s*\(")
 _TYPES = load(Path(__file__).with_name("pure_functions.toml"))["types"]
 _NUMBERS, _WHOLE = one_of(_TYPES["numbers"]), one_of(_TYPES["whole"])
-#: Types that are no classes by their names.
+#: Names of types that are not classes.
 _PLAIN = re.compile(rf"\w+_t|\w*{_NUMBERS}\w*|auto|void".encode())
 #: A type of numbers, as a macro stands for it.
 _TYPE = re.compile(rf"\s*(?:{_WHOLE}\s*)+".encode())
-#: In front of variables outside of functions that threads may change.
+#: Precedes variables outside functions that threads may change.
 _CHANGEABLE = one_of("__device__ __shared__ __managed__ volatile").encode()
-#: What takes control elsewhere.
+#: Statements that transfer control.
 _LEAVES = re.compile(rb"\b(?:return|break|continue|goto|for|while|do|case|else)\b")
 #: Conditions of the preprocessor.
 _CONDITION, _END = re.compile(rb"(?m)^[ \t]*#[ \t]*if"), re.compile(rb"(?m)^[ \t]*#[ \t]*endif")
 _OTHERWISE = re.compile(rb"(?m)^[ \t]*#[ \t]*el")
 _DIRECTIVE = re.compile(rb"(?m)^[ \t]*#[ \t]*(?:if|endif)[^\r\n]*")
-#: Texts that macros make are followed up to this size.
+#: Expansions of macros are followed up to this size in bytes.
 _LONGEST = 200_000
 
 
 class DeviceFiles(Protocol):
-    """What is asked of the files; see hipport.analysis.kernels.Kernels, which is one."""
+    """What the analysis asks about the files; implemented by hipport.analysis.kernels.Kernels."""
 
     def files(self, source: Cpp) -> tuple[Cpp, ...]:
-        """Return the files that `source` is connected to, itself among them."""
+        """Return the files that `source` is connected to, including itself."""
         ...
 
     def functions(self, source: Cpp) -> tuple[Function, ...]:
@@ -72,19 +72,19 @@ class DeviceFiles(Protocol):
         ...
 
     def declarations(self, source: Cpp, name: bytes) -> tuple[tuple[bytes, ...], ...]:
-        """Return the parameters of the declarations of a function whose body is not seen."""
+        """Return the parameters of each declaration of a function whose body is not seen."""
         ...
 
     def called_at(self, function: Function) -> Iterator[tuple[Function, Node]]:
-        """Yield the callers of the function, and the places in them."""
+        """Yield the callers of the function, with the places of the calls."""
         ...
 
     def blocks(self, function: Function) -> tuple[BlockShape, ...] | None:
-        """Return the shapes of the blocks that come to the function; None if they are not all seen."""
+        """Return the shapes of the blocks that execute the function; None if not all are seen."""
         ...
 
     def assumes(self, function: Function, numbering: Numbering, size: int) -> None:
-        """Note an assumption on the launches."""
+        """Record an assumption about the launches."""
         ...
 
     def given_by_builds(self) -> frozenset[bytes]:
@@ -92,7 +92,7 @@ class DeviceFiles(Protocol):
         ...
 
     def named_constant(self, source: Cpp, name: bytes) -> int | None:
-        """Return the number that a macro or constant is."""
+        """Return the value of a macro or constant."""
         ...
 
     def template_classes(self, function: Function, name: bytes) -> frozenset[bytes]:
@@ -100,7 +100,7 @@ class DeviceFiles(Protocol):
         ...
 
     def template_numbers(self, function: Function, name: bytes) -> frozenset[int]:
-        """Return the numbers that a parameter of the function's template may be."""
+        """Return the values that a template parameter of the function may have."""
         ...
 
     def macros(self, source: Cpp) -> Mapping[bytes, tuple[Macro, ...]]:
@@ -108,7 +108,7 @@ class DeviceFiles(Protocol):
         ...
 
     def expanded(self, source: Cpp, name: bytes, given: Sequence[bytes] | None) -> list[bytes]:
-        """Return what a macro may stand for."""
+        """Return the possible expansions of a macro."""
         ...
 
 
@@ -118,7 +118,7 @@ class ClassType(NamedTuple):
     name: str
     fields: tuple[tuple[str, str], ...]
     bases: tuple[str, ...]
-    #: Members of unions without a name, which share a place.
+    #: Members of anonymous unions, which share a place.
     shared: frozenset[str]
     #: Members that no object has of its own.
     static: frozenset[str]
@@ -127,7 +127,7 @@ class ClassType(NamedTuple):
 
 
 def classes(source: Cpp) -> tuple[ClassType, ...]:
-    """Return the classes of the file that have a body."""
+    """Return the classes that the file defines."""
     found = []
     code = source.code
     waiting = [source.tree.root_node] if any(word in source.words for word in (b"struct", b"class", b"union")) else []
@@ -198,7 +198,7 @@ def classes(source: Cpp) -> tuple[ClassType, ...]:
 
 
 def _members(node: Node) -> Iterator[Node]:
-    """Yield the names of the members in a class without a name."""
+    """Yield the names of the members of an anonymous class."""
     waiting = [node]
     while waiting:
         each = waiting.pop()
@@ -208,20 +208,20 @@ def _members(node: Node) -> Iterator[Node]:
 
 
 class Expanded(NamedTuple):
-    """A function's text with its macros replaced, and where each piece of it comes from."""
+    """A function's text with its macros expanded, and the origin of each piece."""
 
     text: bytes
-    #: Where pieces begin, in order; the place of each in the file; whether it is copied as it is.
+    #: The beginnings of the pieces, in order; the place of each in the file; whether it is a copy of the file's text.
     starts: tuple[int, ...]
     places: tuple[Span, ...]
     copied: tuple[bool, ...]
 
     def origin(self, start: int, end: int) -> Span:
-        """Return where a span of the text comes from in the file."""
+        """Return the origin in the file of a span of the text."""
         return self._at(start, True), self._at(end, False)
 
     def is_whole(self, start: int, end: int) -> bool:
-        """Whether a span of the text is of the file itself, or all of what macros stand for."""
+        """Whether a span of the text is the file's own text, or complete expansions of macros."""
         first, last = bisect_right(self.starts, start) - 1, bisect_right(self.starts, end - 1) - 1
         following = self.starts[last + 1] if last + 1 < len(self.starts) else len(self.text)
         begins = self.copied[first] or not self.text[self.starts[first] : start].strip()
@@ -236,7 +236,7 @@ class Expanded(NamedTuple):
 
 
 class _Program:
-    """What an execution asks of the files that belong together."""
+    """The connected files, as input of an execution."""
 
     def __init__(self, kernels: DeviceFiles, source: Cpp) -> None:
         self._kernels = kernels
@@ -287,7 +287,7 @@ class _Program:
         return tuple(self._with_bases(found[0], {found[0].name}).items()) if found else None
 
     def _with_bases(self, of: ClassType, seen: set[str]) -> dict[str, str]:
-        """The members of a class, those of its bases first."""
+        """The members of a class; those of its bases come first."""
         fields: dict[str, str] = {}
         for base in of.bases:
             if base not in seen and self._class(base):
@@ -324,7 +324,7 @@ class _Program:
             if self._may_take(function, count) and not function.kernel:
                 found.append(function)
         if class_name not in ("", "*") and any(b"virtual" in function.head for function in found):
-            # The object may be of a class that is derived from it.
+            # The object may be of a derived class.
             for function in self._named(name):
                 if (
                     function not in found
@@ -335,7 +335,7 @@ class _Program:
         return [self.callee(function) for function in found]
 
     def _bases(self, class_name: str) -> set[str]:
-        """The classes that a class is derived from."""
+        """The bases of a class."""
         found: set[str] = set()
         waiting = [class_name]
         while waiting:
@@ -360,7 +360,7 @@ class _Program:
         expanded = expand(self._kernels, source, node)
         if expanded is None:
             return lower_members(node, self._context(source, node, source), of.name, others)
-        # What macros make of its text ends without the `;` that stands behind a class.
+        # The expansion ends without the `;` after the class.
         tree = type(source)(source.path, expanded.text + b";")
         made = [each for each in tree.fact(classes) if each.name == of.name]
         if len(made) != 1 or tree.tree.root_node.has_error:
@@ -393,10 +393,10 @@ class _Program:
         return name.encode("latin1") in self._kernels.macros(self._source)
 
     def _may_take(self, function: Function, count: int) -> bool:
-        """Whether so many arguments are enough: others have default values, here or in a declaration."""
+        """Whether that number of arguments is enough: the others have default values, here or in a declaration."""
         if not function.takes(count):
             return False
-        # `s++` hands `operator++` a number that is not written.
+        # `s++` passes an unwritten number to `operator++`.
         if count >= len(function.parameters) or function.packed or function.name in (b"operator++", b"operator--"):
             return True
         name = function.name
@@ -422,7 +422,7 @@ class _Program:
         )
 
     def is_variable(self, name: str) -> bool:
-        """Whether threads may change a variable of that name that is in no function."""
+        """Whether there is a variable of that name outside functions that threads may change."""
         if name not in self._variables:
             word = name.encode("latin1")
             pattern = re.compile(
@@ -526,7 +526,7 @@ class _Program:
         return bool(self._kernels.definitions(self._source, name.encode("latin1")))
 
     def names_in(self, function: Function) -> set[bytes]:
-        """Return the names of the function's variables, those of macros too, and of the members of classes."""
+        """Return the names of the function's variables, of variables that macros declare, and of members of classes."""
         names: set[str] = set()
         waiting = [self.ir(function)]
         while waiting:
@@ -538,7 +538,7 @@ class _Program:
         return {name.encode("latin1") for name in names}
 
     def callee(self, function: Function) -> Callee:
-        """Return the function as it can be run."""
+        """Return the function as a callee."""
         ir = self.ir(function)
         return Callee(ir, function.source.path, bool(ir.class_name))
 
@@ -581,7 +581,7 @@ class _Program:
         return lower(made[0].node, context, class_name)
 
     def _lower_with_macros(self, function: Function, class_name: str) -> DeviceIR:
-        """Lower a function as it is written, where what its macros stand for is not understood."""
+        """Lower a function without expanding its macros, because their expansion is not understood."""
         macros = self._kernels.macros(function.source)
         used = set(_WORD.findall(function.text(function.body))) & macros.keys()
         if any(_LEAVES.search(macro.text) for name in used for macro in macros[name]):
@@ -594,7 +594,7 @@ class _Program:
         return ir
 
     def _is_plain(self, type_name: str, types: set[str]) -> bool:
-        """Whether a type is a number's, or a class's that is seen: not one whose constructor is not."""
+        """Whether a type is a number, or a class that is seen; not one with an unseen constructor."""
         name = class_in(type_name)
         if not name or is_wide(type_name) or self._class(name) or name in self._types or name in types:
             return True
@@ -630,7 +630,7 @@ class _Program:
 
 
 def _required(function: Function) -> int:
-    """How many parameters of a function have no default value in its definition."""
+    """The number of parameters of a function without default value in its definition."""
     found: Node | None = function.node.child_by_field_name("declarator")
     while found is not None and found.child_by_field_name("parameters") is None:
         inner = found.child_by_field_name("declarator")
@@ -642,7 +642,7 @@ def _required(function: Function) -> int:
 
 
 def class_name_of(function: Function) -> str:
-    """Return the class that a function is a method of; empty if it is none."""
+    """Return the class of a method; empty for other functions."""
     if b"friend" in function.head.split():
         return ""
     qualified = re.search(rb"(\w+)\s*(?:<[^;(){}]*>\s*)?::\s*\Z", function.head)
@@ -662,7 +662,7 @@ def class_name_of(function: Function) -> str:
 
 
 def expand(kernels: DeviceFiles, source: Cpp, node: Node) -> Expanded | None:
-    """Return the text of a function or class with its macros replaced; None where it uses none."""
+    """Return the text of a function or class with its macros expanded; None if it uses none."""
     macros = kernels.macros(source)
     start, end = node.start_byte, node.end_byte
     code = source.code
@@ -728,7 +728,7 @@ def _with_a_whole_head(text: bytes) -> bytes:
 
 
 def _either(texts: Sequence[bytes]) -> bytes:
-    """One text for all that a macro may stand for: which one it is is the same for all threads."""
+    """Combine all possible expansions of a macro in one text: the choice is the same for all threads."""
     if not texts:
         return b" "
     if len(texts) == 1:
@@ -748,12 +748,12 @@ def _either(texts: Sequence[bytes]) -> bytes:
 
 
 class Proofs:
-    """What is proven of expressions and calls in the device code of files that belong together."""
+    """What is proven of expressions and calls in the device code of connected files."""
 
     def __init__(self, kernels: DeviceFiles, source: Cpp, shown: bool = False, program: _Program | None = None) -> None:
-        """Know the files that `source` is connected to; `shown`: assume nothing of blocks that are not seen.
+        """Take the files that `source` is connected to; `shown`: make no assumptions about blocks that are not seen.
 
-        `program`: the same files' of other proofs, so that functions are lowered once.
+        `program`: the program of other proofs about the same files, so that functions are lowered once.
         """
         self._kernels = kernels
         self._shown = shown
@@ -761,11 +761,11 @@ class Proofs:
         self._execution = AbstractExecution(self._program)
         self._asked: set[Function] = set()
         self._started: set[Function] = set()
-        #: Functions that nothing calls, and for which something was assumed of blocks that are not seen.
+        #: Functions that nothing calls, for which an assumption about unseen blocks was made.
         self._assuming: set[Function] = set()
 
     def value(self, function: Function, node: Node) -> Value:
-        """Return the worst that the expression is, in any call of the function that is seen."""
+        """Return the worst value of the expression, in any call of the function that is seen."""
         if self._is_constant(function, function.text(node), node):
             return Value(GRID)
         self._run_for(function)
@@ -788,7 +788,7 @@ class Proofs:
         return self.value_of_text(function, text, node)
 
     def value_of_text(self, function: Function, text: bytes, node: Node) -> Value:
-        """Return the same of an expression by its text: an argument of a macro around `node`, or made by one."""
+        """Return the same for an expression given as text: an argument of a macro around `node`, or its expansion."""
         self._run_for(function)
         wanted, path = squeezed(text.decode("latin1")), function.source.path
         outer: Node | None = node
@@ -811,43 +811,43 @@ class Proofs:
 
     @property
     def program(self) -> _Program:
-        """The code, for analyses of their own."""
+        """The program, for other analyses."""
         return self._program
 
     def told(self, path: object, span: Span, text: str) -> Value | None:
-        """Return the worst that the expression there is, if a function was run in which it stands."""
+        """Return the worst value of the expression there, if a function that contains it was run."""
         return self._execution.values.get((path, span, text))
 
     def run(self, function: Function) -> None:
-        """Run the function, from the kernels down."""
+        """Run the function, starting from the kernels."""
         self._run_for(function)
 
     def is_assumed(self, function: Function) -> bool:
-        """Whether something was assumed of the blocks that come to the function, which are not seen."""
+        """Whether an assumption was made about the unseen blocks that execute the function."""
         return bool(self._assuming) and any(root in self._assuming for root in (function, *self._roots(function)))
 
     def _is_constant(self, function: Function, text: bytes, node: Node) -> bool:
-        """Whether an expression computes with numbers, constants and parameters of the template alone."""
+        """Whether an expression depends only on numbers, constants and template parameters."""
         if _NO_ARITHMETIC.search(text):
             return False
         names = _WORD.findall(re.sub(rb"\b(?:0[xX][0-9a-fA-F]+|\d+)[uUlL]*", b"", text))
         others = [name for name in names if name not in function.template_parameters]
         if not others:
             return True
-        # A constant's name may also be a member's, or of a variable that a macro declares.
+        # A constant's name may also be that of a member, or of a variable that a macro declares.
         own = self._program.names_in(function)
         return all(
             name not in own and self._kernels.named_constant(function.source, name) is not None for name in others
         )
 
     def site(self, function: Function, node: Node) -> Site:
-        """Return how threads come to the call."""
+        """Return how threads reach the call."""
         self._run_for(function)
         found = self._execution.sites.get((function.source.path, (node.start_byte, node.end_byte)))
         return found if found is not None else Site(1, Reason("it is not followed", node.start_byte, node.end_byte))
 
     def _run_for(self, function: Function) -> None:
-        """Run what calls the function, from the kernels down; the function itself, if no call of it is seen."""
+        """Run the callers of the function, starting from the kernels; the function itself, if no call of it is seen."""
         if function in self._asked:
             return
         self._asked.add(function)
@@ -860,7 +860,7 @@ class Proofs:
             self._start(function, varying("no call of its function is seen"))
 
     def _roots(self, function: Function) -> list[Function]:
-        """The kernels that come to the function, and functions on the way to it that nothing is seen to call."""
+        """The kernels that reach the function, and functions on the way to it without a seen caller."""
         seen, waiting, found = {function}, [function], []
         while waiting:
             each = waiting.pop()

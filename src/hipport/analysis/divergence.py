@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Find where lanes diverge in a function, and the sides that they take there."""
+"""Find where lanes diverge in a function, and which sides they take."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _PARTS = frozenset(("if_statement", "conditional_expression", "switch_statement"
 class Side(NamedTuple):
     """A side of a statement at which lanes diverge: from `start` to `end`.
 
-    `way`: which side. `often`: the statement decides how often rather than whether. `left`: lanes that took the other
-    side have left the loop or the function. `meaning`: the condition, with what a variable in its place was given.
+    `way`: which side. `often`: the statement decides how often, not whether. `left`: lanes that took the other side
+    have left the loop or the function. `meaning`: the condition, with variables replaced by their only definition.
     """
 
     statement: tuple[int, int]
@@ -37,12 +37,12 @@ class Side(NamedTuple):
 
 
 def sides_of(kernels: Kernels, function: Function, node: Node, size: int, shown: bool) -> Iterator[Side]:
-    """Yield the sides at which `size` neighbouring lanes diverge, and which lanes that reach `node` take.
+    """Yield the sides at which `size` neighbouring lanes diverge, and that lanes which reach `node` take.
 
-    `shown`: without what is assumed of blocks whose launches are not seen.
+    `shown`: without assumptions about blocks whose launches are not seen.
     """
     if node.start_byte < function.body.start_byte:
-        return  # An initializer of a constructor, or an argument that need not be given.
+        return  # an initializer of a constructor, or a default argument
     for condition in function.conditions(node):
         if not kernels.may_differ(function, condition.expression, size, shown=shown):
             continue
@@ -79,7 +79,7 @@ def sides_of(kernels: Kernels, function: Function, node: Node, size: int, shown:
 
 
 def _in_macros(kernels: Kernels, function: Function, node: Node, size: int, shown: bool) -> Iterator[Side]:
-    """Yield the sides of choices that macros make, to whose arguments `node` belongs: `SELECT(x, f(y), f(z))`."""
+    """Yield the sides of conditions in macros with `node` in an argument: `SELECT(x, f(y), f(z))`."""
     macros = kernels.macros(function.source)
     inner = node
     for outer in function.around(node)[:-1] if macros else ():
@@ -98,7 +98,7 @@ def _in_macros(kernels: Kernels, function: Function, node: Node, size: int, show
 
 
 def _chosen(macros: Iterable[Macro], position: int, given: tuple[bytes, ...]) -> Iterator[tuple[bool, bytes]]:
-    """Yield which side of which condition an argument of a macro is on, if it is only there."""
+    """Yield each condition of a macro, and its side, that contains every use of an argument."""
     for macro in macros:
         if macro.parameters is None or not 0 <= position < len(macro.parameters):
             continue
@@ -111,14 +111,14 @@ def _chosen(macros: Iterable[Macro], position: int, given: tuple[bytes, ...]) ->
 
 
 def relation(function: Function, one: tuple[Side, ...], two: tuple[Side, ...]) -> tuple[str, Side, Side]:
-    """Return how lanes on the sides `one` relate to those on `two`, and the sides at which they diverge."""
+    """Return the relation between lanes on the sides `one` and those on `two`, and the sides where they diverge."""
     nowhere = Side((0, 0), None, b"", 0, 0, False, False)
     ways = {side.statement: side for side in two}
     for side in one:
         other = ways.get(side.statement)
         if other is not None and other.way != side.way:
             return "branch", side, other
-    # Lanes that have left a kernel are nowhere else.
+    # Lanes that have left a kernel make no other calls.
     shared = frozenset(one).intersection(two)
     own = [side for side in one if side not in shared and not (side.left and function.kernel)]
     others = [side for side in two if side not in shared and not (side.left and function.kernel)]
@@ -136,7 +136,7 @@ def relation(function: Function, one: tuple[Side, ...], two: tuple[Side, ...]) -
 
 
 def meaning(function: Function, condition: bytes, node: Node) -> bytes:
-    """Return a condition with what a variable in its place was given, if it was given something only once."""
+    """Return a condition with variables replaced by their definition, if they have only one."""
     for _ in range(3):
         inner = condition.strip(b"!()")
         if not WORD.fullmatch(inner):
@@ -191,10 +191,10 @@ def side_of(statement: Node, way: object, condition: bytes, start: int, end: int
 
 
 def loops_around(function: Function, node: Node, macros: AbstractSet[bytes]) -> Iterator[Node]:
-    """Yield the loops that a place is in, the innermost first, those that `macros` begin among them."""
+    """Yield the loops around a place, the innermost first, including those that `macros` begin."""
     for outer in function.around(node)[:-1]:
         if outer.type == "function_definition":
-            # `LOOP(i, n) { … }` looks like a function.
+            # `LOOP(i, n) { … }` is parsed as a function.
             declarator = outer.child_by_field_name("declarator")
             name = declarator.child_by_field_name("declarator") if declarator is not None else None
             if name is not None and function.text(name) in macros:

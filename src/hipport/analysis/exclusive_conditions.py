@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conditions as text: which exclude each other (`x < n`, `x >= n`), and under which a macro reaches a place in it."""
+"""Conditions as text: which exclude each other (`x < n`, `x >= n`), and which a place in a macro depends on."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hipport.analysis.transitive_callers import Text
 
 _IF = re.compile(rb"\bif(?:\s|\\\r?\n)*\(")
 _ELSE = re.compile(rb"(?:\s|\\\r?\n)*else\b")
-# Conditions that are longer are not followed into functions.
+# Longer conditions are not followed into functions.
 _LONGEST = 200
 WORD = re.compile(rb"[A-Za-z_]\w*")
 _COMPARISON = re.compile(rb"([^<>=!&|]+)(<=|>=|==|!=|<|>)([^<>=!&|]+)")
@@ -22,11 +22,11 @@ _NUMBER = re.compile(rb"-?\d\w*|true|false|NULL|nullptr")
 
 
 def exclude(one: bytes, other: bytes) -> bool:
-    """Whether two conditions look as if only one of them can hold."""
+    """Whether two conditions look as if they cannot both hold."""
     first, second = compared(one), compared(other)
     if _excludes(first, second):
         return True
-    # `a < b` and `b <= a`; two things that are the same number say nothing of each other.
+    # `a < b` and `b <= a`; but with numbers as operands, equal operands are no sign that the conditions are related.
     numbers = _NUMBER.fullmatch(first[2]) or _NUMBER.fullmatch(second[2])
     return not numbers and (_excludes(_mirrored(first), second) or _excludes(first, _mirrored(second)))
 
@@ -48,7 +48,7 @@ def _excludes(one: tuple[bytes, bytes, bytes], other: tuple[bytes, bytes, bytes]
 
 @lru_cache(maxsize=1 << 14)
 def compared(condition: bytes) -> tuple[bytes, bytes, bytes]:
-    """Return what a condition compares, how, and with what; `x` alone is compared with 0."""
+    """Return the left operand of a comparison, its operator and the right operand; a lone `x` is compared with 0."""
     text, holds = squeezed(condition), True
     while text.startswith(b"!") and not text.startswith(b"!="):
         text, holds = squeezed(text[1:]), not holds
@@ -64,8 +64,8 @@ def compared(condition: bytes) -> tuple[bytes, bytes, bytes]:
 
 
 def _divided(text: bytes) -> tuple[bytes, bytes, bytes]:
-    """A comparison as its parts; other text is compared with 0."""
-    # What is in parentheses is not looked at, but kept.
+    """Split a comparison into its parts; other text is compared with 0."""
+    # The contents of parentheses are skipped, but kept.
     outermost = bytearray(text)
     depth = 0
     for i, each in enumerate(text):
@@ -81,7 +81,7 @@ def _divided(text: bytes) -> tuple[bytes, bytes, bytes]:
 
 @lru_cache(maxsize=1 << 14)
 def with_arguments(condition: bytes, parameters: tuple[bytes, ...], given: tuple[bytes, ...]) -> bytes:
-    """Return a condition with arguments for the parameters; empty where it gets too long, or one is not seen."""
+    """Return a condition with parameters replaced by arguments; empty if it gets too long, or one is not seen."""
     words = set(parameters).intersection(WORD.findall(condition))
     values = dict(zip(parameters, given, strict=False))
     if not words <= values.keys():
@@ -91,7 +91,7 @@ def with_arguments(condition: bytes, parameters: tuple[bytes, ...], given: tuple
 
 
 def conditions_of(macro: Text, place: int) -> Iterator[bytes]:
-    """Yield the conditions of the `if`s in a macro on which `place` in it is control dependent."""
+    """Yield the conditions of the `if`s in a macro on which `place` is control dependent."""
     code = macro.source.code
     for match in _IF.finditer(code, macro.start, place):
         closing = macro.source.closing(match.end() - 1)
@@ -107,7 +107,7 @@ def conditions_of(macro: Text, place: int) -> Iterator[bytes]:
 
 
 def _end(macro: Text, start: int) -> int:
-    """Return the end of the statement that begins at `start` in a macro, after white space."""
+    """Return the end of the statement that begins at `start`, or after white space there, in a macro."""
     code = macro.source.code
     while start < macro.end and code[start : start + 1] in (b" ", b"\t", b"\\", b"\n", b"\r"):
         start += 1
@@ -119,7 +119,7 @@ def _end(macro: Text, start: int) -> int:
 
 
 def squeezed(text: bytes) -> bytes:
-    """Return code without white space, and without parentheses around all of it."""
+    """Return code without white space, and without enclosing parentheses."""
     squeezed = b"".join(text.split())
     while squeezed.startswith(b"(") and squeezed.endswith(b")"):
         depths = list(accumulate((byte == 0x28) - (byte == 0x29) for byte in squeezed))

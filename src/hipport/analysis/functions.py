@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions that run on the device, as they are written: parameters and variables, calls, conditions and exits.
+"""Functions that run on the device, as written: parameters and variables, calls, conditions and exits.
 
-Worked out on syntax trees of one file, by names. What follows from it over files is in hipport.analysis.kernels.
+Computed from the syntax tree of one file, by names. Analyses over several files are in hipport.analysis.kernels.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from hipport.syntax.cpp import Cpp, word_before
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-#: What makes a function one of the device. A search finds first letters many times as fast as `\b` in front of them.
+#: Marks a function of the device. A search by first letters is many times as fast as one with `\b` before them.
 DEVICE = re.compile(rb"__(?<!\w__)(?:device|global)__\b")
-#: What makes it one of the host as well.
+#: Marks it as a function of the host as well.
 HOST = re.compile(rb"\b__host__\b")
-#: A macro: its name, its parameters, what it stands for.
+#: A macro: its name, its parameters, its text.
 DEFINE = re.compile(rb"#[ \t]*define[ \t]+(\w+)(\([^)]*\))?((?:[^\\\r\n]|\\[ \t]*(?:\r\n?|\n)|\\)*)")
 _CALLED = re.compile(rb"\b([A-Za-z_]\w*)\b\s*(?=[(<])")
 _HOLDS_FUNCTIONS = frozenset(
@@ -37,29 +37,29 @@ _HOLDS_FUNCTIONS = frozenset(
 LOOPS = frozenset(("for_statement", "while_statement", "do_statement", "for_range_loop"))
 _EXITS = frozenset(("return_statement", "break_statement", "continue_statement", "goto_statement"))
 _EXIT = re.compile(rb"\b(?:return|break|continue|goto)\b")
-# What stands in front of a parenthesis or `<` and is no call.
+# Precedes a parenthesis or `<` without being a call.
 _NO_CALLS = frozenset(
     b"if for while switch return sizeof static_cast reinterpret_cast const_cast else and or not".split()
 )
-#: What declares or changes variables of a function: all that `_locals` looks at.
+#: Nodes that declare or change variables of a function: all that `_locals` looks at.
 _GIVES = frozenset(("declaration", "for_range_loop", "assignment_expression", "update_expression", "call_expression"))
 _VALUE_TYPE = re.compile(
     rb"\b(?:auto|bool|u?char\d?|u?short\d?|u?int\d?|u?long\d?|float\d?|double\d?|unsigned|size_t|u?int\d+_t|dim3)\b"
 )
-# A template's pack among the parameters, or C's own.
+# A template's pack among the parameters, or a C variadic parameter.
 _PACK = re.compile(rb"\.\.\.\s*\w*\s*\)")
 _BRANCHES = frozenset(("if_statement", "else_clause"))
-#: What the preprocessor leaves one side of.
+#: Conditionals of the preprocessor, which keeps one side.
 CONDITIONALS = frozenset(("preproc_if", "preproc_ifdef", "preproc_elif", "preproc_elifdef"))
 _GOES_ON = frozenset(("continue_statement",))
 _LEAVES = frozenset(("return_statement", "break_statement", "continue_statement"))
 _SHARED = re.compile(rb"\s*(?:(?:static|volatile|extern)\s+)*__shared__(?:\s+(?:static|volatile|extern))*\s*")
 _Given = TypeVar("_Given")
-# What nests statements, one level each, or leaves them, and expressions that are long enough to be nested as deep.
+# Statements that add a level of nesting or leave one, and expressions that may be nested as deeply.
 _NESTS = re.compile(rb"\b(?:if|for|while|switch|do|else|return|break|continue|goto)\b|[{?]")
 _LONG = re.compile(rb"[^;{}]{2048}")
-# Clang takes 256 levels of brackets, each of which is two of the tree: a statement, and the block that it has. As many
-# ways out are followed.
+# Clang accepts 256 levels of brackets; each is two levels of the tree, a statement and its block. The number of exits
+# has the same limit.
 _DEEPEST = 512
 _AROUND_MEMBER = re.compile(rb"\s*(\.|->)\s*(?=\w)")
 _AROUND_SIGNS = re.compile(rb"\s+(?=\W)|(?<=\W)\s+")
@@ -67,7 +67,7 @@ _NAMES = frozenset(("identifier", "field_identifier", "type_identifier", "operat
 
 
 class Condition(NamedTuple):
-    """What decides whether a thread comes to a place: `expression` of `statement`.
+    """A condition on which a place is control dependent: `expression` of `statement`.
 
     `taken`: whether it must hold; None for the value of a `switch`, and for a loop over a range.
     """
@@ -92,7 +92,7 @@ class Call(NamedTuple):
 
 
 class Variable(NamedTuple):
-    """A local variable, parameter or array: its name, and the part of the file in which the name is this variable."""
+    """A local variable, parameter or array: its name, and the part of the file in which it is visible."""
 
     name: bytes
     start: int
@@ -100,7 +100,7 @@ class Variable(NamedTuple):
 
 
 class Assignment(NamedTuple):
-    """A place `node` where a variable is given something worked out from `values`; its declaration, perhaps."""
+    """A definition of a variable at `node`, computed from `values`; perhaps its declaration."""
 
     node: Node
     variable: Variable
@@ -109,7 +109,7 @@ class Assignment(NamedTuple):
 
     @property
     def plain(self) -> bool:
-        """Whether it is `variable = …`, of the whole variable."""
+        """Whether it is `variable = …` and assigns the whole variable."""
         if self.node.type != "assignment_expression" or len(self.values) != 1:
             return False
         operator, left = self.node.child_by_field_name("operator"), self.node.child_by_field_name("left")
@@ -118,7 +118,7 @@ class Assignment(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Locals:
-    """The variables of a function. `shared` ones are the block's."""
+    """The variables of a function. `shared` ones belong to the block."""
 
     variables: tuple[Variable, ...]
     shared: frozenset[Variable]
@@ -133,21 +133,21 @@ class Locals:
 
     @cached_property
     def given(self) -> Mapping[Variable, list[Assignment]]:
-        """The assignments to each variable that has any."""
+        """The definitions of each variable that has any."""
         given: dict[Variable, list[Assignment]] = {}
         for each in self.assignments:
             given.setdefault(each.variable, []).append(each)
         return given
 
     def named(self, name: bytes, offset: int) -> Variable | None:
-        """Return the variable that `name` is at `offset`: the innermost one."""
+        """Return the variable that `name` means at `offset`: the innermost one."""
         for each in self._by_name.get(name, ()):
             if each.start <= offset < each.end:
                 return each
         return None
 
     def last(self, variable: Variable, node: Node) -> Assignment | None:
-        """Return the assignment that surely gave the variable the value that it has at `node`, if there is one."""
+        """Return the only reaching definition of the variable at `node`, if that is certain."""
         given = self.given.get(variable, [])
         before = [each for each in given if each.node.end_byte <= node.start_byte]
         last = max(before, key=lambda each: each.node.start_byte, default=None)
@@ -158,7 +158,8 @@ class Locals:
             block = block.parent
         if block is None or block.type != "compound_statement" or not contains(block, node):
             return None
-        # One behind the place comes before it in the next iteration of a loop that does not begin with the last one.
+        # In a loop around `node` but not around the definition, a later definition reaches `node` in the next
+        # iteration.
         loop = _loop_of(node, block)
         while loop is not None:
             if any(contains(loop, each.node) for each in given):
@@ -168,16 +169,16 @@ class Locals:
 
 
 class Joined(NamedTuple):
-    """Which assignments may have given a variable its value, and the conditions that decide which one did."""
+    """A phi: the reaching definitions of a variable, and the conditions that select between them."""
 
     assignments: tuple[Assignment, ...]
     conditions: tuple[Node, ...]
 
 
 def joined(function: Function, variable: Variable, node: Node) -> Joined | None:
-    """Return what the variable may have been given last where it is read at `node`; None where that is not all seen.
+    """Return the phi of the variable at `node`; None if not all reaching definitions are seen.
 
-    That is by plain assignments before it, some of them in branches of an `if`.
+    These are plain assignments before `node`, some of them in branches of an `if`.
     """
     given = function.locals.given.get(variable, [])
     found: list[Assignment] = []
@@ -191,38 +192,38 @@ def joined(function: Function, variable: Variable, node: Node) -> Joined | None:
                 inner = outer
                 continue
             before = [each for each in outer.named_children if each.end_byte <= inner.start_byte]
-            through = _given_last(given, before, found, conditions)
+            through = _add_reaching(given, before, found, conditions)
             if not through:
                 return None if through is None else Joined(tuple(found), tuple(conditions))
         elif outer.type == "do_statement" and inner == outer.child_by_field_name("condition"):
-            # Its body comes before it in each iteration, unless part of that is jumped over.
+            # The body precedes the condition in each iteration, unless control jumps over part of it.
             body = outer.child_by_field_name("body")
             if body is None or any(True for _ in nodes(body, _GOES_ON)):
                 return None
             return (
                 None
-                if _given_last(given, [body], found, conditions) is not False
+                if _add_reaching(given, [body], found, conditions) is not False
                 else Joined(tuple(found), tuple(conditions))
             )
         elif any(
             contains(outer, each.node) and (outer.type not in _BRANCHES or each.node.end_byte <= inner.start_byte)
             for each in given
         ):
-            return None  # In the turn before, in another case, in a condition.
+            return None  # in the previous iteration, in another case, or in a condition
         inner = outer
     return None
 
 
-def _given_last(
+def _add_reaching(
     given: Sequence[Assignment], statements: Sequence[Node], found: list[Assignment], conditions: list[Node]
 ) -> bool | None:
-    """Add what statements, one behind the other, give last; whether one may pass them all by, None where not seen."""
+    """Add the reaching definitions at the end of a list of statements; whether none may reach it, None if unknown."""
     for statement in reversed(statements):
         inside = [each for each in given if contains(statement, each.node)]
         if not inside:
             continue
         if statement.type == "compound_statement":
-            through = _given_last(given, statement.named_children, found, conditions)
+            through = _add_reaching(given, statement.named_children, found, conditions)
         elif statement.type == "if_statement":
             through = _given_in_branches(given, inside, statement, found, conditions)
         elif statement.type in ("expression_statement", "declaration"):
@@ -230,7 +231,7 @@ def _given_last(
             at = one.node if one.declares else one.node.parent
             if others or at != statement or not (one.declares or one.plain):
                 return None
-            # One that is declared without a value may have any.
+            # A declaration without initializer leaves any value.
             found += [one] if one.values else []
             through = False
         else:
@@ -258,8 +259,8 @@ def _given_in_branches(
         if branch is not None and branch.type == "compound_statement":
             last = branch.named_children[-1] if branch.named_children else branch
         if branch is None or (last is not None and last.type in _LEAVES):
-            continue  # Who leaves there does not come behind it.
-        through = _given_last(given, [branch], found, conditions)
+            continue  # control that leaves there does not reach the end
+        through = _add_reaching(given, [branch], found, conditions)
         if through is None:
             return None
         passed = passed or through
@@ -268,7 +269,7 @@ def _given_in_branches(
 
 @dataclass(frozen=True, eq=False)
 class Function(Facts):
-    """A function with a body. `head` is what stands in front of its name, `parameters` are names ("" for none)."""
+    """A function with a body. `head` is the text before its name, `parameters` are names ("" for none)."""
 
     source: Cpp
     name: bytes
@@ -279,7 +280,7 @@ class Function(Facts):
 
     @cached_property
     def kernel(self) -> bool:
-        """Whether it is launched by the host."""
+        """Whether the host launches it."""
         return b"__global__" in self.head
 
     @cached_property
@@ -289,22 +290,22 @@ class Function(Facts):
 
     @cached_property
     def packed(self) -> bool:
-        """Whether the last parameter is a pack, which takes all arguments that are left."""
+        """Whether the last parameter is a pack, which takes all remaining arguments."""
         behind = self.node.start_byte + len(self.head) + len(self.name)
         return _PACK.search(self.source.code, behind, self.body.start_byte) is not None
 
     def takes(self, count: int) -> bool:
-        """Whether a call with so many arguments may be of the function: some need not be given."""
+        """Whether a call with that number of arguments may call the function: some arguments are optional."""
         return count <= len(self.parameters) or self.packed
 
     def passed(self, given: Sequence[_Given], position: int) -> Sequence[_Given]:
-        """Return those of the arguments `given` that the parameter at `position` stands for."""
+        """Return those of the arguments `given` that go to the parameter at `position`."""
         last = self.packed and position == len(self.parameters) - 1
         return given[position:] if last else given[position : position + 1]
 
     @cached_property
     def template_parameters(self) -> frozenset[bytes]:
-        """The words in what templates say in front of the function, or of a class around it: its parameters' names."""
+        """The words in the template heads of the function, or of a class around it, with the names of parameters."""
         found: set[bytes] = set()
         outer = self.node.parent
         while outer is not None:
@@ -314,24 +315,24 @@ class Function(Facts):
         return frozenset(found)
 
     def text(self, node: Node) -> bytes:
-        """The code of `node`, comments blanked; of a member, without blanks around the sign in front of its name."""
+        """The code of `node`, with comments blanked; of a member access, without blanks around the operator."""
         text = self.source.code[node.start_byte : node.end_byte]
         return _AROUND_MEMBER.sub(rb"\1", text) if node.type == "field_expression" else text
 
     def takes_reference(self, position: int) -> bool:
-        """Whether the parameter at `position` is a reference through which the function may change what it is given."""
+        """Whether the parameter at `position` is a reference through which the function may change its argument."""
         name = self.parameters[position] if position < len(self.parameters) else b""
         head = self.source.code[self.node.start_byte + len(self.head) : self.body.start_byte]
-        # Most take none, and each name is a pattern of its own, which takes long to make.
+        # Most functions take none, and each name needs a pattern of its own, which is slow to compile.
         declared = re.search(rb"([^,(]*)&\s*" + name + rb"\b", head) if name and b"&" in head else None
         return declared is not None and b"const" not in declared[1].split()
 
     def mentions(self, pattern: re.Pattern[bytes]) -> bool:
-        """Whether the body has a match: what to ask before walking through its tree."""
+        """Whether the body has a match: a cheap test before walking its tree."""
         return pattern.search(self.source.code, self.body.start_byte, self.body.end_byte) is not None
 
     def calls(self, wanted: re.Pattern[bytes] | AbstractSet[bytes] | None = None) -> Iterator[Call]:
-        """Yield the calls in the body, in order; only of names that are `wanted`, or that it matches whole."""
+        """Yield the calls in the body, in order; only of names that are `wanted`, or that it matches as a whole."""
         matches = (
             bool if wanted is None else wanted.fullmatch if isinstance(wanted, re.Pattern) else wanted.__contains__
         )
@@ -346,7 +347,7 @@ class Function(Facts):
 
     @cached_property
     def _calls(self) -> dict[int, Call | None]:
-        """Those that were asked for, by where their names stand; None for what is no call."""
+        """A cache of calls by the places of their names; None for a name that is not called."""
         return {}
 
     @cached_property
@@ -356,7 +357,7 @@ class Function(Facts):
 
     @cached_property
     def called(self) -> frozenset[bytes]:
-        """The names that may be called in the body: what to ask before looking for calls in its tree."""
+        """The names that may be called in the body: a cheap test before searching for calls in its tree."""
         return frozenset(name for _, name in self._names_called)
 
     @cached_property
@@ -365,10 +366,10 @@ class Function(Facts):
 
     @cached_property
     def tangled(self) -> bool:
-        """Whether it is nested deeper, or left at more places, than is followed, as only generated code is.
+        """Whether it is nested more deeply, or has more exits, than is followed; only generated code is.
 
-        A chain of 256 `else if` is, or a switch of 512 cases. What decides whether a thread comes to a place in it is
-        not to be asked then: each of its places would be compared with each way out.
+        Examples are a chain of 256 `else if`, or a switch of 512 cases. Control dependence is not computed then,
+        because each place would be compared with each exit.
         """
         nests = _NESTS.finditer(self.source.code, self.body.start_byte, self.body.end_byte)
         may_be = next(islice(nests, _DEEPEST // 2, None), None) is not None or self.mentions(_LONG)
@@ -381,24 +382,23 @@ class Function(Facts):
 
     @cached_property
     def _loops(self) -> dict[int, Node | None]:
-        """The loops around those of the exits that were asked about."""
+        """A cache of the loops around exits."""
         return {}
 
     @cached_property
     def locals(self) -> Locals:
-        """Its parameters and variables, and what they are given."""
+        """Its parameters and variables, with their definitions."""
         return _locals(self)
 
     def conditions(self, node: Node, until: Node | None = None) -> Iterator[Condition]:
-        """Yield what decides whether a thread of the function comes to `node`, the innermost first.
+        """Yield the conditions on which `node` is control dependent, the innermost first.
 
-        Up to the body of the function, or the statement `until`. Earlier statements that threads leave by are not
-        among them; see `exits_before`.
+        Up to the body of the function, or the statement `until`. Earlier exits are not included; see `exits_before`.
         """
         if until is None:
             path = self._path(node)
             known = self._conditions
-            # Those of what is around it, and one more perhaps.
+            # Those of the enclosing node, and perhaps one more.
             first = next((i for i in range(len(path) - 1, -1, -1) if path[i].id in known), 0)
             found = known.setdefault(path[first].id, ()) if path else ()
             for outer, inner in pairwise(path[first:]):
@@ -410,21 +410,21 @@ class Function(Facts):
 
     @cached_property
     def _conditions(self) -> dict[int, tuple[Condition, ...]]:
-        """Those of the places that were asked about, and of what is around them."""
+        """A cache of the conditions of places, and of the nodes around them."""
         return {}
 
     def around(self, node: Node) -> Sequence[Node]:
-        """Return what is around a node of the body, the innermost first and the body last; nothing for other nodes."""
+        """Return the nodes around a node of the body, the innermost first and the body last; empty for other nodes."""
         return self._path(node)[-2::-1]
 
     def _path(self, node: Node) -> list[Node]:
-        """The nodes from the body to `node`; empty for one outside.
+        """The nodes from the body to `node`; empty for a node outside.
 
-        Down from the body, as each node finds its parent from the root of the tree, and on from what the last one that
-        was asked about has in common with it: in deep nesting, places are asked about one behind the other.
+        The search starts from the body, because tree-sitter finds a parent by descending from the root, and reuses the
+        common part of the last path: in deep nesting, places are asked about in order.
         """
         path = self._last_path
-        # One of the same extent may be inside of it.
+        # A node of the same extent may be inside it.
         while len(path) > 1 and (not contains(path[-1], node) or contains(node, path[-1])):
             path.pop()
         while path[-1] != node:
@@ -448,10 +448,10 @@ class Function(Facts):
                 yield found
 
     def exits_before(self, node: Node) -> Iterator[Node]:
-        """Yield the `return`, `break`, `continue` and `goto` by which a thread may not come to `node`.
+        """Yield the `return`, `break`, `continue` and `goto` by which a thread may miss `node`.
 
-        They are those before it, and in a loop that `node` is in those behind it too; a `break` or `continue` counts
-        if the loop that it is for has `node` in it.
+        These are the exits before it and, in a loop around `node`, also those after it; a `break` or `continue` counts
+        if its loop contains `node`.
         """
         for statement in self._exits:
             if statement.start_byte <= node.start_byte < statement.end_byte:
@@ -469,9 +469,9 @@ class Function(Facts):
 
 
 def exits_past(function: Function, node: Node, start: int) -> Iterator[Node]:
-    """Yield the `break`, `continue` and `goto` by which a thread may miss `node`, and continue.
+    """Yield the `break`, `continue` and `goto` by which a thread may miss `node`, and continue in the function.
 
-    Only those behind which there is still what is declared at `start`, and may be compared with other threads'.
+    Only those after which the declaration at `start` is still in scope, so that threads may compare its value.
     """
     for statement in function.exits_before(node):
         if statement.type == "goto_statement":
@@ -482,7 +482,7 @@ def exits_past(function: Function, node: Node, start: int) -> Iterator[Node]:
         if statement.type == "return_statement" or loop is None:
             continue
         body = loop.child_by_field_name("body")
-        # A `continue` misses nothing behind the loop's body, and who has left a loop is not in it.
+        # A `continue` skips nothing after the loop's body, and a thread that has left a loop is not in it.
         if statement.type == "continue_statement" and body is not None and not contains(body, node):
             continue
         if statement.type == "break_statement" and start >= loop.start_byte:
@@ -491,19 +491,19 @@ def exits_past(function: Function, node: Node, start: int) -> Iterator[Node]:
 
 
 def functions(source: Cpp) -> tuple[Function, ...]:
-    """Return all functions with a body in the file, of the host too, in order."""
+    """Return all functions with a body in the file, also those of the host, in order."""
     return source.fact(_functions)
 
 
 def function_at(source: Cpp, offset: int) -> Function | None:
-    """Return the function that has `offset` in its body."""
+    """Return the function whose body contains `offset`."""
     found = functions(source)
     i = bisect_right(found, offset, key=lambda function: function.body.start_byte) - 1
     return found[i] if i >= 0 and offset < found[i].body.end_byte else None
 
 
 def called_name(call: Node, code: bytes) -> bytes:
-    """Return the name that a call expression calls, without namespace, object and template arguments; b"" if none."""
+    """Return the name that a call expression calls, without namespace, object and template arguments, or b""."""
     node = call.child_by_field_name("function")
     while node is not None:
         if node.type in _NAMES:
@@ -516,7 +516,7 @@ def called_name(call: Node, code: bytes) -> bytes:
 
 
 def _name(code: bytes, node: Node) -> bytes:
-    """Return a name; of an operator's, `operator ()` is `operator()`."""
+    """Return a name; an operator's `operator ()` becomes `operator()`."""
     name = code[node.start_byte : node.end_byte]
     return _AROUND_SIGNS.sub(b"", name) if node.type == "operator_name" else name
 
@@ -537,8 +537,8 @@ def is_method(function: Function) -> bool:
 
 
 def nodes(node: Node, kinds: frozenset[str] | None = None) -> Iterator[Node]:
-    """Yield `node` and all named nodes in it, or those of some named kinds, in order, each before what is in it."""
-    # A cursor makes no lists of children.
+    """Yield `node` and all named nodes in it, or those of some kinds, in preorder."""
+    # A cursor builds no lists of children.
     cursor = node.walk()
     inwards, onwards, outwards = cursor.goto_first_child, cursor.goto_next_sibling, cursor.goto_parent
     while True:
@@ -553,9 +553,9 @@ def nodes(node: Node, kinds: frozenset[str] | None = None) -> Iterator[Node]:
 
 
 def comes_by_label(function: Function, leaving: Node, node: Node) -> bool | None:
-    """Whether lanes that take an exit come to a place: a `goto` to a label before it, behind which others do not come.
+    """Whether lanes that take an exit reach a place: a `goto` to a label before it that others do not pass.
 
-    None where both do.
+    None if both do.
     """
     label = _label(function, leaving)
     if label is None or not leaving.start_byte < label.start_byte <= node.start_byte:
@@ -568,7 +568,7 @@ def comes_by_label(function: Function, leaving: Node, node: Node) -> bool | None
 
 
 def _label(function: Function, leaving: Node) -> Node | None:
-    """The statement that a `goto` goes to."""
+    """The target statement of a `goto`."""
     if leaving.type != "goto_statement" or not leaving.named_children:
         return None
     name = function.text(leaving.named_children[0])
@@ -579,10 +579,10 @@ def _label(function: Function, leaving: Node) -> Node | None:
 
 
 def exclusive(one: Node, other: Node) -> bool:
-    """Whether a thread that comes to one of two places cannot come to the other before it comes there again.
+    """Whether a thread that reaches one of two places cannot reach the other before it reaches the first one again.
 
-    So it is with the two sides of an `if`, and of an `#if`, of which a compilation has one; the cases of a `switch` may
-    fall through.
+    This holds for the two sides of an `if`, and of an `#if`, of which a compilation has one. The cases of a `switch`
+    may fall through.
     """
     outer = one.parent
     inner = one
@@ -598,12 +598,12 @@ def exclusive(one: Node, other: Node) -> bool:
 
 
 def device_macros(source: Cpp) -> frozenset[bytes]:
-    """The macros of the file that stand for `__device__` or `__global__`, with other words perhaps."""
+    """The macros of the file that expand to `__device__` or `__global__`, perhaps with other words."""
     return frozenset(name for name, _ in source.fact(_device_macros))
 
 
 def kernel_macros(source: Cpp) -> frozenset[bytes]:
-    """The macros of the file that stand for `__global__`, with other words perhaps, wherever they are defined."""
+    """The macros of the file that expand to `__global__`, perhaps with other words, wherever they are defined."""
     found = source.fact(_device_macros)
     return frozenset(name for name, text in found if b"__global__" in text) - {
         name for name, text in found if b"__global__" not in text
@@ -611,7 +611,7 @@ def kernel_macros(source: Cpp) -> frozenset[bytes]:
 
 
 def shared_macros(source: Cpp) -> frozenset[bytes]:
-    """The macros of the file that stand for `__shared__`, with other words perhaps."""
+    """The macros of the file that expand to `__shared__`, perhaps with other words."""
     if b"__shared__" not in source.text or b"define" not in source.words:
         return frozenset()
     found = (match for match in DEFINE.finditer(source.code) if not match[2])
@@ -679,7 +679,7 @@ def _conversion(source: Cpp, node: Node, declarator: Node, body: Node | None) ->
 
 
 def declared_name(node: Node, code: bytes) -> bytes:
-    """The name that a declaration or declarator declares."""
+    """The name that a declaration or declarator introduces."""
     declarator: Node | None = node
     while declarator is not None and declarator.type not in ("identifier", "field_identifier"):
         inner = declarator.child_by_field_name("declarator")
@@ -697,7 +697,7 @@ def _locals(function: Function) -> Locals:
     start, end = function.node.start_byte, function.node.end_byte
     variables = [Variable(name, start, end) for name in function.parameters if name]
     shared: set[Variable] = set()
-    # Arrays of a thread's own; what is stored through a pointer is not the pointer.
+    # Arrays of one thread; a store through a pointer does not change the pointer.
     arrays: set[Variable] = set()
     given: list[tuple[Node, Node, tuple[Node, ...]]] = []
     assignments: list[Assignment] = []
@@ -712,7 +712,7 @@ def _locals(function: Function) -> Locals:
                     and value.type == "argument_list"
                     and not _VALUE_TYPE.search(code, node.start_byte, each.start_byte)
                 ):
-                    value = None  # Of what a constructor makes of its arguments nothing is known.
+                    value = None  # the result of a constructor is unknown
                 variable = Variable(declared_name(each, code), each.start_byte, scope.end_byte if scope else end)
                 variables.append(variable)
                 if b"__shared__" in code[node.start_byte : each.start_byte] or (
@@ -734,16 +734,17 @@ def _locals(function: Function) -> Locals:
             left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
             if left is not None and right is not None:
                 given.append((node, left, (right,)))
-            # A node finds its parent from the root: only one behind a parenthesis is asked for its own.
+            # tree-sitter finds a parent by descending from the root, so only a node after a parenthesis is asked for
+            # it.
             opening = code.rfind(b"(", start, node.start_byte)
             loop = node.parent if opening >= 0 and not code[opening + 1 : node.start_byte].strip() else None
             if left is not None and loop is not None and loop.child_by_field_name("initializer") == node:
-                # `for (i = 0; …)`: what i was before does not matter in the loop.
+                # `for (i = 0; …)`: in the loop, the earlier value of i is irrelevant.
                 variables.append(Variable(declared_name(left, code), node.start_byte, loop.end_byte))
         elif kind == "update_expression" and node.named_children:
             given.append((node, node.named_children[0], ()))
         elif kind == "call_expression":
-            # `f(&x, y)` may put something into x.
+            # `f(&x, y)` may assign to x.
             passed = arguments(node) if b"&" in code[node.start_byte : node.end_byte] else ()
             for each in passed:
                 if each.type == "pointer_expression" and code[each.start_byte : each.start_byte + 1] == b"&":
@@ -758,7 +759,7 @@ def _locals(function: Function) -> Locals:
 
 
 def _target(node: Node, code: bytes) -> tuple[bytes, tuple[Node, ...]]:
-    """The variable that an assignment to `node` changes, a part of it perhaps, and the indices of the part."""
+    """The variable that an assignment to `node` changes, at least in part, and the indices of the part."""
     indices: list[Node] = []
     current: Node | None = node
     while current is not None:
@@ -766,7 +767,7 @@ def _target(node: Node, code: bytes) -> tuple[bytes, tuple[Node, ...]]:
             return code[current.start_byte : current.end_byte], tuple(indices)
         sign = current.child_by_field_name("operator")
         if current.type == "pointer_expression" or (sign is not None and sign.type == "->"):
-            return b"", ()  # What it points to is not the variable.
+            return b"", ()  # the target of a pointer is not the variable
         if current.type == "subscript_expression":
             given = current.child_by_field_name("indices")
             indices += given.named_children if given is not None else []
@@ -777,7 +778,7 @@ def _target(node: Node, code: bytes) -> tuple[bytes, tuple[Node, ...]]:
 
 
 def call_of(name: Node | None) -> Node | None:
-    """Return the call expression whose function is named by `name`."""
+    """Return the call expression that calls the function named by `name`."""
     node = name
     while node is not None and node.parent is not None:
         parent = node.parent
@@ -791,7 +792,7 @@ def call_of(name: Node | None) -> Node | None:
             "template_method",
         ):
             return None
-        # The object in front of `.` and the arguments of a template are not what is called.
+        # The object before `.` and template arguments are not the callee.
         if node not in (parent.child_by_field_name("name"), parent.child_by_field_name("field")) and (
             parent.type != "dependent_name"
         ):
@@ -801,7 +802,7 @@ def call_of(name: Node | None) -> Node | None:
 
 
 def _condition(outer: Node, inner: Node) -> Condition | None:
-    """What `outer` asks of a thread before it comes to its part `inner`."""
+    """The condition of `outer` on which its part `inner` is control dependent."""
     kind = outer.type
     if kind in ("if_statement", "conditional_expression", "while_statement", "do_statement", "for_statement"):
         expression = outer.child_by_field_name("condition")
@@ -824,23 +825,23 @@ def _condition(outer: Node, inner: Node) -> Condition | None:
 
 
 def operator_of(node: Node, code: bytes) -> str:
-    """Return the operator of an expression as it is written, "" if it has none.
+    """Return the operator of an expression as written, "" if it has none.
 
-    The type of its node is the other one of `<` and `>` at times: see `Cpp.tree`.
+    The node's type may be the other one of `<` and `>`: see `Cpp.tree`.
     """
     sign = node.child_by_field_name("operator")
     return code[sign.start_byte : sign.end_byte].decode("ascii", "replace") if sign is not None else ""
 
 
 def bare(node: Node) -> Node:
-    """An expression without the parentheses that the statement needs."""
+    """Return an expression without the parentheses that the statement needs."""
     if node.type in ("condition_clause", "parenthesized_expression") and len(node.named_children) == 1:
         return node.named_children[0]
     return node
 
 
 def statements(body: Node, kinds: frozenset[str]) -> Iterator[Node]:
-    """The nodes of such kinds in `body`, in order, outside of lambdas."""
+    """The nodes of such kinds in `body`, in order, without those in lambdas."""
     stack = [body]
     while stack:
         node = stack.pop()
@@ -852,7 +853,7 @@ def statements(body: Node, kinds: frozenset[str]) -> Iterator[Node]:
 
 
 def depth(node: Node) -> int:
-    """How many levels of nodes are in each other in `node`."""
+    """The depth of nesting in `node`."""
     cursor = node.walk()
     most = now = 0
     while True:
@@ -878,7 +879,7 @@ def _loop_of(node: Node, body: Node) -> Node | None:
 
 
 def _shared_loop(loop: Node | None, node: Node) -> bool:
-    """Whether `loop`, or one around it, has `node` in it too."""
+    """Whether `loop`, or a loop around it, also contains `node`."""
     while loop is not None:
         if loop.type in LOOPS and contains(loop, node):
             return True
@@ -887,5 +888,5 @@ def _shared_loop(loop: Node | None, node: Node) -> bool:
 
 
 def contains(outer: Node, inner: Node) -> bool:
-    """Whether `inner` stands in `outer`, or is it."""
+    """Whether `inner` is in `outer`, or is the same node."""
     return outer.start_byte <= inner.start_byte and inner.end_byte <= outer.end_byte

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Say why threads reach a place together, or what is missing to a proof of it: the grounds of findings.
+"""Say why threads reach a place together, or what a proof of it lacks: the grounds of findings.
 
     for ground in reaching(kernels, function, call, WARP): ...
     differing(kernels, function, condition, WARP).reason   # why lanes may disagree on it
 
-Nothing is worked out for it that was not asked before: the levels are those that Kernels has. What is added is where a
-value comes from, in the words of the program.
+The uniformity comes from Kernels and is not computed anew. This module adds the origin of a value, in terms of the
+program.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ from hipport.syntax.cpp import Cpp
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-#: So much of an expression is quoted; so many origins of a value, conditions, calls of a function are told.
+#: The maximum length of a quoted expression; the maximum number of origins of a value, conditions, and calls.
 _QUOTED, _ORIGINS, _CONDITIONS, _CALLS = 60, 3, 8, 4
-#: So many assignments are followed back, and calls up.
+#: The maximum number of assignments to follow back, and of calls to follow up.
 _STEPS = 4
 _SIZES = {WARP: "all lanes of a warp", WAVEFRONT: "all lanes of a wavefront", 1: "each lane for itself"}
 _SHAPES = ("blockDim", "gridDim")
-#: A reason that is a name alone.
+#: A reason that is only a name.
 _NAME = re.compile(r"[\w.]+")
 
 
@@ -59,7 +59,7 @@ def place(source: Cpp, start: int) -> tuple[PurePath, int]:
 
 
 def quoted(text: bytes) -> str:
-    """Return an expression in backquotes, on one line and not too long."""
+    """Return an expression in backquotes, on one line and shortened."""
     said = b" ".join(text.split()).decode("utf-8", "replace").replace("`", "'")
     return f"`{said if len(said) <= _QUOTED else said[: _QUOTED - 1] + '…'}`"
 
@@ -72,7 +72,7 @@ def _called(function: Function) -> str:
 
 
 def who(level: int) -> tuple[str, Scope]:
-    """Return the threads that have a value of such a level in common, in words."""
+    """Return the threads for which a value of such a level is the same, in words."""
     if level >= BLOCK:
         return ("all threads of the launch", Scope.GRID) if level >= GRID else ("all threads of a block", Scope.BLOCK)
     said = _SIZES.get(level, f"each {level} neighbouring threads")
@@ -80,7 +80,7 @@ def who(level: int) -> tuple[str, Scope]:
 
 
 def agreed(kernels: Kernels, function: Function, expression: Node, *, shown: bool = False) -> Ground:
-    """Return that threads agree on an expression, as many as do, and where what it is made of comes from."""
+    """Return the ground that an expression is uniform, for how many threads, and the origin of its values."""
     level = kernels.agreement(function, expression, shown=shown)
     if level >= BLOCK:
         level = max(level, kernels.value(function, expression, shown=shown).level)
@@ -100,7 +100,7 @@ class _Leaf(NamedTuple):
 
 
 def _origins(kernels: Kernels, function: Function, expression: Node, level: int) -> Iterator[str]:
-    """Yield where the values come from that an expression is made of, each once."""
+    """Yield the origins of the values in an expression, without duplicates."""
     told: set[str] = set()
     seen: set[Variable] = set()
     waiting = [_Leaf(function, expression, _STEPS)]
@@ -132,7 +132,7 @@ def _origins(kernels: Kernels, function: Function, expression: Node, level: int)
 
 
 def _given(function: Function, variable: Variable, node: Node) -> list[Node]:
-    """Return what a variable may have been given before a place, or in an earlier iteration; nothing of shared ones."""
+    """Return the definitions that may reach a place, also from earlier iterations; none for shared variables."""
     last = function.locals.last(variable, node)
     if variable in function.locals.shared or last is not None:
         return list(last.values) if last is not None and variable not in function.locals.shared else []
@@ -175,7 +175,7 @@ def _of_call(kernels: Kernels, function: Function, call: Node, level: int) -> st
 
 
 def _of_name(kernels: Kernels, function: Function, node: Node, variable: Variable | None, level: int) -> str:
-    """Say where a name has its value from that nothing in the function gives it."""
+    """Describe the origin of a name's value that no definition in the function determines."""
     name = function.text(node)
     outer = node.parent
     if outer is not None and outer.type in ("call_expression", "template_function", "qualified_identifier"):
@@ -221,9 +221,9 @@ def differing(
     shown: bool = False,
     told_in: PurePath | None = None,
 ) -> Ground:
-    """Return that `size` neighbouring threads may disagree on an expression, and why.
+    """Return the ground that `size` neighbouring threads may disagree on an expression, and why.
 
-    `told_in`: the file that the finding is in, if it is another one than the expression's.
+    `told_in`: the file of the finding, if it is not that of the expression.
     """
     at = place(function.source, expression.start_byte)
     of_file = _of_file(at[0], told_in or at[0])
@@ -256,7 +256,7 @@ def differing(
 
 
 def _varying(kernels: Kernels, function: Function, expression: Node, size: int) -> Node | None:
-    """Return the part of an expression, or of what its variables are given, that first differs by thread."""
+    """Return the first varying part of an expression, or of the definitions of its variables."""
     seen: set[int] = set()
     node: Node | None = expression
     found = None
@@ -283,9 +283,9 @@ def parted(
     claim: str,
     told_in: PurePath | None = None,
 ) -> Ground:
-    """Return what is missing to a proof of `claim` for the call at `offset`, of which lanes may not be together.
+    """Return what the proof of `claim` lacks for the call at `offset`, which lanes may reach separately.
 
-    `told_in`: the file that the finding is in, if it is another one than the call's.
+    `told_in`: the file of the finding, if it is not that of the call.
     """
     at = place(source, offset)
     told_in = told_in or at[0]
@@ -310,7 +310,7 @@ def parted(
 
 
 def _condition_of(node: Node) -> Node | None:
-    """Return what decides at a statement; None for what is none, such as a call."""
+    """Return the condition of a statement; None for a node without one, such as a call."""
     condition = node.child_by_field_name("condition")
     if condition is None and node.type in ("for_range_loop", "binary_expression"):
         condition = node.child_by_field_name("right" if node.type == "for_range_loop" else "left")
@@ -321,21 +321,21 @@ def _of_file(path: PurePath, other: PurePath) -> str:
     return f" of {path.as_posix()}" if path != other else ""
 
 
-# ---- how threads come to a place
+# ---- how threads reach a place
 
 
 class _Known:
-    """What was told of files that belong together."""
+    """Cached grounds for connected files."""
 
     def __init__(self, component: Component) -> None:
         self.callers: dict[tuple[Function, int, str], tuple[Ground, ...]] = {}
 
 
 def reaching(kernels: Kernels, function: Function, node: Node, size: int, what: str = "call") -> tuple[Ground, ...]:
-    """Return why `size` neighbouring threads come to a place together, or which of them are not there.
+    """Return why `size` neighbouring threads reach a place together, or which of them do not.
 
-    That is said of the function, and of what calls it. It holds for `what` no other one can meet of lanes that are not
-    there; see hipport.analysis.convergence for calls.
+    This covers the function and its callers. It holds if absent lanes cannot reach another `what` that waits for these;
+    see hipport.analysis.convergence for calls.
     """
     known = kernels.of_component(function.source, _Known).callers
     key = (function, size, what)
@@ -345,7 +345,7 @@ def reaching(kernels: Kernels, function: Function, node: Node, size: int, what: 
 
 
 def _within(kernels: Kernels, function: Function, node: Node, size: int, what: str) -> Iterator[Ground]:
-    """Yield what decides in a function whether threads come to a place, or that nothing does."""
+    """Yield the conditions in a function on which a place depends, or the ground that there are none."""
     found = list(_deciding(kernels, function, node, size, what))
     if not found:
         claim = f"all threads that come to {_called(function)} reach it"
@@ -355,9 +355,9 @@ def _within(kernels: Kernels, function: Function, node: Node, size: int, what: s
 
 
 def _deciding(kernels: Kernels, function: Function, node: Node, size: int, what: str) -> Iterator[Ground]:
-    """Yield the conditions by which threads of a function come to a place, the first of many."""
+    """Yield the conditions in a function on which a place depends; of many only the first."""
     conditions = list(islice(function.conditions(node), _CONDITIONS + 1))
-    # What rests on no assumption on blocks is told where one was made: it is known for those already.
+    # If assumptions about blocks were made in the file, only results without them are used here: others are reported.
     shown = bool(kernels.assumption(function.source))
     for condition in conditions[:_CONDITIONS]:
         if kernels.may_differ(function, condition.expression, size, shown=shown):
@@ -372,7 +372,7 @@ def _deciding(kernels: Kernels, function: Function, node: Node, size: int, what:
 
 
 def _of_side(function: Function, condition: Condition, what: str) -> Ground:
-    """Say what becomes of lanes that take another way than to the place."""
+    """Describe what lanes do that do not take the side of the place."""
     where = place(function.source, condition.expression.start_byte)
     text = quoted(function.text(condition.expression))
     if condition.loop:
@@ -385,7 +385,7 @@ def _of_side(function: Function, condition: Condition, what: str) -> Ground:
 
 
 def _leaving(kernels: Kernels, function: Function, node: Node, size: int, what: str, shown: bool) -> Iterator[Ground]:
-    """Yield the ways out before the place that only some threads may take."""
+    """Yield the exits before the place that only some threads may take."""
     told: set[int] = set()
     for leaving in function.exits_before(node):
         for condition in function.conditions(leaving):
@@ -407,7 +407,7 @@ def _leaving(kernels: Kernels, function: Function, node: Node, size: int, what: 
 
 
 def _from_callers(kernels: Kernels, function: Function, size: int, what: str) -> Iterator[Ground]:
-    """Yield how threads come to a function."""
+    """Yield how threads reach a function."""
     at = place(function.source, function.node.start_byte)
     if function.kernel:
         yield Ground(f"whole blocks begin {_called(function)}", Scope.BLOCK, "it is a kernel", *at)
@@ -434,7 +434,7 @@ def _from_callers(kernels: Kernels, function: Function, size: int, what: str) ->
 
 
 def _kernels(kernels: Kernels, function: Function) -> set[Function]:
-    """Return the kernels that come to a function, as far as calls are followed."""
+    """Return the kernels that reach a function, as far as calls are followed."""
     found: set[Function] = set()
     seen = {function}
     waiting = [function]
@@ -446,7 +446,7 @@ def _kernels(kernels: Kernels, function: Function) -> set[Function]:
 
 
 def at_place(kernels: Kernels, source: Cpp, span: Span, size: int) -> tuple[Ground, ...]:
-    """Return why `size` neighbouring threads come to what stands at `span` together: in a function, or in a macro."""
+    """Return why `size` neighbouring threads reach the code at `span` together: in a function, or in a macro."""
     directive = source.directive(span.start)
     if directive is not None:
         return tuple(_in_macro(kernels, source, directive, size))
@@ -465,13 +465,13 @@ def at_place(kernels: Kernels, source: Cpp, span: Span, size: int) -> tuple[Grou
 
 
 def device_function(kernels: Kernels, source: Cpp, offset: int) -> Function | None:
-    """Return the device function that has a place in it, the innermost."""
+    """Return the innermost device function that contains a place."""
     found = [each for each in kernels.functions(source) if each.node.start_byte <= offset < each.node.end_byte]
     return min(found, key=lambda each: each.node.end_byte - each.node.start_byte, default=None)
 
 
 def _in_macro(kernels: Kernels, source: Cpp, directive: Span, size: int) -> Iterator[Ground]:
-    """Yield how threads come to what a macro says: to its uses, as far as they are seen."""
+    """Yield how threads reach the text of a macro: through its uses, as far as they are seen."""
     define = DEFINE.match(source.code, directive.start, directive.end)
     name = define[1] if define is not None else b""
     at = place(source, directive.start)
@@ -484,7 +484,7 @@ def _in_macro(kernels: Kernels, source: Cpp, directive: Span, size: int) -> Iter
 
 
 def _uses(kernels: Kernels, source: Cpp, name: bytes) -> Iterator[tuple[Function, Node]]:
-    """Yield the functions in which a macro is used, with the places."""
+    """Yield the functions that use a macro, with the places."""
     for other in kernels.files(source):
         for span, _ in other.names(frozenset((name,))) if name in other.words else ():
             function = device_function(kernels, other, span.start) if other.directive(span.start) is None else None

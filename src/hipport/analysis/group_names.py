@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cooperative groups by the names of their types: of the block, the grid, active lanes, or a tile of so many lanes.
+"""Cooperative groups by the names of their types: of the block, the grid, active lanes, or a tile of a given size.
 
-A tile of a size that is not known, and a group that may be any, have nothing in common with threads beside them.
+For a tile of unknown size, or a group of unknown type, nothing is known about neighbouring threads.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cooperative groups in device code: which expressions are groups of lanes, and of how many."""
+"""Cooperative groups in device code: which expressions are groups of lanes, and how many lanes they have."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ COLLECTIVE = re.compile(
     rb"shfl(?:_up|_down|_xor)?|any|all|ballot|match_a(?:ny|ll)|sync|wait(?:_prior)?|reduce|(?:in|ex)clusive_scan|"
     rb"labeled_partition|binary_partition|invoke_one_broadcast"
 )
-#: Functions that make a group of those lanes that are there, or that say the same.
+#: Functions that return the group of active lanes, or an equivalent.
 FOUND_OUT = re.compile(rb"coalesced_threads|labeled_partition|binary_partition")
 
 # Only groups of lanes have these.
@@ -34,9 +34,9 @@ _BLOCKS = re.compile(
     rb"\b(?:thread_block|grid_group|multi_grid_group|cluster_group)\b\s*(?:const\b\s*)?&?\s*(?P<typed>\w+)|"
     rb"\b(?P<made>\w+)\s*(?:=|\(|\{)\s*" + _SPACE + rb"this_(?:thread_block|grid|multi_grid|cluster)\b"
 )
-_ALIKE = re.compile(rb"labeled_partition|binary_partition")
+_BY_LABEL = re.compile(rb"labeled_partition|binary_partition")
 _PARTITION = re.compile(rb"\btiled_partition<(\w+)>\(")
-# What the group `@` is made by or declared as: a tile of so many lanes, those that are there, those that are alike.
+# The declaration or initializer of the group `@`: a tile of a size, the active lanes, or lanes with equal labels.
 _MADE_OR_DECLARED = re.compile(
     rb"\b@\s*(?:=|\(|\{)\s*(?:\w+\s*::\s*)*(?:tiled_partition\s*(?:<\s*(?P<tile>\w+)|\([^;,]*,\s*(?P<given>\w+)\s*\))|"
     rb"(?P<there>coalesced_threads)|(?P<alike>labeled_partition|binary_partition))|"
@@ -47,7 +47,7 @@ _WORD = re.compile(rb"[A-Za-z_]\w*")
 
 
 def called(function: Function, name: Node) -> tuple[Node | None, int]:
-    """Return the group whose lanes call a collective by `name`, and how many they are at most; 0 if none."""
+    """Return the group whose lanes call a collective by `name`, and their maximum number; 0 if it is not one."""
     method = name.parent if name.parent is not None and name.parent.type == "field_expression" else None
     call: Node | None = method or name
     while call is not None and call.type in _CALLED:
@@ -55,7 +55,7 @@ def called(function: Function, name: Node) -> tuple[Node | None, int]:
     given = arguments(call) if call is not None and call.type == "call_expression" else ()
     if method is not None:
         group = method.child_by_field_name("argument")
-        # A vector or tensor has any() and all(), without an argument.
+        # Vectors and tensors have any() and all(), too, without an argument.
         if group is None or (not given and function.text(name) in (b"any", b"all")):
             return None, 0
         return group, _size(function, group, function.text(name), method=True)
@@ -63,12 +63,12 @@ def called(function: Function, name: Node) -> tuple[Node | None, int]:
 
 
 def least(function: Function, group: bytes) -> int | None:
-    """Return how many neighbouring lanes a group has at least, of those that are there; None if it is not seen.
+    """Return a lower bound of the number of neighbouring active lanes in a group; None if unknown.
 
     `group` is an expression of the function.
     """
     text = b"".join(group.split())
-    if _ALIKE.search(text):
+    if _BY_LABEL.search(text):
         return 1
     made = _PARTITION.search(text)
     if made:
@@ -114,7 +114,7 @@ def _size(function: Function, group: Node, name: bytes, method: bool) -> int:
         return max((_number(function.source, size) for size in found), default=0)
     if not method:
         return 0
-    # A parameter whose type is one of a template, or what another file declares.
+    # A parameter whose type is a template parameter, or a name that another file declares.
     return WARP if _SHUFFLES.fullmatch(name) or words[-1] in function.parameters else 0
 
 
@@ -123,17 +123,17 @@ def _number(source: Cpp, size: bytes) -> int:
 
 
 def sizes(source: Cpp) -> dict[bytes, set[bytes]]:
-    """Return how many lanes groups have, as it is written, by their names; nothing for blocks and grids."""
+    """Return the sizes of groups as written, by their names; nothing for blocks and grids."""
     return _declared(source.code, 0, len(source.code))
 
 
 def _of_functions(source: Cpp) -> dict[tuple[int, int], dict[bytes, set[bytes]]]:
-    """Return a cache of `_declared` for functions, by their places: once, not for each method."""
+    """Return a cache of `_declared` by the places of functions, so that it is computed once for all their methods."""
     return {}
 
 
 def _declared(code: bytes, start: int, end: int) -> dict[bytes, set[bytes]]:
-    """The sizes of the groups of lanes by the names that they have there; none for blocks and grids."""
+    """The sizes of the groups of lanes by their names there; nothing for blocks and grids."""
     found: dict[bytes, set[bytes]] = {}
     for match in _BLOCKS.finditer(code, start, end):
         found.setdefault(match["typed"] or match["made"], set())

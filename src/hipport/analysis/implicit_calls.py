@@ -2,9 +2,9 @@
 """Calls that are not written as calls: operators of classes, constructors, destructors, members with initializers.
 
     for node, of in operator_uses(function, operators): ...  # `a ^ b`, where a class has `operator^`
-    for each in members(source): ...  # `Lock lock;` in a class: who makes such an object makes a Lock
+    for each in members(source): ...  # `Lock lock;` in a class: to make such an object makes a Lock
 
-Types are recognized by names. If the type of an operand is not known, it may be the operator's.
+Types are recognized by name. If the type of an operand is unknown, it may be the operator's.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 _CONVERSION = re.compile(rb"operator\s+(?:const\s+)?[A-Za-z_][\w:<>, ]*[&*\s]*")
-# In place of an operator's sign.
+# Used in place of an operator's sign.
 _CONVERTS = "conversion"
 _OPERATOR = re.compile(rb"operator\s*([-+*/%^&|~!=<>]+|\[\])")
 _DECLARED = rb"\b([A-Za-z_]\w*)\s*(?:<[^;(){}]*>\s*)?(?:const\s*)?[*&\s]*\b%s\s*[,)=;{(\[:]"
@@ -41,10 +41,10 @@ _NUMBERS = re.compile(
     rb"(?:u?(?:int|char|short|long|longlong)|float|double)[1-4]|__half2?|__nv_bfloat162?|dim3)"
 )
 _BUILT_IN = re.compile(rb"threadIdx|blockIdx|blockDim|gridDim|warpSize")
-# No types, though a name follows.
+# Words that are not types although a name follows.
 _NO_TYPES = frozenset((b"return", b"const", b"else", b"new", b"case", b"typename", b"volatile", b"__restrict__"))
 _NO_MEMBERS = ("function_declarator", "pointer_declarator", "reference_declarator")
-# Around the name of a variable that is declared, or asked for a member.
+# Nodes in which the name of a variable is not read as a value.
 _NO_VALUES = ("declaration", "field_expression", "function_declarator", "reference_declarator", "pointer_declarator")
 # `using Name = Type;`, `typedef Type Name;`
 _ALIAS = re.compile(rb"using(?<!\wusing)\s+(\w+)\s*=\s*([^;{}]+);|typedef(?<!\wtypedef)\s+([^;{}]+?[\s>*&])(\w+)\s*;")
@@ -54,12 +54,12 @@ _CLASSES = frozenset(("struct_specifier", "class_specifier"))
 _CLASS = re.compile(rb"\b(?:struct|class)\b")
 _CODE = frozenset(("compound_statement", "preproc_arg", "argument_list", "initializer_list"))
 _NEED_NOT_BE_GIVEN = "optional_parameter_declaration"
-# What follows the name of a class where no object of it comes to be.
+# Follows the name of a class where no object of it is created.
 _NO_OBJECT = re.compile(rb"\s*(?:<[^;(){}]*>\s*)?(?:\*|&|>|,|\)|::)")
 
 
 class Member(NamedTuple):
-    """A part of an object of a class, without its methods: a base, or a member that is not a pointer; its place."""
+    """A part of an object of a class, not a method: a base, or a member that is not a pointer; with its place."""
 
     name: bytes
     start: int
@@ -71,7 +71,7 @@ def class_of(function: Function) -> bytes:
     name = function.name.removeprefix(b"~").strip()
     if name != function.name:
         return name
-    # Each name is a pattern of its own, which takes long to make.
+    # Each name needs a pattern of its own, which is slow to compile.
     of = rb"\b" + re.escape(name) + rb"\s*(?:<[^;(){}]*>\s*)?::\s*\Z"
     if function.head.rstrip().endswith(b"::") and re.search(of, function.head):
         return name
@@ -79,12 +79,12 @@ def class_of(function: Function) -> bytes:
 
 
 def makes_object(source: Cpp, end: int) -> bool:
-    """Whether the name of a class that ends at `end` may make an object: no pointer, no argument of a template."""
+    """Whether the class name that ends at `end` may create an object: no pointer, and no template argument."""
     return _NO_OBJECT.match(source.code, end) is None
 
 
 def members(source: Cpp) -> tuple[Member, ...]:
-    """Return the members of the classes of the file, and their bases, by the classes' names."""
+    """Return the members and bases of the file's classes, each under the name of its class."""
     found = []
     for node in source.fact(_with_members):
         name = node.child_by_field_name("name")
@@ -101,14 +101,14 @@ def members(source: Cpp) -> tuple[Member, ...]:
             kinds = {each.type for each in part.children_by_field_name("declarator")}
             if part.type != "field_declaration" or not kinds.isdisjoint(_NO_MEMBERS):
                 continue
-            # Not the member's name, which may be a function's.
+            # Not the member's name, which may be that of a function.
             parts = (part.child_by_field_name("type"), *part.children_by_field_name("default_value"))
             found += [Member(text, each.start_byte, each.end_byte) for each in parts if each is not None]
     return tuple(found)
 
 
 def _parts(body: Node) -> Iterator[Node]:
-    """Yield what a class has in it, behind conditions of the preprocessor too."""
+    """Yield the contents of a class, including those under preprocessor conditions."""
     for part in body.named_children:
         if part.type in CONDITIONALS or part.type == "preproc_else":
             yield from _parts(part)
@@ -117,19 +117,19 @@ def _parts(body: Node) -> Iterator[Node]:
 
 
 def aliases(source: Cpp) -> tuple[Member, ...]:
-    """Return the classes that other names which the file has for types stand for, by these names."""
+    """Return the classes that type aliases in the file stand for, under the names of the aliases."""
     return tuple(
         Member(match[1] or match[4], *match.span(2 if match[1] else 3))
         for match in (_ALIAS.finditer(source.code) if not source.words.isdisjoint(_ALIASES) else ())
-        # A pointer makes no object, and a member of a class is another type.
+        # A pointer creates no object, and a member of a class is another type.
         if _IS_A.fullmatch(match[2] or match[3])
     )
 
 
 def defaults(source: Cpp) -> tuple[Member, ...]:
-    """Return the parameters of functions that are declared without a body, where arguments need not be given.
+    """Return the default arguments of functions that are declared without a body, under the names of the functions.
 
-    By the functions' names; of a function with a body they are its own.
+    The default arguments of a function with a body belong to the function itself.
     """
     found = []
     for node in source.fact(_with_members):
@@ -146,7 +146,7 @@ def defaults(source: Cpp) -> tuple[Member, ...]:
 
 
 def _with_members(source: Cpp) -> tuple[Node, ...]:
-    """The file's classes, and the parameters that need not be given."""
+    """The file's classes, and parameters with default arguments."""
     found = []
     cursor = source.tree.root_node.walk()
     while True:
@@ -154,7 +154,7 @@ def _with_members(source: Cpp) -> tuple[Node, ...]:
         kind = node.type if node is not None else ""
         if node is not None and (kind in _CLASSES or kind == _NEED_NOT_BE_GIVEN):
             found.append(node)
-        # Bodies of functions are most of a file, and few have a class in them.
+        # Bodies of functions are most of a file, and few contain a class.
         into = kind not in _CODE or node is None or _CLASS.search(source.code, node.start_byte, node.end_byte)
         if into and cursor.goto_first_child():
             continue
@@ -164,7 +164,7 @@ def _with_members(source: Cpp) -> tuple[Node, ...]:
 
 
 def operators(functions: Iterable[Function]) -> dict[str, list[Function]]:
-    """Return those of the functions that are operators, but for `operator()`, by the operator."""
+    """Return the operators among the functions, except `operator()`, by their signs."""
     found: dict[str, list[Function]] = {}
     for function in functions:
         match = _OPERATOR.fullmatch(function.name)
@@ -176,7 +176,7 @@ def operators(functions: Iterable[Function]) -> dict[str, list[Function]]:
 
 
 def operator_uses(function: Function, of: dict[str, list[Function]]) -> Iterator[tuple[Node, list[Function]]]:
-    """Yield the expressions in a function that may be uses of such operators, with which."""
+    """Yield the expressions in a function that may use such operators, with the operators."""
     if _CONVERTS in of:
         yield from _conversions(function, of[_CONVERTS])
     code = function.text(function.body)
@@ -198,7 +198,7 @@ def operator_uses(function: Function, of: dict[str, list[Function]]) -> Iterator
             for each in among
             if each is not function
             and len(each.parameters) + is_method(each) == count
-            # The object of a method stands first.
+            # The object of a method is the first operand.
             and _any_of(types[:1] if is_method(each) else types, _types(each))
         ]
         if fitting:
@@ -206,7 +206,7 @@ def operator_uses(function: Function, of: dict[str, list[Function]]) -> Iterator
 
 
 def _conversions(function: Function, of: list[Function]) -> Iterator[tuple[Node, list[Function]]]:
-    """Yield where a variable stands for a value, of a class that has one of these conversions."""
+    """Yield the places where a variable is used as a value and its class may have one of these conversions."""
     for each in of:
         classes = b"|".join(map(re.escape, classes_around(each)))
         code = function.source.code[function.node.start_byte : function.body.end_byte]
@@ -223,7 +223,7 @@ def _conversions(function: Function, of: list[Function]) -> Iterator[tuple[Node,
 
 
 def _types_of(function: Function, operand: Node) -> frozenset[bytes] | None:
-    """The words that the class of an operand may have in its name, None where it may be any; none of a built-in one."""
+    """The possible words of the name of an operand's class, None if it may be any; empty for a built-in type."""
     root = _WORD.search(function.text(operand))
     if root is None or _BUILT_IN.fullmatch(root.group()) or operand.type == "number_literal":
         return frozenset()
@@ -239,7 +239,7 @@ def _any_of(operands: Iterable[frozenset[bytes] | None], types: frozenset[bytes]
 
 
 def _declared_with(function: Function, name: bytes) -> frozenset[bytes]:
-    """The words in front of a name where it may be declared in a function."""
+    """The words before a name where a function may declare it."""
     known = function.source.fact(_declarations)
     key = (function.node.start_byte, name)
     if key not in known:
@@ -252,17 +252,17 @@ def _declared_with(function: Function, name: bytes) -> frozenset[bytes]:
 
 
 def _declarations(source: Cpp) -> dict[tuple[int, bytes], frozenset[bytes]]:
-    """Return a cache of answers about functions of the file, by where they begin."""
+    """Return a cache of results for functions of the file, by their beginnings."""
     return {}
 
 
 def _of_operators(source: Cpp) -> dict[int, frozenset[bytes]]:
-    """Return a cache of answers about operators of the file, by where they begin."""
+    """Return a cache of results for operators of the file, by their beginnings."""
     return {}
 
 
 def _types(operator: Function) -> frozenset[bytes]:
-    """The words of the types that an operator takes: its class's name, and those of its parameters."""
+    """The words of the operand types of an operator: the name of its class, and those of its parameters."""
     known = operator.source.fact(_of_operators)
     start = operator.node.start_byte
     if start not in known:
@@ -274,7 +274,7 @@ def _types(operator: Function) -> frozenset[bytes]:
 
 
 def classes_around(function: Function) -> set[bytes]:
-    """Return the names of the classes that a function is defined in."""
+    """Return the names of the classes in which a function is defined."""
     found = set()
     outer = function.node.parent
     while outer is not None:

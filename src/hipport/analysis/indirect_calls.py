@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Indirect calls: through pointers to functions, function objects and virtual functions.
 
-A function may be called so if its name stands without parentheses behind it; an `operator()` may be, wherever an object
-is called. The possible callees of a call are those named where its pointer or object is made, if those places are
-known, and otherwise, for a pointer, all with as many parameters.
+A function may be called indirectly if its name is used without a call; an `operator()` may be called wherever an object
+is. The possible callees of a call are those named where its pointer or object is created, if those places are known.
+Otherwise, for a pointer, they are all functions with as many parameters.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from hipport.syntax.cpp import Cpp
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-#: The name of functions that make an object one that can be called.
+#: The function by which an object can be called.
 CALLED = b"operator()"
 _NOT_AN_ADDRESS = re.compile(rb"\s*(?:\(|<|::)")
 _TABLE = re.compile(rb"\b(\w+)\s*\[[^\]]*\]\s*=\s*\{([^{}]*)\}")
@@ -39,17 +39,17 @@ _NAMED = re.compile(rb"\busing\s+(\w+)\s*=|\btypedef\b[^;(){}]*\b(\w+)\s*;")
 _OF_TYPE = rb"\b([A-Za-z_]\w*)\s*(?:<[^;(){}]*>\s*)?(?:const\s*)?(?:&&?\s*)?\b%s\s*[,)=;{\[]"
 _DERIVED = re.compile(rb"\b(?:struct|class)\s+(\w+)\s*(?:final\s*)?:([^{};]*)\{")
 _FIELD = re.compile(rb"[\w>]\s+&?([A-Za-z_]\w*)\s*(?:\{[^{};]*\}\s*)?;")
-# In front of the name of a method that stands outside of its class.
+# Precedes the name of a method that is defined outside its class.
 _OUTSIDE = re.compile(rb"\b(\w+)\s*(?:<[^;(){}]*>\s*)?::\s*\Z")
 _ANY_TYPE = frozenset((b"auto", b"typename", b"decltype"))
-# In place of a name: a lambda, which is no function with one.
+# Used as the name of a lambda, which has none.
 _LAMBDA = b"[]"
 _VIRTUAL = re.compile(rb"\b(?:virtual|override)\b")
 _CALLS = frozenset(("call_expression",))
 
 
 class Indirect(NamedTuple):
-    """A call, and the expression that says what is called: a pointer, an object or, of a virtual call, its object."""
+    """A call, and the expression that selects the callee: a pointer, an object or, for a virtual call, its object."""
 
     call: Node
     callee: Node
@@ -57,8 +57,8 @@ class Indirect(NamedTuple):
 
 
 def indirect_calls(function: Function) -> Iterator[Indirect]:
-    """Yield the calls in a function by pointers and objects that it has in variables, parameters or arrays."""
-    # Asked before its tree is gone through, which takes longer.
+    """Yield the calls in a function by pointers and objects in variables, parameters or arrays."""
+    # A cheap test before walking the tree.
     members = function.source.fact(_fields) & function.called if is_method(function) else frozenset()
     if (
         not members
@@ -82,7 +82,7 @@ def indirect_calls(function: Function) -> Iterator[Indirect]:
         if callee.type in _TEMPORARY:
             pass  # `Sum()(x)`, `Sum{}(x)`
         elif callee.type == "field_expression":
-            # `sums.first(x)`, where no function is called `first`: an object in an object.
+            # `sums.first(x)`, if no function is called `first`: an object in an object.
             field = callee.child_by_field_name("field")
             if field is None or field.type != "field_identifier":
                 continue
@@ -98,7 +98,7 @@ def indirect_calls(function: Function) -> Iterator[Indirect]:
 
 
 def virtual_calls(function: Function, names: Iterable[bytes]) -> Iterator[Indirect]:
-    """Yield the calls in a function of methods with such names by a pointer or reference to an object."""
+    """Yield the calls in a function of methods with such names through a pointer or reference to an object."""
     wanted = frozenset(names)
     if wanted.isdisjoint(function.called):
         return
@@ -119,7 +119,7 @@ class _Declared:
         self._types: dict[bytes, frozenset[bytes]] = {}
 
     def types(self, name: bytes) -> frozenset[bytes]:
-        """Return the words in front of `name` where the files may declare it."""
+        """Return the words before `name` where the files may declare it."""
         if name not in self._types:
             self._types[name] = frozenset().union(
                 *(_declared_in(source, name, 0, len(source.code)) for source in self.sources if name in source.words)
@@ -128,17 +128,17 @@ class _Declared:
 
     @cached_property
     def other_names(self) -> frozenset[bytes]:
-        """Other names that the files give to types."""
+        """The type aliases in the files."""
         return frozenset().union(*(source.fact(_other_names) for source in self.sources))
 
     @cached_property
     def bases(self) -> Mapping[bytes, AbstractSet[bytes]]:
-        """The bases of the classes of the files, by the classes."""
+        """The bases of the classes in the files."""
         return _by_class(chain.from_iterable(source.fact(_bases) for source in self.sources))
 
 
 class Pointed:
-    """The functions that may be called by pointer or as objects, with what is worked out of them all only once."""
+    """The functions that may be called by pointer or as objects, with facts about all of them computed once."""
 
     def __init__(self, functions: Iterable[Function] = ()) -> None:
         self.functions = list(functions)
@@ -153,12 +153,12 @@ class Pointed:
 
     @cached_property
     def classes(self) -> frozenset[bytes]:
-        """The classes of the files that have the functions whose objects are called."""
+        """The classes whose objects are called."""
         return frozenset().union(*(source.fact(_classes) for source in self.declared.sources))
 
     @cached_property
     def pointer_types(self) -> frozenset[bytes]:
-        """Other names that these files have for types of pointers to functions."""
+        """The aliases of pointer-to-function types in these files."""
         return frozenset().union(*(source.fact(_pointer_types) for source in self.declared.sources))
 
 
@@ -178,7 +178,7 @@ def pointed(files: Iterable[Cpp], among: Iterable[Function]) -> Pointed:
 
 
 def may_call(call: Call, of: Function, kernels: Kernels) -> bool:
-    """Whether a call by the name of `of` may be of that one: by its arguments, and by what it is called on."""
+    """Whether a call by the name of `of` may call it, by its arguments and its object."""
     declared = of.source.code[of.node.start_byte : of.body.start_byte]
     if len(call.arguments) > len(of.parameters) and b"..." not in declared:
         return False
@@ -190,7 +190,7 @@ def may_call(call: Call, of: Function, kernels: Kernels) -> bool:
     if callee is None:
         return True
     if callee.type == "identifier":
-        # A method by its name alone is called in methods; outside of its class it may be in a namespace, too.
+        # Without an object a method is called only in methods; outside its class the name may be in a namespace, too.
         return not classes_around(of) or is_method(call.function)
     if callee.type == "qualified_identifier":
         scope = callee.child_by_field_name("scope")
@@ -240,12 +240,12 @@ def _by_class(bases: Iterable[tuple[bytes, bytes]]) -> Mapping[bytes, AbstractSe
 
 
 def targets(each: Indirect, function: Function, among: Pointed, kernels: Kernels) -> list[Function]:
-    """Return which of the functions that may be called in this way a call in `function` may reach."""
+    """Return which of the functions that may be called indirectly a call in `function` may reach."""
     fitting = [of for of in among.by_count.get(each.given, ()) if of is not function]
     if not fitting:
         return []
     words = _made_from(each.callee, function, kernels, 3)
-    # A method is called by its name, unless there is an object of that name, too.
+    # A method is called by its name, unless there is also an object of that name.
     by_name = _of_object(each.callee, function) and bool(
         kernels.definitions(function.source, function.text(each.callee))
     )
@@ -253,7 +253,7 @@ def targets(each: Indirect, function: Function, among: Pointed, kernels: Kernels
     if types:
         own = {} if function.source in among.declared.sources else _by_class(function.source.fact(_bases))
         types = _with_bases(types, among.declared.bases, own)
-        # Of a type that a template is given, or that has another name, it may be any.
+        # The type may be any if it is a template parameter or an alias.
         own_names = function.source.fact(_other_names)
         other = function.template_parameters | _ANY_TYPE | among.declared.other_names | own_names
         unknown = (
@@ -282,7 +282,7 @@ def targets(each: Indirect, function: Function, among: Pointed, kernels: Kernels
 
 
 def _types(callee: Node, function: Function, among: _Declared) -> frozenset[bytes]:
-    """Return the words of the types that what is called may be of; empty where none is seen."""
+    """Return the words of the possible types of a callee; empty if no declaration is seen."""
     text = function.text(callee)
     if callee.type in _TEMPORARY:
         return frozenset(_NAME.findall(text)[:1])
@@ -300,13 +300,13 @@ def _types(callee: Node, function: Function, among: _Declared) -> frozenset[byte
 
 
 def _declared_in(source: Cpp, name: bytes, start: int, end: int) -> frozenset[bytes]:
-    """The words in front of `name` where it may be declared there."""
+    """The words before `name` where it may be declared there."""
     declared = re.compile(_OF_TYPE % re.escape(name))
     return frozenset(match[1] for match in declared.finditer(source.code[start:end]))
 
 
 def _of_object(callee: Node, function: Function) -> bool:
-    """Whether what is called is a member, of an object or of the one whose method the function is."""
+    """Whether the callee is a member, of an object or of the method's own object."""
     if callee.type != "identifier":
         return callee.type == "field_identifier"
     name = function.text(callee)
@@ -324,17 +324,17 @@ def _bases(source: Cpp) -> frozenset[tuple[bytes, bytes]]:
 
 
 def _fields(source: Cpp) -> frozenset[bytes]:
-    """The names that may be members, of a type that is named."""
+    """The names of possible members that have a named type."""
     return frozenset(_FIELD.findall(source.code))
 
 
 def _other_names(source: Cpp) -> frozenset[bytes]:
-    """Other names that the file gives to types."""
+    """The type aliases of the file."""
     return frozenset(word for pair in _NAMED.findall(source.code) for word in pair if word)
 
 
 def _is_pointer(each: Indirect, function: Function, among: Pointed) -> bool:
-    """Whether what is called is declared as a pointer to a function, or by another name for such a type."""
+    """Whether the callee is declared as a pointer to a function, or by an alias of such a type."""
     root = _NAME.search(function.text(each.callee))
     if root is None:
         return False
@@ -346,12 +346,12 @@ def _is_pointer(each: Indirect, function: Function, among: Pointed) -> bool:
 
 
 def _tables(source: Cpp) -> tuple[tuple[bytes, tuple[bytes, ...]], ...]:
-    """The arrays of the file that are given values where they are declared, with the names in those."""
+    """The arrays of the file with an initializer, with the names in it."""
     return tuple((match[1], tuple(_NAME.findall(match[2]))) for match in _TABLE.finditer(source.code))
 
 
 def _pointer_types(source: Cpp) -> frozenset[bytes]:
-    """Other names that the file has for types of pointers to functions."""
+    """The aliases of pointer-to-function types in the file."""
     return frozenset(word for pair in _ALIAS.findall(source.code) for word in pair if word)
 
 
@@ -363,7 +363,7 @@ def _classes(source: Cpp) -> frozenset[bytes]:
 
 
 def _made_from(node: Node, function: Function, kernels: Kernels, depth: int) -> AbstractSet[bytes]:
-    """Return the names in what a pointer or object is made from; empty where that is not seen."""
+    """Return the names in the definitions of a pointer or object; empty if these are not seen."""
     known = kernels.of_component(function.source, _made)
     key = (function, node.start_byte, depth)
     if key not in known:
@@ -414,7 +414,7 @@ def _find_made_from(node: Node, function: Function, kernels: Kernels, depth: int
 
 
 def _class(function: Function) -> bytes:
-    """The name of the class that a method is defined in; empty if there is none."""
+    """The name of the class in which a method is defined; empty for other functions."""
     outer = function.node.parent
     while outer is not None and outer.type not in ("struct_specifier", "class_specifier"):
         outer = outer.parent
@@ -423,6 +423,6 @@ def _class(function: Function) -> bytes:
 
 
 def virtual(function: Function) -> bool:
-    """Whether a method says that it is virtual, or overrides one that is."""
+    """Whether a method is declared virtual, or overrides one that is."""
     code = function.source.code
     return _VIRTUAL.search(code, function.node.start_byte, function.body.start_byte) is not None

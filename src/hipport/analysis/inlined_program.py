@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A kernel with the functions that it calls in their places: one graph of blocks, for questions about its whole.
+"""A kernel with all calls inlined: one graph of blocks, for questions about the whole kernel.
 
     whole = Inlining(program).of(callee)
-    whole.blocks, whole.cells         # registers and cells have numbers of their own in each copy of a function
-    whole.files[block]                # the file that the spans of a block's instructions are of
+    whole.blocks, whole.cells         # each copy of a function has its own registers and cells
+    whole.files[block]                # the file to which the spans in a block refer
 
-A function that calls itself goes back to its own beginning, so that a recursion is a loop. What is called by pointer or
-as an object is followed to what the variable was given; where several functions may be meant, control goes to each.
+A recursive call goes back to the beginning of the function, so a recursion is a loop. A call by pointer or object is
+followed to the definitions of its variable; if several functions may be called, control goes to each.
 """
 
 from __future__ import annotations
@@ -19,38 +19,38 @@ from hipport.analysis.abstract_program import Callee
 from hipport.analysis.device_ir import Block, Cell, DeviceIR, Instruction, Lambda
 from hipport.analysis.lowering_state import class_in, without_arguments
 
-#: How large a kernel gets and how deep calls are followed; of functions of one name, how many are.
+#: The maximum size of a kernel in blocks, the depth of calls, and the number of functions of one name.
 _MOST_BLOCKS, _DEEPEST, _MOST_CALLEES = 1500, 12, 3
 
 
 class Program(Protocol):
-    """What is asked of the code; hipport.analysis.device_program has it."""
+    """What the inlining asks about the program; implemented by hipport.analysis.device_program."""
 
     def callees(self, path: object, name: str, class_name: str, count: int) -> Sequence[Callee]:
-        """Return the functions of a class ("" for free ones, "*" for any) that take so many arguments."""
+        """Return the functions of a class ("" for free ones, "*" for any) that take that number of arguments."""
         ...
 
     def fields(self, path: object, class_name: str) -> Sequence[tuple[str, str]] | None:
-        """Return names and types of the members of a class, in order; None if it is not seen."""
+        """Return names and types of the members of a class, in order; None if the class is not seen."""
         ...
 
 
 class Copy(NamedTuple):
-    """A copy of a function in its place: where its registers, cells and blocks begin."""
+    """A copy of a function: where its registers, cells and blocks begin."""
 
     ir: DeviceIR
     path: object
     registers: int
     cells: int
     blocks: int
-    #: The copy that made the lambda that this is one of.
+    #: For a lambda, the copy of the function that created it.
     maker: Copy | None
-    #: Where the address is kept of what is returned by reference.
+    #: The cell of the address that it returns if it returns a reference.
     returned: int
 
 
 class Named(NamedTuple):
-    """Where the value of a register stands: the file, the span, the text if it is a part of what a macro makes."""
+    """The origin of a register's value: the file, the span, and the text if it is part of a macro's expansion."""
 
     path: object
     span: tuple[int, int]
@@ -59,38 +59,38 @@ class Named(NamedTuple):
 
 @dataclass
 class InlinedProgram:
-    """A function with all that it calls."""
+    """A function with all its callees inlined."""
 
     blocks: list[Block] = field(default_factory=list)
     files: list[object] = field(default_factory=list)
     cells: list[Cell] = field(default_factory=list)
     entry: int = 0
     exit: int = 0
-    #: How many of the first cells are parameters of the function itself.
+    #: The number of cells, from the first, that are parameters of the function itself.
     parameters: int = 0
-    #: Where the value of a register stands in a file.
+    #: The origins of registers' values in the files.
     named: dict[int, Named] = field(default_factory=dict)
-    #: The instruction that gives a register its value, and the block that it is in.
+    #: The instruction that defines each register, and its block.
     definitions: dict[int, tuple[Instruction, int]] = field(default_factory=dict)
-    #: What is stored to a variable as a whole, and the block where.
+    #: For each variable, the registers that are stored to it as a whole, with the blocks.
     stores: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
-    #: What references are bound to.
+    #: For each reference, the registers that it is bound to.
     bound: dict[int, list[int]] = field(default_factory=dict)
-    #: The classes of objects without a type of their own.
+    #: The classes of objects whose declaration does not name a type.
     made: dict[int, str] = field(default_factory=dict)
-    #: Whether it got too large, so that some calls are not followed.
+    #: Whether it reached the maximum size, so that some calls are not followed.
     cut: bool = False
 
 
 class Inlining:
-    """Puts functions in the places of their calls."""
+    """Inlines functions at their calls."""
 
     def __init__(self, program: Program, deepest: int = _DEEPEST) -> None:
         self._program = program
         self._deepest = deepest
 
     def of(self, callee: Callee) -> InlinedProgram:
-        """Return a function with what it calls."""
+        """Return a function with its callees inlined."""
         self._whole = InlinedProgram()
         self._registers = 0
         self._closures: dict[int, tuple[Lambda, Copy]] = {}
@@ -136,14 +136,14 @@ class Inlining:
                 whole.made[cell] = class_in(made.name)
 
     def _cell(self, register: int) -> int | None:
-        """The variable whose address a register is."""
+        """The variable whose address a register holds."""
         found = self._whole.definitions.get(register)
         return found[0].number if found is not None and found[0].operation == "cell" else None
 
     # ---- functions
 
     def _begin(self, callee: Callee, maker: Copy | None) -> Copy:
-        """Make room for a function: its blocks, cells and registers."""
+        """Reserve blocks, cells and registers for a function."""
         ir, whole = callee.ir, self._whole
         returned = len(whole.cells) + len(ir.cells)
         copy = Copy(ir, callee.path, self._registers, len(whole.cells), len(whole.blocks), maker, returned)
@@ -154,7 +154,7 @@ class Inlining:
         return copy
 
     def _splice(self, copy: Copy, given: int | None) -> None:
-        """Put a function behind the block where control is now, and go on behind it."""
+        """Insert a function after the current block, and continue after it."""
         ir, whole = copy.ir, self._whole
         whole.blocks[self._at].successors = [copy.blocks]
         self._stack.append(copy)
@@ -201,7 +201,7 @@ class Inlining:
             self._add(moved)
 
     def _captured(self, each: Instruction, moved: Instruction, copy: Copy) -> None:
-        """A variable of the function that a lambda is made in."""
+        """A captured variable of the function that creates a lambda."""
         maker = copy.maker
         for _ in range(int(each.type) - 1):
             maker = maker.maker if maker is not None else None
@@ -237,12 +237,12 @@ class Inlining:
             entries.append(self._at)
             again = next((known for known in self._stack if known.ir is callee.ir), None)
             if again is not None:
-                # It calls itself: from the beginning, with these arguments.
-                self._hand(callee.ir, again.cells, this, given, kinds, each)
+                # A recursive call: continue at the beginning, with these arguments.
+                self._pass_arguments(callee.ir, again.cells, this, given, kinds, each)
                 self._whole.blocks[self._at].successors = [again.blocks]
                 continue
             made = self._begin(callee, maker)
-            self._hand(callee.ir, made.cells, this, given, kinds, each)
+            self._pass_arguments(callee.ir, made.cells, this, given, kinds, each)
             self._splice(made, len(given))
             for of, to in ((made.cells + callee.ir.result, result), (made.returned, result + 1)):
                 value = self._emit("load", (self._emit("cell", (), each, number=of),), each)
@@ -259,17 +259,17 @@ class Inlining:
             self._emit("load", (self._emit("cell", (), each, number=result),), each, each.target)
 
     def _fill(self, each: Instruction) -> None:
-        """Give the members of an object without a constructor their values, in order."""
+        """Initialize the members of an object without constructor, in order."""
         name = class_in(each.name) or self._class_at(each.operands[0])
         fields = self._program.fields(None, name) if name else None
         for (member, _), value, kind in zip(fields or (), each.operands[1:], each.type, strict=False):
             to = self._emit("member", (each.operands[0],), each, name=member)
             self._emit("store", (to, self._emit("load", (value,), each) if kind == "a" else value), each)
 
-    def _hand(
+    def _pass_arguments(
         self, ir: DeviceIR, cells: int, this: int | None, given: Sequence[int], kinds: str, each: Instruction
     ) -> None:
-        """Give the parameters of a function whose cells begin at `cells` their values."""
+        """Initialize the parameters of a function whose cells begin at `cells`."""
         if ir.this >= 0 and this is not None:
             self._emit("store", (self._emit("cell", (), each, number=cells + ir.this), this), each)
         first = int(ir.this >= 0)
@@ -293,7 +293,7 @@ class Inlining:
     def _callees(
         self, each: Instruction, copy: Copy
     ) -> tuple[int | None, Sequence[int], str, list[tuple[Callee, Copy | None]]]:
-        """Return `this`, the arguments with their kinds, and what may be called with what made it."""
+        """Return `this`, the arguments with their kinds, and the possible callees with their creators."""
         kinds, operands = each.type, each.operands
         path, program = copy.path, self._program
         if each.operation == "end":
@@ -376,7 +376,7 @@ class Inlining:
         return found
 
     def _place(self, address: int) -> int | None:
-        """The variable that an address is of, through references."""
+        """The variable that an address belongs to, through references."""
         for _ in range(_DEEPEST):
             found = self._whole.definitions.get(address)
             if found is None:
@@ -393,14 +393,14 @@ class Inlining:
         return None
 
     def _class_of(self, cell: int) -> str:
-        """The class of the object that a variable is; empty if it is none that is seen."""
+        """The class of a variable that is an object; empty if it is unknown."""
         for name in (self._whole.made.get(cell, ""), class_in(self._whole.cells[cell].type)):
             if name and self._program.fields(None, name) is not None:
                 return name
         return ""
 
     def _class_at(self, address: int) -> str:
-        """The class of the object at an address, or of what a pointer there points to."""
+        """The class of the object at an address, or of the target of a pointer there."""
         found = self._whole.definitions.get(address)
         if found is None:
             return ""
@@ -432,7 +432,7 @@ def _class_around(copy: Copy) -> str:
 
 
 def _order(ir: DeviceIR) -> list[int]:
-    """The blocks in reverse postorder; those that control does not come to are left out, but for the last."""
+    """The blocks in reverse postorder, without unreachable ones except the last."""
     seen, order = {0}, []
     stack = [(0, iter(ir.blocks[0].successors))]
     while stack:

@@ -2,9 +2,10 @@
 """Control flow and data flow of device code: the call graph, control dependence, and which values are varying.
 
 Computed on syntax trees, by names, over the files that are connected by includes. It is a view for passes that look for
-divergent threads, not a compiler's: an overload set is one function, a parameter is what any caller gives, a variable
-is its reaching definition or otherwise any of its definitions, and a macro is what its text mentions. A value of which
-nothing is known is taken to be uniform, so that a pass reports what it can show.
+divergent threads, not a compiler's: an overload set is one function, a parameter is the argument of any caller, a
+variable is its reaching definition or otherwise any of its definitions, and a macro is what its text mentions.
+Uniformity of expressions is proven (hipport.analysis.abstract_execution): an unknown value is varying. `variables` and
+`result` go by names alone: they take an unknown value to be uniform.
 
     kernels = Kernels.of(project)
     for function in kernels.functions(source):
@@ -60,16 +61,16 @@ from hipport.syntax.cpp import Cpp
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-#: A lane stores, all do an atomic operation on that, and the lane loads. `~`: white space, as macros have it.
+#: A lane stores, all lanes do an atomic operation on that place, and the lane loads. `~` stands for white space.
 LED = re.compile(
     rb"if(?<!\wif)~\((?P<who>[^;{}]*)\)~(?:\{~)?(?:\*~(?P<at>\w+)|(?P<element>\w+~\[[^;{}\[\]]*\]))~=(?!=)[^;{}]*;~(?:\}~)?"
     rb"(?P<atomic>(?:\w+::)*atomic[A-Z]\w*~\(~(?:(?P=at)|&~(?P=element))~,[^;{}]*;)~"
     rb"(?P<load>if~\((?P=who)\)~(?:\{~)?[^;{}]*(?:\*~(?P=at)\b|(?P=element)))".replace(b"~", rb"(?:\s|\\\r?\n)*")
 )
 T = TypeVar("T")
-# `\bconst` in a form that a search finds by its first letter, many times as fast.
+# `\bconst` in a form that a search finds by its first letter, which is many times as fast.
 _CONSTANT = re.compile(rb"c(?<!\wc)onst(?:expr)?\b[\w\s]*?\b(\w+)\s*=\s*(\d+)[uUlL]*\s*[;,]")
-# Behind the name of a function that is defined; behind braces that are no body.
+# Follows the name of a function definition; follows braces that are not the body.
 _PARAMETERS = re.compile(rb"(?:\s|\\)*(?:<[^;{}]*>(?:\s|\\)*)?\(")
 _GOES_ON = frozenset(
     (b"{", b",", b")", b":", b".", b"-", b"=", b"(", b">", b"<", b"&", b"|", b"*", b"?", b"+", b"/", b"]")
@@ -81,19 +82,20 @@ _NUMBER = re.compile(rb"\(*\s*(0[xX][0-9a-fA-F]+|\d+)[uUlL]*\s*\)*")
 
 
 class _Index:
-    """The functions of a component by names that `names` tells of a function.
+    """The functions of a component, by the names that `names` returns for a function.
 
-    A file whose words a name is not among has none for it, and is not parsed for it.
+    A file is parsed for a name only if it contains that word.
     """
 
     def __init__(self, component: Component, names: Callable[[Function], Iterable[bytes]]) -> None:
         self._names = names
         self._waiting = [(i, source) for i, source in enumerate(component) if isinstance(source, Cpp)]
-        #: With the places of their files in the component: these are in order, within a file as they are written.
+        #: With the indexes of their files in the component, to restore the order of files; within a file the order is
+        #: kept.
         self._found: dict[bytes, list[tuple[int, Function]]] = {}
 
     def named(self, name: bytes, functions: Callable[[Cpp], Iterable[Function]]) -> list[Function]:
-        """Return those for `name`, in order; `functions` tells those of a file."""
+        """Return the functions for `name`, in order; `functions` returns those of a file."""
         due = [each for each in self._waiting if name in each[1].words]
         if due:
             self._waiting = [each for each in self._waiting if name not in each[1].words]
@@ -108,7 +110,7 @@ class _Index:
 
 
 class _Known:
-    """What was worked out of the device code in files that belong together."""
+    """Cached facts about the device code of connected files."""
 
     def __init__(self, component: Component) -> None:
         self.functions: dict[PurePath, tuple[Function, ...]] = {}
@@ -133,18 +135,18 @@ class _Known:
 
 
 class Kernels(Facts):
-    """What is known of the device code of a project; worked out when it is asked for, and kept."""
+    """Facts about the device code of a project, computed on demand and cached."""
 
     def __init__(self, project: Project) -> None:
         self._project = project
 
     @staticmethod
     def of(project: Project) -> Kernels:
-        """Return what is known of `project`."""
+        """Return the facts about `project`."""
         return project.fact(Kernels)
 
     def __getstate__(self) -> Project:
-        # Trees do not travel between processes.
+        # Syntax trees cannot be pickled.
         return self._project
 
     def __setstate__(self, project: Project) -> None:
@@ -154,11 +156,11 @@ class Kernels(Facts):
         return self._project.component(source).fact(_Known)
 
     def files(self, source: Cpp) -> tuple[Cpp, ...]:
-        """Return the files that `source` is connected to, itself among them."""
+        """Return the files that `source` is connected to, including itself."""
         return tuple(other for other in self._project.component(source) if isinstance(other, Cpp))
 
     def of_component(self, source: Cpp, fact: Callable[[Component], T]) -> T:
-        """Return what is told of the files that `source` is connected to, worked out once."""
+        """Return a fact about the files that `source` is connected to, computed once."""
         return self._project.component(source).fact(fact)
 
     def functions(self, source: Cpp) -> tuple[Function, ...]:
@@ -190,9 +192,9 @@ class Kernels(Facts):
         return known.definitions[name]
 
     def may_have_elements(self, source: Cpp, name: bytes) -> bool:
-        """Whether a function called `name` that `source` is connected to may have elements of arrays in its body.
+        """Whether a function called `name` that `source` is connected to may use array elements in its body.
 
-        What to ask before `definitions`, for which the files with the name in them are parsed.
+        A cheap test before `definitions`, which parses the files that contain the name.
         """
         component = self._project.component(source)
         known = component.fact(_Known).elements
@@ -204,7 +206,7 @@ class Kernels(Facts):
         return known[name]
 
     def callers(self, function: Function) -> tuple[Call, ...]:
-        """Return the calls of the function, by its name, in device code that it is connected to."""
+        """Return the calls of the function, by its name, in the device code that it is connected to."""
         known = self._known(function.source)
         if function not in known.callers:
             known.callers[function] = tuple(
@@ -217,12 +219,12 @@ class Kernels(Facts):
         return known.callers[function]
 
     def called_at(self, function: Function) -> Iterator[tuple[Function, Node]]:
-        """Yield where the function is called, in macros, too: the caller and the place in it."""
+        """Yield the callers of the function, with the places of the calls, also those in macros."""
         yield from ((call.function, call.node) for call in self.callers(function))
         yield from ((call.function, call.node) for call in self.calls_in_macros(function))
 
     def calls_in_macros(self, function: Function) -> tuple[CallInMacro, ...]:
-        """Return the calls of the function that macros make in device code that it is connected to."""
+        """Return the calls of the function that macros make in the device code that it is connected to."""
         known = self._known(function.source).in_macros
         if function not in known:
             known[function] = tuple(self._find_in_macros(function))
@@ -260,14 +262,14 @@ class Kernels(Facts):
                     yield CallInMacro(caller, node, tuple(each))
 
     def reaches(self, function: Function, pattern: re.Pattern[bytes]) -> bool:
-        """Whether the function calls what `pattern` matches whole, itself or through functions it calls."""
+        """Whether the function calls a name that `pattern` matches as a whole, directly or through others."""
         transitive_callers = self.transitive_callers(function.source, pattern)
         if function.name not in transitive_callers:
             return False
         known = self._known(function.source).reaches
         key = (function, pattern)
         if key not in known:
-            known[key] = False  # What a recursion finds here.
+            known[key] = False  # the result for a recursive call
             known[key] = any(True for _ in function.calls(pattern)) or any(
                 self.reaches(other, pattern)
                 for name in {call.name for call in function.calls(transitive_callers)}
@@ -276,9 +278,9 @@ class Kernels(Facts):
         return known[key]
 
     def transitive_callers(self, source: Cpp, pattern: re.Pattern[bytes]) -> frozenset[bytes]:
-        """Return the names of all functions that may reach what `pattern` matches whole, by what is written in them.
+        """Return the names of all functions that may reach a name that `pattern` matches as a whole.
 
-        Only files that have such names need be parsed for it.
+        Only files that contain such names are parsed.
         """
         component = self._project.component(source)
         known = component.fact(_Known).transitive_callers
@@ -287,7 +289,7 @@ class Kernels(Facts):
             wanted: set[bytes] = set().union(*(other.matched(pattern) for other in files))
             found: set[bytes] = set()
             holders = Holders(files)
-            #: Of the files that were asked: the names of the functions that call a name.
+            #: For each file that was asked: by name, the names of the functions that call it.
             calling: dict[PurePath, dict[bytes, set[bytes]]] = {}
             while wanted:
                 transitive_callers = set()
@@ -306,9 +308,9 @@ class Kernels(Facts):
         return known[pattern]
 
     def agreement(self, function: Function, node: Node, *, shown: bool = False) -> int:
-        """Return how many neighbouring threads surely have the same value of the expression `node`, up to BLOCK.
+        """Return the uniformity of the expression `node`: for how many neighbouring threads it is the same.
 
-        Blocks of which no launch is seen are taken to have rows of whole warps, unless it is to be `shown`.
+        At most BLOCK. Unless `shown`, blocks without a seen launch are assumed to have rows of whole warps.
         """
         known = self._known(function.source).agreed
         key = (function, node.id, shown)
@@ -317,23 +319,23 @@ class Kernels(Facts):
         return known[key]
 
     def value(self, function: Function, node: Node, *, shown: bool = False) -> Value:
-        """Return what is proven of the expression, in all calls that are seen: with the reason if it is not uniform."""
+        """Return what is proven of the expression over all seen calls, with a reason if it is not uniform."""
         proofs = self.proofs(function.source, False)
         value = proofs.value(function, node)
-        # What rests on nothing that is assumed is shown, and what is varying does not become more.
+        # A result without assumptions is shown already, and a varying value cannot get worse.
         if not shown or value.level <= VARYING or not proofs.is_assumed(function):
             return value
         return self.proofs(function.source, True).value(function, node)
 
     def agreement_of_text(self, function: Function, text: bytes, node: Node, *, shown: bool = False) -> int:
-        """Return the same of an expression that a macro makes at `node`, seen as a text; 1 where that is none."""
+        """Return the uniformity of an expression in a macro's expansion at `node`; 1 if it is not an expression."""
         return min(self.proofs(function.source, shown).value_of_text(function, text, node).level, BLOCK)
 
     def blocks(self, function: Function) -> tuple[BlockShape, ...] | None:
-        """Return the shapes of the blocks of all kernels that come to the function; None if they are not all seen."""
+        """Return the shapes of the blocks of all kernels that reach the function; None if not all are seen."""
         known = self._known(function.source).blocks
         if function not in known:
-            known[function] = None  # What a recursion finds here.
+            known[function] = None  # the result for a recursive call
             if function.kernel:
                 known[function] = shapes(function, self._project)
             else:
@@ -344,13 +346,14 @@ class Kernels(Facts):
         return known[function]
 
     def assumes(self, function: Function, numbering: Numbering, size: int) -> None:
-        """Note that numbers of threads in the function are taken to agree on `size`, for want of its launches."""
+        """Record the assumption that numbers of `size` threads agree in the function, for lack of seen launches."""
         self._known(function.source).assumed.setdefault(function, {})[numbering, size] = None
 
     def assumption(self, source: Cpp, function: Function | None = None, most: int = WARP) -> str:
-        """Say what was assumed of blocks in the files that belong together; empty if nothing was.
+        """Describe the assumption about blocks in the connected files; empty if there is none.
 
-        Of the function, and of what calls it, if anything was assumed there. `most`: how many threads need agree.
+        The assumption for the function and its callers, if there is one. `most`: for how many threads a value must
+        agree.
         """
         assumed = self._known(source).assumed
         of = [] if function is None else [each for each in self._with_callers(function) if each in assumed]
@@ -364,18 +367,18 @@ class Kernels(Facts):
         return f"blocks are one-dimensional or {rows}"
 
     def variables(self, function: Function) -> Mapping[Variable, int]:
-        """Return the agreement on each parameter and local variable; other names are the same for all."""
+        """Return the uniformity of each parameter and local variable; other names are uniform."""
         return self._agreements(function.source).variables(function)
 
     def result(self, function: Function) -> int:
-        """Return the agreement on what the function returns, over all its calls."""
+        """Return the uniformity of what the function returns, over all its calls."""
         return self._agreements(function.source).result(function)
 
     def by_arguments(self, function: Function) -> bool:
-        """Whether what a function returns differs by thread only as far as what it is given does.
+        """Whether the result of a function varies only as far as its arguments do.
 
-        It asks for no thread's number and for no other lane's value, lets no threads vote, and calls no function that
-        does. What an object has is not told by arguments.
+        Then it reads no thread number and no other lane's value, has no vote, and calls no function that does. A method
+        is excluded, because its object is not an argument.
         """
         known = self._known(function.source).by_arguments
         if function not in known:
@@ -384,7 +387,7 @@ class Kernels(Facts):
             while waiting:
                 each = waiting.pop()
                 names = self._named_in(each)
-                # What a block has voted is one value, whatever each thread gave.
+                # The result of a block's vote is one value, whatever each thread contributes.
                 if is_method(each) or any(
                     of.fullmatch(name) for name in names for of in (BY_THREAD, BY_WARP, BY_BLOCK)
                 ):
@@ -398,17 +401,17 @@ class Kernels(Facts):
         return known[function]
 
     def _named_in(self, function: Function) -> set[bytes]:
-        """The built-in names in a function's body, and what it calls, by its macros, too."""
+        """The built-in names in a function's body, and the names that it calls, also through macros."""
         words = set(_WORD.findall(function.text(function.body)))
         names = {word for word in words if word in function.called or BY_THREAD.fullmatch(word)}
         for macro in words & self.macros(function.source).keys():
             for text in self.expanded(function.source, macro, None):
                 names.update(_WORD.findall(text))
-        # What assembly asks for is not seen.
+        # Assembly may read anything.
         return names if b"asm" not in words else names | {b"threadIdx"}
 
     def _calling(self, function: Function) -> Mapping[Function, None]:
-        """The functions that call one, in macros, too."""
+        """The functions that call a function, also in macros."""
         return {caller: None for caller, _ in self.called_at(function)}
 
     def _with_callers(self, function: Function) -> Iterable[Function]:
@@ -421,7 +424,7 @@ class Kernels(Facts):
         return found
 
     def may_differ(self, function: Function, expression: Node, size: int, *, shown: bool = False) -> bool:
-        """Whether `size` lanes may disagree on the expression: also on a member, of which nothing is known."""
+        """Whether `size` lanes may disagree on the expression; also true for a member, of which nothing is known."""
         known = self._known(function.source).differing
         key = (function, expression.id, size, shown)
         if key not in known:
@@ -444,7 +447,7 @@ class Kernels(Facts):
         return False
 
     def _tells_of_object(self, function: Function, call: Node, shown: bool, depth: int = 3) -> bool:
-        """Whether a call in a method is of another one of its object's, which says what lanes may disagree on."""
+        """Whether a call in a method calls another method of its object whose result may differ between lanes."""
         called = call.child_by_field_name("function")
         if called is None or called.type != "identifier" or not depth:
             return False
@@ -462,16 +465,16 @@ class Kernels(Facts):
         return False
 
     def _is_member(self, function: Function, node: Node) -> bool:
-        """Whether a name in a method is none of its variables, nothing that is called, and no constant by its looks."""
+        """Whether a name in a method is neither a variable, nor called, nor looks like a constant."""
         name = function.text(node)
         outer = node.parent
         called = outer is not None and outer.type in ("call_expression", "template_function", "qualified_identifier")
         return not called and function.locals.named(name, node.start_byte) is None and not GIVEN.fullmatch(name)
 
     def unknown(self, function: Function, expression: Node) -> bool:
-        """Whether something that the expression is made of comes from nowhere that is seen."""
+        """Whether some part of the expression has an unknown origin."""
         settled = self._known(function.source).unknowns
-        #: The variables that were come to, each with the one that it was come to from.
+        #: The variables that were visited, each with the one that led to it.
         seen: dict[tuple[Function, Variable], tuple[Function, Variable] | None] = {}
         stack: list[tuple[Function, Node, tuple[Function, Variable] | None]] = [(function, expression, None)]
         while stack:
@@ -490,7 +493,7 @@ class Kernels(Facts):
                 found = values is None
                 stack += ((where, value, key) for where, value in values or ())
             if found:
-                # What is made of it, and so on, need not be asked again.
+                # Variables computed from it, transitively, need not be visited again.
                 while by is not None:
                     settled[by] = True
                     by = seen[by]
@@ -499,9 +502,9 @@ class Kernels(Facts):
         return False
 
     def _is_unknown_call(self, of: Function, node: Node) -> bool:
-        """Whether a node calls a function of the program's whose body is not seen, or `rank()` of another library's.
+        """Whether a node calls a function of the program whose body is not seen, or `rank()` of another library.
 
-        A method of another library's is asked of an object, which is looked at.
+        For a method of another library, its object is examined instead.
         """
         if node.type != "call_expression":
             return False
@@ -519,7 +522,7 @@ class Kernels(Facts):
         return found if found and not self.definitions(source, name) else ()
 
     def _set_out_of_sight(self, of: Function, variable: Variable) -> bool:
-        """Whether a function whose body is not seen is given the variable, to set it perhaps."""
+        """Whether a function whose body is not seen gets the variable as an argument, and may set it."""
         for call in of.calls():
             for i, argument in enumerate(call.arguments):
                 pointer = argument.type == "pointer_expression" and of.text(argument).startswith(b"&")
@@ -532,7 +535,7 @@ class Kernels(Facts):
         return False
 
     def _made_of(self, of: Function, variable: Variable) -> list[tuple[Function, Node]] | None:
-        """What a variable is given, with the functions that stands in; None where some of that is not seen."""
+        """The definitions of a variable, with their functions; None if not all are seen."""
         name = variable.name
         if self._set_out_of_sight(of, variable):
             return None
@@ -541,15 +544,15 @@ class Kernels(Facts):
             at = of.parameters.index(name)
             given = [(c.function, value) for c in self.callers(of) for value in of.passed(c.arguments, at)]
             if not given and not of.kernel:
-                return None  # Nobody is seen to call.
+                return None  # no caller is seen
             if any(call.arguments is None or self._names_unknown(call, at) for call in self.calls_in_macros(of)):
                 return None
             return values + given
-        return values or None  # An asm statement, or a reference that was passed, has set it.
+        return values or None  # an asm statement, or a function that got a reference, has set it
 
     @staticmethod
     def _names_unknown(call: CallInMacro, position: int) -> bool:
-        """Whether an argument of a macro's call has a variable that nothing was seen to give a value."""
+        """Whether an argument of a call in a macro has a variable without a seen definition."""
         of = call.function
         given = call.arguments[position] if call.arguments and position < len(call.arguments) else b""
         variables = {of.locals.named(word, call.node.start_byte) for word in re.findall(rb"[A-Za-z_]\w*", given)}
@@ -562,9 +565,9 @@ class Kernels(Facts):
         )
 
     def constant(self, function: Function, node: Node, depth: int = 4) -> int | None:
-        """Return the number that `node` is: a literal, or the name of a macro or constant that is one.
+        """Return the value of `node` if it is a literal, or the name of a numeric macro or constant.
 
-        The name of a variable, or of a template's parameter, is not what else has that name in another place.
+        The name of a variable, or of a template parameter, is not a constant that has the same name elsewhere.
         """
         text = function.text(node)
         number = _NUMBER.fullmatch(text)
@@ -593,8 +596,8 @@ class Kernels(Facts):
         return self._project.fact(given_by_builds)
 
     def named_constant(self, source: Cpp, name: bytes) -> int | None:
-        """Return the number that a macro or constant of the files that `source` is connected to is."""
-        # By another branch of the preprocessor's, a macro may be no number at all.
+        """Return the value of a macro or constant of the files that `source` is connected to."""
+        # In another branch of the preprocessor, a macro may not be a number.
         if any(not _NUMBER.fullmatch(macro.text) for macro in self.macros(source).get(name, ())):
             return None
         return self._project.component(source).fact(_constant_values).get(name)
@@ -604,13 +607,13 @@ class Kernels(Facts):
         return template_arguments.classes(self._project.component(function.source), function, name) or frozenset()
 
     def template_numbers(self, function: Function, name: bytes) -> frozenset[int]:
-        """Return the numbers that a parameter of the function's template may be; empty where one is not known."""
+        """Return the values that a template parameter of the function may have; empty if one is unknown."""
         return template_arguments.given(self._project.component(function.source), function, name) or frozenset()
 
     def numbers(self, function: Function, node: Node, depth: int = 4) -> frozenset[int]:
-        """Return the numbers that `node` may be: also of what is worked out, and of a template's parameters.
+        """Return the values that `node` may have, also for computed values and template parameters.
 
-        Empty where one is not known.
+        Empty if one is unknown.
         """
         while node.type == "parenthesized_expression" and len(node.named_children) == 1:
             node = node.named_children[0]
@@ -644,7 +647,7 @@ class Kernels(Facts):
         return frozenset()
 
     def form(self, function: Function, node: Node, shown: bool) -> Form:
-        """Return what the agreement on the expression `node` of the function is the least of; see `agreement`."""
+        """Return the form from which the uniformity of the expression `node` follows; see `agreement`."""
         return self._agreements(function.source, shown).expressions(function).form(node)
 
     def counted_by_macros(self, function: Function, name: bytes) -> bool:
@@ -652,22 +655,21 @@ class Kernels(Facts):
         return self._agreements(function.source).expressions(function).counted_by_macros(name)
 
     def counts_threads(self, function: Function, node: Node, depth: int = 4) -> bool:
-        """Whether `node` is the number of the thread in its block, up to an offset that is the same for the block.
+        """Whether `node` is the number of the thread in its block, up to an offset that is uniform in the block.
 
-        Variables are followed over so many assignments and calls.
+        Variables are followed through at most `depth` assignments and calls.
         """
         return self.numbering(function, node, depth) is not None
 
     def numbering(self, function: Function, node: Node, depth: int = 4) -> Numbering | None:
-        """Return how `node` numbers threads, up to an offset that is the same for the block; None if it does not."""
+        """Return how `node` numbers threads, up to an offset that is uniform in the block; None if it does not."""
         return self._agreements(function.source).expressions(function).numbering(node, depth)
 
     def one_warp(self, function: Function, node: Node) -> bool:
-        """Whether warps come to `node` whole, by a condition like `threadIdx.x < 32`, `warp == 0` or `warp % 2 == 0`.
+        """Whether only whole warps reach `node`, by a condition like `threadIdx.x < 32` or `warp % 2 == 0`.
 
-        What runs there was written for the lanes of one warp. Where other warps come too, each runs it for itself: CUDA
-        has nothing else that would order them. A function is for one warp where all that is known to call it, and that
-        is something, is.
+        Such code was written for the lanes of one warp. If several warps reach it, each executes it on its own, because
+        nothing else in CUDA would order them. A function is for one warp if it has known callers and all of them are.
         """
         known = self._known(function.source).one_warp
         key = (function, node.id)
@@ -676,15 +678,15 @@ class Kernels(Facts):
         return known[key]
 
     def one_warp_by(self, function: Function, node: Node) -> Condition | None:
-        """Return the condition around `node` by which only whole warps come to it, each for itself; see `one_warp`."""
+        """Return the condition on `node` by which only whole warps reach it, each on its own; see `one_warp`."""
         conditions = (each for each in function.conditions(node) if each.taken is not None)
         return next((each for each in conditions if self._one_warp(function, each.expression, bool(each.taken))), None)
 
     def one_thread(self, function: Function, node: Node) -> bool:
-        """Whether only one thread of the block comes to `node`, by a condition like `threadIdx.x == 0`.
+        """Whether only one thread of the block reaches `node`, by a condition like `threadIdx.x == 0`.
 
-        Where not all launches are seen, `threadIdx.x == 0` counts as that if neither the function nor one that calls
-        it reads threadIdx.y or .z.
+        If not all launches are seen, `threadIdx.x == 0` is enough if neither the function nor a caller of it reads
+        threadIdx.y or .z.
         """
         alone = self._only(function, node, self._one_thread)
         if alone and not self._only(function, node, partial(self._one_thread, shown=True)):
@@ -692,7 +694,7 @@ class Kernels(Facts):
         return alone
 
     def in_one_row(self, source: Cpp) -> Iterable[tuple[Function, Node]]:
-        """Return the functions of the file with a place that one thread was taken to come to, for want of launches."""
+        """Return the functions of the file with a place that one thread was assumed to reach, for lack of launches."""
         known = self._known(source).in_one_row
         return [(function, node) for function, node in known.items() if function.source is source]
 
@@ -704,8 +706,8 @@ class Kernels(Facts):
             outer = next(function.conditions(statement), None)
             if statement.type != "return_statement" or outer is None or not outer.taken or outer.loop:
                 continue
-            # `if (threadIdx.x >= 32) return;`, which every thread has passed that comes to the node: it stands before
-            # it, under no condition of its own, and in no lambda.
+            # `if (threadIdx.x >= 32) return;`, which every thread has passed that reaches the node: it precedes the
+            # node, has no condition of its own, and is not in a lambda.
             block = outer.statement.parent
             if block is not None and block.end_byte >= node.end_byte and outer.statement.end_byte <= node.start_byte:
                 conditions.append((outer.expression, False))
@@ -740,7 +742,7 @@ class Kernels(Facts):
         )
 
     def _numbers_threads(self, function: Function, node: Node, shown: bool) -> bool:
-        """Whether no two threads of a block have the same number `node`."""
+        """Whether no two threads of a block have the same value of `node`."""
         numbering = self.numbering(function, node)
         if numbering is None:
             return False
@@ -755,9 +757,9 @@ class Kernels(Facts):
         return not self._counts_otherwise(function, numbering)
 
     def _counts_otherwise(self, function: Function, numbering: Numbering, depth: int = 4) -> bool:
-        """Whether threads have other numbers, in the function or in one that calls it, up to `depth` calls away.
+        """Whether the function, or a caller of it up to `depth` calls away, uses other numbers of threads.
 
-        These are threadIdx.y and .z, and their places in groups of lanes: in a block, several threads have the same.
+        These are threadIdx.y and .z, and ranks in groups of lanes: several threads of a block have the same.
         """
         if function.mentions(LAYERS if numbering is Numbering.ROWS else OTHER_DIMENSIONS):
             return True
@@ -797,15 +799,15 @@ class Kernels(Facts):
         return self._project.component(source).fact(defined)
 
     def loop_macros(self, source: Cpp) -> frozenset[bytes]:
-        """Return those of them that begin a loop."""
+        """Return the macros among them that begin a loop."""
         return self._project.component(source).fact(loops)
 
     def expanded(self, source: Cpp, name: bytes, given: Sequence[bytes] | None) -> list[bytes]:
-        """Return what a macro, used with such arguments, may stand for; see hipport.analysis.macros."""
+        """Return the possible expansions of a macro with these arguments; see hipport.analysis.macros."""
         return expanded(name, given, self.macros(source))
 
     def proofs(self, source: Cpp, shown: bool = False) -> Proofs:
-        """Return what is proven in the files that `source` is connected to; see hipport.analysis.device_program."""
+        """Return what is proven about the files that `source` is connected to; see hipport.analysis.device_program."""
         known = self._known(source).proofs
         if shown not in known:
             other = known.get(not shown)
@@ -820,7 +822,7 @@ class Kernels(Facts):
 
 
 def _may_have_elements(source: Cpp, name: bytes) -> bool:
-    """Whether a bracket stands in braces behind the name, if those may be the body of a function that is called so."""
+    """Whether a subscript stands in braces after the name that may be the body of a function of that name."""
     code = source.code
     for span, _ in source.names(frozenset((name,)), _PARAMETERS):
         opening = code.find(b"{", span.end)
@@ -831,7 +833,7 @@ def _may_have_elements(source: Cpp, name: bytes) -> bool:
         while end >= 0 and code[end : end + 1] == b"{":
             closing = source.closing(end)
             end = len(code) if closing is None else closing + 1
-            # Braces of an initializer, or of an argument that need not be given, stand in front of those of the body.
+            # Braces of an initializer, or of a default argument, precede those of the body.
             if code[end:].lstrip()[:1] in _GOES_ON:
                 end = code.find(b"{", end)
         if b"[" in code[opening : end if end >= 0 else len(code)]:
@@ -850,7 +852,7 @@ def _constants(source: Cpp) -> frozenset[tuple[bytes, int]]:
 
 
 def _constant_values(component: Component) -> dict[bytes, int | None]:
-    """The numbers that names stand for; None for a name that stands for several."""
+    """The values of constants by name; None for a name with several values."""
     values: dict[bytes, int | None] = {}
     for source in component:
         for name, value in source.fact(_constants) if isinstance(source, Cpp) else ():

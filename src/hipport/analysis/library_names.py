@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Find uses of names that mean a library's, and not the program's own."""
+"""Find uses of names that mean a library's entity, not the program's own."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from hipport.syntax.declarations import Declaration, declarations, member_or_qua
 
 @dataclass(frozen=True, eq=False)
 class LibraryNames:
-    """The names that are in `wanted`, or that it matches whole; if `behind` is given, those that it matches behind.
+    """The names that are in `wanted`, or that it matches as a whole; with `behind`, only where that matches after them.
 
-    `overloaded`: a function of the program is one for other types beside the library's, if it is no template.
+    `overloaded`: a function of the program with that name, unless it is a template, is an overload for other types.
     """
 
     wanted: re.Pattern[bytes] | frozenset[bytes]
@@ -28,12 +28,12 @@ class LibraryNames:
     overloaded: bool = False
 
     def uses(self, source: Cpp, project: Project) -> Iterator[tuple[Span, bytes]]:
-        """Yield the uses in `source`: not members, not in a namespace, and not what the program declares itself.
+        """Yield the uses in `source`: not members, not in a namespace, and not entities that the program declares.
 
-        A declaration under a condition makes up for a library that lacks the name, and one that uses the name itself is
-        an overload that passes on to the library's: neither is a use, nor hides one. Nor do those of a file that is
-        included where there is no CUDA.
-        What only one of CUDA and HIP sees is somebody's port already.
+        A declaration under a condition replaces the library's where that is missing, and a declaration that uses the
+        name itself is an overload that calls the library's: neither is a use, nor do they hide one. The same holds for
+        declarations in a file that is included only without CUDA. Code that only CUDA or only HIP sees is somebody's
+        port already.
         """
         found = source.fact(self._found)
         if not found:
@@ -59,7 +59,7 @@ class LibraryNames:
         return source.fact(self._declared)[0]
 
     def _declared(self, source: Cpp) -> tuple[frozenset[bytes], tuple[Span, ...], frozenset[Span]]:
-        """Return the file's unconditional declarations, the stretches in which others hold, and conditional ones."""
+        """Return the file's unconditional declarations, the spans in which others hold, and conditional ones."""
         everywhere, inside, places = set(), [], set()
         for span, name in source.fact(self._found):
             for declaration in declarations(source, [(span, name)]):
@@ -74,7 +74,7 @@ class LibraryNames:
         return frozenset(everywhere), tuple(inside), frozenset(places)
 
     def _overload(self, source: Cpp, span: Span, declaration: Declaration) -> bool:
-        """Say whether what is declared is a function for types of its own, not a macro or a template."""
+        """Say whether the declaration is a function for the program's types, not a macro or a template."""
         if not self.overloaded or not declaration.text or source.directive(span.start) is not None:
             return False
         return re.match(rb"\s*template\b", declaration.text) is None
@@ -82,16 +82,17 @@ class LibraryNames:
 
 @cache
 def helper_rows(table: Path) -> tuple[LibraryNames, Mapping[bytes, bytes]]:
-    """Return the names in the section `helper` of the table at a path, and hipport's function for each of them."""
+    """Return the names in the section `helper` of the table at a path, with hipport's function for each of them."""
     rows = load(table)["helper"]
     names = {name.encode(): b"hipport::" + helper.encode() for name, helper in rows.items()}
     return LibraryNames(frozenset(names)), names
 
 
 def _uses_itself(declaration: Declaration) -> bool:
-    """Say whether a function or macro passes on to what it is named after; the text has not the name it declares.
+    """Say whether a function or macro calls the library's function that it is named after.
 
-    After a first run it is hipport's by that name that an overload of an intrinsic passes on to.
+    The name of the declaration itself does not count. After a first run, the overload of an intrinsic calls hipport's
+    function of that name.
     """
     named, helper = re.escape(declaration.name), re.escape(declaration.name.lstrip(b"_"))
     return re.search(rb"\b%b\b|\bhipport::(?:\w+::)*%b\b" % (named, helper), declaration.text) is not None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lower declarations of variables in device code: references, arrays, objects, structured bindings, lists in braces."""
+"""Lower declarations of variables in device code: references, arrays, objects, structured bindings, braced lists."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class LoweredDeclarations(LoweredExpressions):
             return
 
     def _declares_misread(self, node: Node) -> bool:
-        """Lower `A<4> x = f<4>(y);`, which may be parsed as `A < 4 > (x = f<4>(y))`; say whether it is one."""
+        """Lower `A<4> x = f<4>(y);` if it was parsed as `A < 4 > (x = f<4>(y))`; say whether it was."""
         whole = node.named_children[0] if len(node.named_children) == 1 else None
         if whole is None or whole.type != "binary_expression" or self._sign(whole) != ">":
             return False
@@ -102,7 +102,7 @@ class LoweredDeclarations(LoweredExpressions):
         return not plain and not known and not self.context.is_function(word)
 
     def _maybe_object(self, node: Node, type_name: str) -> None:
-        """`T x(y);` is parsed as a function's declaration if `y` may be a type."""
+        """`T x(y);` is parsed as a function declaration if `y` may be a type."""
         name, given = node.child_by_field_name("declarator"), node.child_by_field_name("parameters")
         if name is None or name.type != "identifier" or given is None:
             return
@@ -142,7 +142,7 @@ class LoweredDeclarations(LoweredExpressions):
             self._declare_reference(made, value, node)
             return
         is_list = value is not None and value.type in ("initializer_list", "argument_list")
-        # The name is not in scope before.
+        # The name is not in scope in its own initializer.
         copied = (
             value is not None
             and not is_list
@@ -167,7 +167,7 @@ class LoweredDeclarations(LoweredExpressions):
             self._declare_bare(piece, type_name, address, node)
 
     def _is_copied(self, type_name: str, value: Node) -> bool:
-        """Whether a variable is a copy of what a name stands for, which may be an object."""
+        """Whether a variable is initialized as a copy of a named value, which may be an object."""
         return self._is_place(value) and (self._is_object(type_name) or "auto" in type_name.split())
 
     def _declare_reference(self, made: Cell, value: Node, node: Node) -> None:
@@ -180,7 +180,7 @@ class LoweredDeclarations(LoweredExpressions):
         self._emit("bind", (self._address_of(self.new_cell(made)), address), node)
 
     def _declare_listed(self, piece: Piece, type_name: str, address: int, listed: Sequence[Node], node: Node) -> None:
-        """Give a variable what stands in braces or parentheses."""
+        """Initialize a variable from values in braces or parentheses."""
         if piece.array:
             if self._has_more_elements(node, len(listed)):
                 rest = self._emit("element", (address, self._emit("constant", (), node)), node)
@@ -190,12 +190,12 @@ class LoweredDeclarations(LoweredExpressions):
             self._emit("store", (address, self._converted(self.value(listed[0]), type_name, piece, node)), node)
         else:
             if self._is_object(type_name):
-                # Members without a value are 0.
+                # Members without an initializer are 0.
                 self._emit("store", (address, self._emit("constant", (), node, number=0)), node)
             self._construct(address, type_name, listed, node)
 
     def _declare_bare(self, piece: Piece, type_name: str, address: int, node: Node) -> None:
-        """Give a variable what it has if nothing is given."""
+        """Initialize a variable that has no initializer."""
         if self._is_object(type_name):
             if piece.array:
                 address = self._emit("element", (address, self._emit("constant", (), node)), node)
@@ -213,7 +213,8 @@ class LoweredDeclarations(LoweredExpressions):
         inner = dimensions > 1 or self._is_object(type_name)
         anywhere = False
         for position, each in enumerate(values):
-            # Braces around elements may be left out, and a pack is several: which element it is is not known then.
+            # Inner braces may be omitted, and a pack is several values: then it is unknown which element a value is
+            # for.
             anywhere = anywhere or each.type == "parameter_pack_expansion"
             anywhere = anywhere or (inner and not self._is_element(each))
             index = self._emit("constant", (), node, number=None if anywhere else position)
@@ -226,13 +227,13 @@ class LoweredDeclarations(LoweredExpressions):
                 self._emit("store", (element, self.value(each)), each)
 
     def _has_more_elements(self, node: Node, count: int) -> bool:
-        """Whether the array that a declaration makes may have more elements than so many."""
+        """Whether the declared array may have more than `count` elements."""
         waiting = [each for each in node.children_by_field_name("declarator") if each.type == "array_declarator"]
         size = waiting[0].child_by_field_name("size") if waiting else None
         return size is not None and self.text(size) != str(count)
 
     def _is_element(self, node: Node) -> bool:
-        """Whether an initializer is surely for a whole element that is an object or an array."""
+        """Whether an initializer certainly initializes one whole element that is an object or an array."""
         if node.type == "identifier":
             cell = self._cell_named(self.text(node))
             return cell is not None and self._is_object(self.ir.cells[cell].type)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _CASTS = frozenset(("static_cast", "reinterpret_cast", "const_cast", "dynamic_cast", "bit_cast"))
 _NUMBER = re.compile(r"0[xX][0-9a-fA-F']+|0[bB][01']+|\d[\d']*")
 _WRAPPERS = frozenset(("parenthesized_expression", "condition_clause"))
-#: Variables outside of functions, which have no cells.
+#: Variables outside functions, which have no cells.
 _OUTSIDE = frozenset(("identifier", "qualified_identifier"))
 _PURE_ASSEMBLY = re.compile(
     one_of(load(Path(__file__).with_name("pure_functions.toml"))["instructions"]["pure"]) + r"(?:\.\w+)*"
@@ -39,7 +39,7 @@ class LoweredExpressions(LoweringState):
         raise NotImplementedError
 
     def _havoc(self, node: Node, why: str) -> None:
-        """Say of all variables that a statement names that nothing is known of them any more."""
+        """Record that nothing is known any more of the variables that a statement names."""
         for each in identifiers(node):
             cell = self._cell_named(self.text(each))
             if cell is not None:
@@ -62,7 +62,7 @@ class LoweredExpressions(LoweringState):
             self._tell(whole, inner)
             return whole
         condition = self.value(node)
-        # An object becomes a bool by its own conversion.
+        # An object is converted to bool by its own conversion.
         decided = self._emit("cast", (condition,), node, type="bool")
         self._end_unnamed()
         self._branch(decided, yes, no, node)
@@ -223,7 +223,7 @@ class LoweredExpressions(LoweringState):
         one, two = self.value(left), self.value(right)
         if not self.context.has_operator(sign):
             return self._emit("binary", (one, two), node, name=sign)
-        # An operator of a class may change the objects.
+        # An operator of a class may change its operands.
         places = [self._place_beside(each, value) for each, value in ((left, one), (right, two))]
         operands = [
             one,
@@ -234,7 +234,7 @@ class LoweredExpressions(LoweringState):
         return self._emit("binary", operands, node, name=sign, type=kinds)
 
     def _place_beside(self, node: Node, register: int) -> int | None:
-        """The place that an expression names, which has been lowered to a register."""
+        """The place that an expression names, if it has one; `register` is its lowered value."""
         while node.type == "parenthesized_expression" and len(node.named_children) == 1:
             node = node.named_children[0]
         if node.type in ("call_expression", "binary_expression"):
@@ -260,7 +260,7 @@ class LoweredExpressions(LoweringState):
         no: Node | None,
         lower: Callable[[Node], int] | None = None,
     ) -> int:
-        """Lower what is chosen by a condition, by `lower`: the values of the sides, or else 1 and 0."""
+        """Lower a conditional value: the sides by `lower`, or else 1 and 0."""
         cell = self._temporary("choice")
         one, two, after = self._new_block(), self._new_block(), self._new_block()
         decide(one, two)
@@ -322,7 +322,7 @@ class LoweredExpressions(LoweringState):
         return self._object("", node, node)
 
     def _object(self, type_name: str, values: Node | None, node: Node) -> int:
-        """A temporary object of a class, or a number of a type."""
+        """A temporary object of a class, or a number converted to a type."""
         given = [each for each in values.named_children if each.type != "comment"] if values is not None else []
         if len(given) == 1 and not self._is_object(type_name) and type_name:
             return self._emit("cast", (self.value(given[0]),), node, type=type_name)
@@ -352,7 +352,7 @@ class LoweredExpressions(LoweringState):
             elif each.type == "lambda_default_capture":
                 default = text
             elif each.type == "lambda_capture_initializer":
-                # `[i = threadIdx.x]`: a variable of the lambda's own.
+                # `[i = threadIdx.x]`: a variable of the lambda.
                 name = each.child_by_field_name("left") or each.named_children[0]
                 value = each.child_by_field_name("right") or each.named_children[-1]
                 own[self.text(name).strip("& ")] = self._captured_as(value, is_reference or text.startswith("&"))
@@ -369,7 +369,7 @@ class LoweredExpressions(LoweringState):
         return self._emit("closure", (), node, number=len(self.ir.lambdas) - 1)
 
     def _captured_as(self, value: Node, is_reference: bool) -> int:
-        """A variable for what a lambda captures by an initializer."""
+        """A variable for a capture with initializer."""
         address = self._address(value) if is_reference else None
         if address is None:
             cell = self._temporary()
@@ -453,7 +453,7 @@ class LoweredExpressions(LoweringState):
         registers, kinds = self._given(values)
         operands = registers
         if self._class_around():
-            # A method of the same class may be meant.
+            # It may be a method of the same class.
             return self._emit("call", (self._this(node), *operands), node, name=name, type="t" + kinds)
         return self._emit("call", operands, node, name=name, type=kinds)
 
@@ -467,7 +467,7 @@ class LoweredExpressions(LoweringState):
         return self._emit("method", (address, *registers), node, name=text, type=kinds)
 
     def _address_of_base(self, member: Node, base: Node) -> int:
-        """The address of the object whose member `.` or `->` names; a value without an address gets one."""
+        """The address of the object of a member access; a value without an address gets one."""
         operator = member.child_by_field_name("operator")
         if operator is not None and self.text(operator) == "->":
             return self._emit("target", self._with_address(base), base, name="->")
@@ -478,7 +478,7 @@ class LoweredExpressions(LoweringState):
         return address
 
     def _given(self, values: Sequence[Node]) -> tuple[list[int], str]:
-        """The registers of arguments, and of each whether it is an address ("a") or a value ("v")."""
+        """The registers of arguments, and for each whether it is an address ("a") or a value ("v")."""
         registers, kinds = [], ""
         for each in values:
             address = (
@@ -494,7 +494,7 @@ class LoweredExpressions(LoweringState):
         return registers, kinds
 
     def _with_address(self, node: Node) -> tuple[int, ...]:
-        """The value of an operand, and its address if it has one: an operator of its class may change it."""
+        """The value of an operand, and its address if it has one, because an operator of its class may change it."""
         value = self.value(node)
         address = (
             self._address(node) if node.type in ("identifier", "field_expression", "subscript_expression") else None
@@ -505,7 +505,7 @@ class LoweredExpressions(LoweringState):
         return BUILT_IN_VARIABLES.fullmatch(re.sub(r"\s+", "", self.text(node)).encode()) is not None
 
     def _address(self, node: Node) -> int | None:
-        """Lower an expression that names a place in memory; return the register of the address, None if it does not."""
+        """Lower an expression that names a place in memory; return the register of its address, or None."""
         kind = node.type
         if kind == "parenthesized_expression" and len(node.named_children) == 1:
             return self._address(node.named_children[0])
@@ -519,7 +519,7 @@ class LoweredExpressions(LoweringState):
                 return self._unknown(node, "it is not understood")
             address = self._address_of_base(node, base)
             if b"*" in self.context.code[base.end_byte : name.start_byte]:
-                # `s.*p`: which member it is is what `p` says.
+                # `s.*p`: the value of `p` selects the member.
                 member = self._address_of_name(self.text(name), node)
                 chosen = (
                     self._emit("load", (member,), node) if member is not None else self._unknown(node, "it is not seen")
@@ -544,7 +544,7 @@ class LoweredExpressions(LoweringState):
         return self._address_of_result(node)
 
     def _address_of_result(self, node: Node) -> int | None:
-        """The place that an assignment, a list of expressions, a choice or a call gives."""
+        """The place named by an assignment, a comma expression, a conditional or a call."""
         kind = node.type
         if kind == "conditional_expression":
             return self._address_of_choice(node)
@@ -573,7 +573,7 @@ class LoweredExpressions(LoweringState):
         return None
 
     def _address_of_choice(self, node: Node) -> int | None:
-        """The place that `?:` names, if both of its sides do."""
+        """The place that `?:` names, if both sides name one."""
         condition = node.child_by_field_name("condition")
         yes, no = node.child_by_field_name("consequence"), node.child_by_field_name("alternative")
         if condition is None or yes is None or no is None or not (self._is_place(yes) and self._is_place(no)):
@@ -585,7 +585,7 @@ class LoweredExpressions(LoweringState):
         return address if address is not None else self._unknown(node, "it is not understood")
 
     def _is_place(self, node: Node) -> bool:
-        """Whether an expression surely names a place in memory."""
+        """Whether an expression certainly names a place in memory."""
         kind = node.type
         if kind == "parenthesized_expression" and len(node.named_children) == 1:
             return self._is_place(node.named_children[0])
@@ -604,7 +604,7 @@ class LoweredExpressions(LoweringState):
         )
 
     def _array(self, node: Node) -> int:
-        """The address that a subscript counts from: an array's own, what a pointer holds, or an object's."""
+        """The base address of a subscript: an array's own, the value of a pointer, or an object's."""
         address = self._address(node)
         if address is None:
             return self.value(node)
@@ -614,7 +614,7 @@ class LoweredExpressions(LoweringState):
 
 
 def returns_place(declarator: Node) -> bool:
-    """Whether the type behind an arrow is a reference."""
+    """Whether a trailing return type is a reference."""
     waiting = [declarator]
     while waiting:
         each = waiting.pop()
@@ -626,9 +626,9 @@ def returns_place(declarator: Node) -> bool:
 
 
 def _computes(text: str) -> bool:
-    """Whether assembly computes with its operands alone."""
+    """Whether assembly computes only with its operands."""
     if not text.strip('" ') and len(text) > 2:
-        return False  # What a macro makes is not kept as it is written.
+        return False  # the expansion of a macro differs from the written text
     for piece in re.sub(r"\\\\[nt]|\\[nt]|[\"{}]|\.reg[^;]*;", " ", text).split(";"):
         if not piece.strip():
             continue
@@ -639,7 +639,7 @@ def _computes(text: str) -> bool:
 
 
 def _has_effects(node: Node) -> bool:
-    """Whether an expression calls or assigns something, so that it matters whether it runs."""
+    """Whether an expression has a call or an assignment, so that its execution matters."""
     waiting = [node]
     while waiting:
         each = waiting.pop()

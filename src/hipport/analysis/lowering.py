@@ -3,8 +3,8 @@
 
     ir = lower(node, code, LoweringContext(...))
 
-Whatever is not read becomes an instruction `unknown` with the reason, never nothing: its value is varying. A function
-with syntax errors is not read at all (`DeviceIR.unread`).
+Code that cannot be lowered becomes an instruction `unknown` with a reason, never nothing: its value is varying. A
+function with syntax errors is not lowered at all (`DeviceIR.unread`).
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def lower(node: Node, context: LoweringContext, class_name: str = "") -> DeviceI
 def lower_members(
     node: Node, context: LoweringContext, class_name: str, others: frozenset[str] = frozenset()
 ) -> DeviceIR | None:
-    """Lower what gives members of a class but for `others` their default values; None if nothing does."""
+    """Lower the default initializers of a class's members, except `others`; None if there are none."""
     lowering = Lowering(context, class_name)
     ir = lowering.ir
     ir.name = f"members of {class_name}"
@@ -100,7 +100,7 @@ def _is_directive(node: Node) -> bool:
 
 
 def _returns_reference(node: Node) -> bool:
-    """Whether what a call gives is a place: `T &f()`, `auto f() -> T &`, `operator T &()`, `decltype(auto) f()`."""
+    """Whether the result of a call is a place: `T &f()`, `auto f() -> T &`, `operator T &()`, `decltype(auto) f()`."""
     declarator, kind = node.child_by_field_name("declarator"), node.child_by_field_name("type")
     if declarator is None:
         return False
@@ -143,7 +143,7 @@ class Lowering(LoweredDeclarations):
             self.ir.parameters += 1
 
     def finish(self, body: Node, initializers: Node | None = None) -> None:
-        """Lower the body, with what a constructor initializes in front of it."""
+        """Lower the body, preceded by the initializers of a constructor."""
         self.begin()
         for cell, default in self._defaults:
             self._emit("default", (self._address_of(cell), self.value(default)), default, number=cell)
@@ -151,7 +151,7 @@ class Lowering(LoweredDeclarations):
         for each in listed:
             self._initialize_member(each)
         if listed and self.ir.this >= 0 and self.context.has_defaults(self.ir.class_name):
-            # Default values of members may be made of those that the list gives, and the list's of them.
+            # Default initializers of members may use members that the list initializes, and vice versa.
             this = self._emit("load", (self._address_of(self.ir.this),), body)
             names = " ".join(self.text(each.named_children[0]) for each in listed if each.named_children)
             self._emit("defaults", (this,), body, name=self.ir.class_name, type=names)
@@ -161,16 +161,16 @@ class Lowering(LoweredDeclarations):
         self.end()
 
     def begin(self) -> None:
-        """Make the place for the result, and the block that control leaves by."""
+        """Create the cell of the result, and the exit block."""
         self.ir.result = self._temporary()
         self.ir.exit = self._new_block()
 
     def end(self) -> None:
-        """Leave the function where its text ends."""
+        """Leave the function at the end of its text."""
         self._jump(self.ir.exit)
 
     def default(self, member: Node, others: frozenset[str]) -> bool:
-        """Lower the default values that a declaration of members gives but to `others`; return whether it does."""
+        """Lower the default initializers in a declaration of members, except `others`; return whether there are any."""
         found = False
         names = [self._piece(each).name for each in member.children_by_field_name("declarator")]
         values = member.children_by_field_name("default_value")
@@ -204,12 +204,12 @@ class Lowering(LoweredDeclarations):
             else:
                 self._construct(target, "", values, node)
         else:
-            # A base, or another constructor of the class.
+            # A base, or a delegated constructor.
             registers, kinds = self._given(values)
             self._emit("construct", (this, *registers), node, name=class_in(self.text(name)), type=kinds)
 
     def statement(self, node: Node) -> None:
-        """Lower a statement, from where control is now."""
+        """Lower a statement in the current block."""
         handler = getattr(self, f"_lower_{node.type}", None)
         if handler is not None:
             handler(node)
@@ -249,7 +249,7 @@ class Lowering(LoweredDeclarations):
         self._statements(node.named_children)
 
     def _lower_conditional(self, node: Node) -> None:
-        """Either branch of an `#if`, whichever a build takes: the same for all threads."""
+        """Branch to either side of an `#if`, whichever the build selects: the same for all threads."""
         alternative = node.child_by_field_name("alternative")
         skipped = {
             each.id
@@ -323,7 +323,7 @@ class Lowering(LoweredDeclarations):
         self._decide(node, yes, no)
 
     def _loop(self, node: Node, condition: Node | None, update: Node | None, *, first: bool) -> None:
-        """Lower a loop; `first`: the body runs before the condition is asked."""
+        """Lower a loop; `first`: the body runs before the condition is tested."""
         test, body, step, after = (self._new_block() for _ in range(4))
         self._jump(body if first else test)
         self._at = test
@@ -380,7 +380,7 @@ class Lowering(LoweredDeclarations):
         test, body, after = self._new_block(), self._new_block(), self._new_block()
         self._jump(test)
         self._at = test
-        # How many elements there are is uniform if the object is: its own cell says.
+        # The number of elements is uniform if the object is, which its own cell says.
         self._branch(self._emit("length", (address,), over), body, after, over)
         self._at = body
         element = self._emit("element", (address, self._emit("constant", (), node)), over)
@@ -404,7 +404,7 @@ class Lowering(LoweredDeclarations):
         self._end_scope()
 
     def _is_own_range(self, node: Node) -> bool:
-        """Whether a variable is an object, which has iterators of its own."""
+        """Whether a variable is an object with its own iterators."""
         cell = self._cell_named(self.text(node)) if node.type == "identifier" else None
         if cell is None:
             return False
@@ -412,7 +412,7 @@ class Lowering(LoweredDeclarations):
         return self._is_object(of.type) and not of.array and not of.pointer
 
     def _lower_own_range(self, node: Node, over: Node, piece: Piece) -> None:
-        """`for (T x : object)`: from what `begin` gives to what `end` gives."""
+        """`for (T x : object)`: from the result of `begin` to that of `end`."""
         address = self._address(over)
         assert address is not None
         ends = []
@@ -461,7 +461,7 @@ class Lowering(LoweredDeclarations):
             return
         value = condition.child_by_field_name("value") if condition.type == "condition_clause" else condition
         asked = self.value(value) if value is not None else self._unknown(condition, "it is not understood")
-        # An object becomes a number by its own conversion.
+        # An object is converted to a number by its own conversion.
         asked = self._emit("cast", (asked,), condition, type="int")
         self._end_unnamed()
         start, after = self._at, self._new_block()
@@ -491,7 +491,7 @@ class Lowering(LoweredDeclarations):
         self._end_scope()
 
     def _lower_case_statement(self, node: Node) -> None:
-        # Within nested blocks of a switch: the device of a loop that is unrolled by hand. It is not followed.
+        # In nested blocks of a switch, as in Duff's device: not followed.
         self.ir.unread = ("a `case` within another statement is not followed", self.span(node))
 
     def _leave(self, to: int | None, node: Node) -> None:
@@ -517,7 +517,7 @@ class Lowering(LoweredDeclarations):
             stored = self._address(values[0]) if values[0].type != "initializer_list" else None
             read = self._emit("load", (stored,), values[0]) if stored is not None else self.value(values[0])
             if stored is not None:
-                # What is returned by reference is found by it.
+                # The result of a function that returns a reference is an address.
                 self._emit("return address", (stored,), node)
             self._emit("store", (address, read), node)
         self._end_unnamed()
@@ -554,7 +554,7 @@ class Lowering(LoweredDeclarations):
         return self._labels[name]
 
     def _lower_function_definition(self, node: Node) -> None:
-        """`LOOP(i, n) { … }`, a macro that is not seen, looks like a function: its names are unknown."""
+        """`LOOP(i, n) { … }` with an unseen macro is parsed as a function: its names are unknown."""
         declarator, body = _function_declarator(node), node.child_by_field_name("body")
         if declarator is None or body is None:
             self._havoc(node, "it is not understood")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the lowering of a function knows while it goes on: blocks, registers, cells, and the names in scope."""
+"""The state of lowering a function: blocks, registers, cells, and the names in scope."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hipport.analysis.device_ir import Block, Cell, DeviceIR, Expression, Instru
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-# Numbers are followed through types that hold all of a thread's numbers.
+# Types that hold every number of a thread, so that numbers are followed through them.
 _WIDE = re.compile(
     r"(?:(?:const|constexpr|static|volatile|register|inline|signed|unsigned|long|int|std|auto|size_t|uint|ulong|"
     r"ptrdiff_t|u?int(?:32|64)_t|u?int_fast\d+_t|index_t|dim_t)\b|[\s:&])+"
@@ -22,12 +22,12 @@ _WIDE = re.compile(
 
 
 def is_wide(type_name: str) -> bool:
-    """Whether a thread's number keeps its value in the type, as far as its name tells."""
+    """Whether a number of a thread keeps its value in the type, as far as its name tells."""
     return _WIDE.fullmatch(type_name) is not None
 
 
 class Piece(NamedTuple):
-    """A declarator: the name, and what stands around it."""
+    """A declarator: its name, and the tokens around it."""
 
     name: str
     reference: bool
@@ -38,19 +38,19 @@ class Piece(NamedTuple):
 
 @dataclass
 class LoweringContext:
-    """What has to be known beside the function: where its text comes from, and what names are."""
+    """Facts from outside the function: the origin of its text, and the meaning of names."""
 
     code: bytes
-    #: The same with comments and what stands in strings, which `code` has blanks for.
+    #: The same text with comments and the contents of strings, which are blank in `code`.
     text: bytes
     #: The span in the file of a span of `code`.
     origin: Callable[[int, int], Span] = lambda start, end: (start, end)
     #: The names of the members of a class, and of its bases; None if not all are seen.
-    #: Whether a span is all that something in the file stands for: of what a macro makes, only the whole is.
+    #: Whether a span is a complete construct of the file: of a macro's expansion, only the whole is.
     is_whole: Callable[[int, int], bool] = lambda start, end: True
     fields_of: Callable[[str], frozenset[str] | None] = lambda name: frozenset()
     is_class: Callable[[str], bool] = lambda name: False
-    #: Whether a name is a type's that is no class that is seen: an alias, or a parameter of a template.
+    #: Whether a name is a type other than a seen class: an alias, or a template parameter.
     is_type: Callable[[str], bool] = lambda name: False
     #: Whether a name is a function's.
     is_function: Callable[[str], bool] = lambda name: False
@@ -64,20 +64,20 @@ class LoweringContext:
     has_defaults: Callable[[str], bool] = lambda name: False
     #: Whether any class has a destructor.
     destroys: Callable[[], bool] = lambda: False
-    #: Whether a type is surely no class's whose constructor is not seen.
+    #: Whether a type is certainly not a class with an unseen constructor.
     is_plain: Callable[[str], bool] = lambda name: True
     shared_words: frozenset[str] = frozenset(("__shared__",))
 
 
 @dataclass
 class Jumps:
-    """Where `break` and `continue` go."""
+    """The targets of `break` and `continue`."""
 
     to_break: int | None = None
     to_continue: int | None = None
-    #: How many scopes are around the statement that they leave.
+    #: The number of scopes around the statement that they leave.
     scopes: int = 0
-    #: The same for `continue`, where that leaves another one.
+    #: The same for `continue`, if it leaves another statement.
     continued: int | None = None
 
 
@@ -86,12 +86,12 @@ class Scope:
     """Names and their cells, in a block of statements."""
 
     names: dict[str, int] = field(default_factory=dict)
-    #: All cells, also of names that were declared once more.
+    #: All cells, also those of names that were declared again.
     cells: list[int] = field(default_factory=list)
 
 
 class LoweringState:
-    """The blocks of one function or lambda, and where control is in them."""
+    """The blocks of one function or lambda, and the current block."""
 
     def __init__(self, context: LoweringContext, class_name: str = "", outer: LoweringState | None = None) -> None:
         self.context = context
@@ -100,17 +100,17 @@ class LoweringState:
         self._scopes: list[Scope] = [Scope()]
         self._labels: dict[str, int] = {}
         self._jumps = [Jumps()]
-        #: Where `goto` left for a label that is not seen yet: the block, and the cells in scope there.
+        #: For labels that are not lowered yet, the `goto`s to them: the block, and the cells in scope there.
         self._left: dict[str, list[tuple[int, list[int]]]] = {}
-        #: The cells in scope at labels that were seen.
+        #: The cells in scope at labels that were lowered.
         self._at_labels: dict[str, list[int]] = {}
-        #: Objects without names, which end with the expression that makes them.
+        #: Unnamed objects, whose lives end with the expression that creates them.
         self._unnamed: list[int] = []
         self._registers = 0
-        #: Names that declarations in the text have, also those that are not followed.
+        #: Names that are declared in the text, also those that are not followed.
         self.declared: frozenset[str] = outer.declared if outer is not None else frozenset()
         self._at = self._new_block()
-        #: Cells of parameters with what they are if nothing is given for them.
+        #: Cells of parameters, with their default arguments.
         self._defaults: list[tuple[int, Node]] = []
 
     # ---- small parts
@@ -120,30 +120,30 @@ class LoweringState:
         return self.context.code[node.start_byte : node.end_byte].decode("latin1")
 
     def span(self, node: Node) -> Span:
-        """Where a node stands in the file."""
+        """The place of a node in the file."""
         return self.context.origin(node.start_byte, node.end_byte)
 
     def _end_scope(self) -> None:
-        """Leave a block of statements: its variables are gone."""
+        """Leave a block of statements: its variables end."""
         self._end_cells(self._scopes.pop().cells)
 
     def _end_cells(self, cells: Sequence[int]) -> None:
-        """End the lives of variables, the last that was made first."""
+        """End the lives of variables, in reverse order of creation."""
         for cell in reversed(cells):
             if self.ir.cells[cell].kind in ("local", "reference", "temporary"):
                 self._emit("end", number=cell)
 
     def _end_unnamed(self) -> None:
-        """End the lives of objects without names."""
+        """End the lives of unnamed objects."""
         self._end_cells(self._unnamed)
         self._unnamed.clear()
 
     def _cells_from(self, scope: int) -> list[int]:
-        """The variables of the scopes from a number on."""
+        """The variables of the scopes from an index on."""
         return [cell for each in self._scopes[scope:] for cell in each.cells]
 
     def new_cell(self, cell: Cell) -> int:
-        """Add a variable; a name is found in the innermost scope from now on."""
+        """Add a variable; from now on, its name is looked up in the innermost scope."""
         self.ir.cells.append(cell)
         if cell.name:
             self._scopes[-1].names[cell.name] = len(self.ir.cells) - 1
@@ -206,7 +206,7 @@ class LoweringState:
                 return Piece(self.text(inner), reference, array, pointer, ())
             following = inner.child_by_field_name("declarator")
             if following is None and kind == "qualified_identifier":
-                following = inner.child_by_field_name("name")  # A pointer to a member.
+                following = inner.child_by_field_name("name")  # a pointer to a member
             if following is None:
                 following = next(
                     (
@@ -234,7 +234,7 @@ class LoweringState:
         return None
 
     def _captured(self, name: str) -> tuple[int, int] | None:
-        """The cell of a function around a lambda, and how many functions out it is."""
+        """The cell of an enclosing function's variable in a lambda, and how many functions out it is."""
         steps, outer = 1, self.outer
         while outer is not None:
             cell = outer._cell_named(name)
@@ -287,9 +287,9 @@ class LoweringState:
         return None
 
     def _tell(self, register: int, node: Node) -> None:
-        """Note that an expression has the value of a register."""
+        """Record that an expression has the value of a register."""
         whole = self.context.is_whole(node.start_byte, node.end_byte)
-        # A part of what a macro makes is known by its text.
+        # A part of a macro's expansion is recorded by its text.
         text = "" if whole else squeezed(self.text(node))
         self.ir.expressions.append(Expression(register, self._at, self.span(node), text))
 
@@ -299,7 +299,7 @@ class LoweringState:
 
 
 def squeezed(text: str) -> str:
-    """A text without blanks, and without parentheses around it."""
+    """A text without blanks and enclosing parentheses."""
     text = "".join(text.split())
     while text.startswith("(") and text.endswith(")") and _is_around(text):
         text = text[1:-1]
@@ -316,12 +316,12 @@ def _is_around(text: str) -> bool:
 
 
 def called(text: str) -> str:
-    """The last name of what is called, without namespaces and the template's arguments."""
+    """The last name of a callee, without namespaces and template arguments."""
     return without_arguments(text).rpartition("::")[2].strip()
 
 
 def without_arguments(text: str) -> str:
-    """A name without the arguments of templates in it: `W<int>::f<3>` is `W::f`."""
+    """A name without its template arguments: `W<int>::f<3>` becomes `W::f`."""
     while not text.startswith("operator"):
         shorter = re.sub(r"<[^<>]*>", "", text)
         if shorter == text:
@@ -331,7 +331,7 @@ def without_arguments(text: str) -> str:
 
 
 def defined_there(type_name: str) -> str:
-    """A type without the members of a class that is defined in place; empty if that has no name."""
+    """A type without the members of a class that it defines; empty for an unnamed class."""
     if "{" not in type_name:
         return type_name
     named = re.search(r"\b(?:struct|class|union)\s+([A-Za-z_]\w*)\s*(?:final\s*)?[:{]", type_name)
@@ -350,7 +350,7 @@ def class_in(type_name: str) -> str:
 
 
 def declared_names(node: Node) -> Iterator[Node]:
-    """Yield the names that declarations in a body declare, as far as the parser sees declarations."""
+    """Yield the names that declarations in a body introduce, as far as the parser recognizes declarations."""
     waiting = [node]
     while waiting:
         each = waiting.pop()

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Expand the macros of files that belong together, where they are used.
+"""Expand the macros of connected files where they are used.
 
     expanded(b"LEADER", None, defined(component))  # [b"((threadIdx.x & 31) == 0)"]
 
-As the preprocessor does it, but for every definition there is, whatever its condition; what is made a string is empty.
+It works like the preprocessor, but with every definition, whatever its condition; a stringized argument is empty.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ _STRINGIZED = re.compile(rb"(?<!#)#[ \t]*[A-Za-z_]\w*")
 _PASTED = re.compile(rb"\s*##\s*")
 _IF = re.compile(rb"\bif\s*\(")
 _ELSE = re.compile(rb"\s*else\b")
-# `=` and `:`, which are parts of no other operator.
+# `=` and `:` that are not part of another operator.
 _ENDS = re.compile(rb"[^=<>!]=(?!=)|[^:]:(?!:)", re.DOTALL)
 _SPLICE = re.compile(rb"\\[ \t]*\r?\n")
-#: What a use may come to at the most: so many bytes, by so many definitions, so many macros deep.
+#: The limits of an expansion: its bytes, the definitions, and the depth of macros.
 _LONGEST, _MOST, _DEEPEST = 4000, 8, 8
 
 
 class Macro(NamedTuple):
-    """A definition: the names of its parameters, None without parentheses, and the text that it stands for."""
+    """A definition: the names of its parameters, None without parentheses, and its text."""
 
     parameters: tuple[bytes, ...] | None
     text: bytes
 
 
 class Choice(NamedTuple):
-    """A condition in a text, and where its two sides stand there."""
+    """A condition in a text, and the places of its two sides."""
 
     condition: bytes
     yes: tuple[int, int]
@@ -48,7 +48,7 @@ class Choice(NamedTuple):
 
 
 def choices(text: bytes) -> list[Choice]:
-    """Return the conditions in a text, of `if (x) … else …` and of `x ? … : …`, that choose between two sides."""
+    """Return the conditions in a text that choose between two sides: `if (x) … else …` and `x ? … : …`."""
     found = []
     for match in _IF.finditer(text):
         closing = _closing(text, match.end() - 1)
@@ -68,7 +68,7 @@ def choices(text: bytes) -> list[Choice]:
 
 
 def conditional(text: bytes) -> list[tuple[bytes, int, int]]:
-    """Return the conditions of `if`s without an `else` in a text, and where what they decide starts and ends."""
+    """Return the conditions of `if`s without an `else` in a text, with the span of the dependent statement."""
     found = []
     for match in _IF.finditer(text):
         closing = _closing(text, match.end() - 1)
@@ -79,7 +79,7 @@ def conditional(text: bytes) -> list[tuple[bytes, int, int]]:
 
 
 def _closing(text: bytes, opening: int) -> int:
-    """Return the place of the closing bracket; the end of the text if there is none."""
+    """Return the place of the partner of a bracket; the end of the text if there is none."""
     depth = 0
     for i in range(opening, len(text)):
         depth += (text[i] in b"([{") - (text[i] in b")]}")
@@ -89,7 +89,7 @@ def _closing(text: bytes, opening: int) -> int:
 
 
 def _end_of_statement(text: bytes, start: int) -> int:
-    """Return the end of a statement: after its brace or semicolon, or the end of the text."""
+    """Return the end of a statement: after its brace or semicolon, or at the end of the text."""
     while text[start : start + 1].isspace():
         start += 1
     if text[start : start + 1] == b"{":
@@ -99,7 +99,7 @@ def _end_of_statement(text: bytes, start: int) -> int:
 
 
 def _around(text: bytes, at: int) -> tuple[int, int]:
-    """Return the span inside the innermost brackets around a place, or of the statement in them."""
+    """Return the span inside the innermost brackets around a place, or the statement in them."""
     depth, start = 0, at
     while start > 0 and depth >= 0:
         start -= 1
@@ -117,7 +117,7 @@ def _around(text: bytes, at: int) -> tuple[int, int]:
 
 
 def _colon(text: bytes, start: int, end: int) -> int | None:
-    """Return the place of the first `:` that belongs to no `?` between `start` and it."""
+    """Return the place of the first `:` that is not the partner of a `?` in the span."""
     depth = asked = 0
     for i in range(start, end):
         depth += (text[i] in b"([{") - (text[i] in b")]}")
@@ -141,7 +141,7 @@ def defined(component: Component) -> Mapping[bytes, tuple[Macro, ...]]:
 
 
 def loops(component: Component) -> frozenset[bytes]:
-    """Return the macros that begin a loop: `for (…)` is in them, or in one that they use."""
+    """Return the macros that begin a loop: they contain `for (…)`, or use a macro that does."""
     macros = component.fact(defined)
     found = {name for name, of in macros.items() if any(_LOOP.search(macro.text) for macro in of)}
     words = ((name, {word for macro in of for word in _WORD.findall(macro.text)}) for name, of in macros.items())
@@ -149,7 +149,7 @@ def loops(component: Component) -> frozenset[bytes]:
 
 
 def pasting(component: Component) -> frozenset[bytes]:
-    """Return the macros that make one name of two: `##` is in them, or in one that they use."""
+    """Return the macros that paste tokens: they contain `##`, or use a macro that does."""
     macros = component.fact(defined)
     found = {name for name, of in macros.items() if any(b"##" in macro.text for macro in of)}
     words = ((name, {word for macro in of for word in _WORD.findall(macro.text)}) for name, of in macros.items())
@@ -157,7 +157,7 @@ def pasting(component: Component) -> frozenset[bytes]:
 
 
 class Mentioning:
-    """The macros of files by the words in them."""
+    """The macros of files by the words in their texts."""
 
     def __init__(self, component: Component) -> None:
         self._users: dict[bytes, set[bytes]] = {}
@@ -167,7 +167,7 @@ class Mentioning:
                 self._users.setdefault(word, set()).add(name)
 
     def of(self, word: bytes) -> frozenset[bytes]:
-        """Return the macros that have the word, or that use one that has."""
+        """Return the macros that contain the word, or that use a macro which does."""
         if word not in self._known:
             reached: set[bytes] = set()
             waiting = [word]
@@ -180,7 +180,7 @@ class Mentioning:
 
 
 def calls(text: bytes, name: bytes) -> list[list[bytes]] | None:
-    """Return what each call of `name` in a text is given; None where that is not seen, as of a name without a call."""
+    """Return the arguments of each call of `name` in a text; None if they are not seen, as without a call."""
     found = []
     for match in re.finditer(rb"(?<![\w.])" + re.escape(name) + rb"\b\s*(?:<[^<>;(){}]*>)?", text):
         given, _ = _arguments(text, match.end())
@@ -197,11 +197,11 @@ def expanded(
     depth: int = _DEEPEST,
     within: frozenset[bytes] = frozenset(),
 ) -> list[bytes]:
-    """Return what `name`, used with such arguments, may stand for.
+    """Return the possible expansions of `name` with such arguments.
 
-    `given` is None where no parentheses follow; `within` are macros that this is in what they stand for, which are not
-    replaced again. What would be too much, or is not used as it is defined, comes as one text that is no expression,
-    of all words that may be in it.
+    `given` is None if no parentheses follow; `within` are the macros whose expansion contains this use, which are not
+    expanded again. If the limits are exceeded, or the use does not fit the definition, the result is one text with all
+    possible words, which is not an expression.
     """
     texts: list[bytes] = []
     for macro in macros[name]:
@@ -213,7 +213,7 @@ def expanded(
             text = _STRINGIZED.sub(b'""', text)
             text = _WORD.sub(lambda match, of=arguments: of.get(match.group(), match.group()), text)  # type: ignore[misc]
         elif given is not None:
-            # A name for a function or for another macro, which is given the arguments.
+            # The name of a function or of another macro, which gets the arguments.
             text = b"%s(%s)" % (text, b", ".join(given))
         text = _PASTED.sub(b"", text)
         inside = _inside(text, macros, depth - 1, within | {name})
@@ -226,7 +226,7 @@ def expanded(
 def _words(
     name: bytes, given: Sequence[bytes] | None, macros: Mapping[bytes, tuple[Macro, ...]], within: frozenset[bytes]
 ) -> bytes:
-    """Return all words that may be in what a macro stands for, as a text that is no expression."""
+    """Return all words that may be in the expansion of a macro, as a text that is not an expression."""
     found: dict[bytes, None] = {}
     waiting = [name, *(word for each in given or () for word in _WORD.findall(each))]
     while waiting:
@@ -240,11 +240,11 @@ def _words(
 
 
 def _bound(parameters: Sequence[bytes], given: Sequence[bytes] | None) -> dict[bytes, bytes] | None:
-    """Return what each parameter stands for; None where it is not these that are given."""
+    """Return the argument of each parameter; None if the arguments do not fit."""
     if given is None:
         return None
     if parameters and parameters[-1].endswith(b"..."):
-        # `...`, or `rest...` of GNU's.
+        # `...`, or GNU's `rest...`.
         named = parameters[-1][:-3].strip() or b"__VA_ARGS__"
         if len(given) < len(parameters) - 1:
             return None
@@ -256,7 +256,7 @@ def _bound(parameters: Sequence[bytes], given: Sequence[bytes] | None) -> dict[b
 def _inside(
     text: bytes, macros: Mapping[bytes, tuple[Macro, ...]], depth: int, within: frozenset[bytes]
 ) -> list[bytes] | None:
-    """Return what a text may be once the macros in it are replaced; None where that would be too much."""
+    """Return the possible texts after expanding the macros in a text; None if the limits are exceeded."""
     if not depth or len(text) > _LONGEST:
         return None
     parts: list[list[bytes]] = []
@@ -268,7 +268,7 @@ def _inside(
         takes = any(macro.parameters is not None for macro in macros[match.group()])
         if takes and given is None:
             continue
-        # Arguments come first, the macro itself among them.
+        # Arguments are expanded first, including uses of the macro itself.
         whole = [_inside(each, macros, depth - 1, within) for each in given or ()]
         given = [
             texts[0] if texts is not None and len(texts) == 1 else each
@@ -284,7 +284,7 @@ def _inside(
 
 
 def _arguments(text: bytes, at: int) -> tuple[list[bytes] | None, int]:
-    """Return the arguments in parentheses that stand at `at`, and where they end."""
+    """Return the arguments in the parentheses at `at`, and where these end."""
     while text[at : at + 1].isspace():
         at += 1
     if text[at : at + 1] != b"(":

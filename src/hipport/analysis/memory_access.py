@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The instructions of hipport.analysis.device_ir that have to do with memory, on abstract values."""
+"""The instructions of hipport.analysis.device_ir that access memory, on abstract values."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ class MemoryAccess:
         self.start = start
         self.control = control
         self.registers: dict[int, Value] = {}
-        #: The block and the instruction that is run now.
+        #: The current block and instruction.
         self.at = (0, 0)
         self.cells: Cells = {}
-        #: Addresses of what calls returned by reference, by their registers.
+        #: Addresses returned by calls that return a reference, by their registers.
         self.addresses: dict[int, Value] = {}
-        #: Objects without names that the block made so far.
+        #: Unnamed objects that the block has created so far.
         self._objects: list[tuple[int, int | str]] = []
 
     def _operand(self, each: Instruction, position: int = 0) -> Value:
@@ -91,7 +91,7 @@ class MemoryAccess:
         return Value(GRID, targets=frozenset((Closure(self.depth, each.number, id(made.body)),)))
 
     def _copy_of(self, each: Instruction, value: Value) -> Value:
-        """A copy of a value, by the constructors of its class."""
+        """A copy of a value, by the copy constructors of its class."""
         return value
 
     def _bind(self, each: Instruction) -> None:
@@ -133,21 +133,21 @@ class MemoryAccess:
         if name.startswith("["):
             scalar = kind and not kind.endswith(("[]", "*", "&")) and place.path and not place.path[-1].startswith("[")
             if scalar and name != "[0]":
-                # One member behind another: `(&v.x)[1]`
+                # Indexing from a member reaches another member: `(&v.x)[1]`
                 return place._replace(path=(*place.path[:-1], "[]"))
             if place.path and place.path[-1].startswith("[") and kind and not kind.endswith(("[]", "*")):
-                # One element behind another: `p[-1]`
+                # Indexing from an element reaches another element: `p[-1]`
                 return place if name == "[0]" else place._replace(path=(*place.path[:-1], "[]"))
             return place if scalar else place._replace(path=(*place.path, name))
         if re.match(r"(?:\w+\s+)*?union\s*\{", kind):
-            return place  # One without a name, of which all members are at one place.
+            return place  # an unnamed part, whose members all share its place
         if self.machine.program.is_shadowed(class_name(kind), name):
             return place._replace(path=(*place.path, name, "[]"))  # Which of them it is is not known.
         own = self.machine.program.place_of(class_name(kind), name)
         return place._replace(path=(*place.path, own)) if own else place
 
     def _member(self, each: Instruction) -> Value:
-        """The place of a member itself, also of one that is a reference."""
+        """The place of a member itself, even if it is a reference."""
         return self._part_of(self._operand(each), each.name)
 
     def _field(self, each: Instruction) -> Value:
@@ -161,7 +161,7 @@ class MemoryAccess:
         return join(each if each is not None else varying("a reference is not followed") for each in held)
 
     def _initialize(self, each: Instruction) -> None:
-        """Give a member its first value; one that is a reference is bound to what it is given."""
+        """Initialize a member; a reference is bound to its initializer."""
         address = self._operand(each)
         bound = address.targets is not None and len(each.operands) < 3
         self._write(address, self._operand(each, 1 if bound or not self._is_reference(address) else 2))
@@ -195,7 +195,7 @@ class MemoryAccess:
         return address
 
     def _nth(self, each: Instruction) -> Value:
-        """The place of an object's or an array's part by its number."""
+        """The place of the nth part of an object or array."""
         address = self._operand(each)
         value = self._read(address, each.span)
         assert each.number is not None
@@ -238,7 +238,7 @@ class MemoryAccess:
                 continue
             value = lookup(self.cells.get((target.frame, target.cell), {}), target.path)
             if value is None:
-                value = Value(GRID)  # It was never given a value, so that no program may depend on it.
+                value = Value(GRID)  # it was never assigned, so no valid program depends on it
             if cell is not None and not target.path and cell.pointer and not value.tag:
                 value = value._replace(tag=f"pointer:{class_name(cell.type)}")
             if cell is not None and not target.path and cell.type and not cell.pointer and not value.tag:
@@ -278,7 +278,7 @@ class MemoryAccess:
             self._write_memory(value)
 
     def _write_memory(self, value: Value) -> None:
-        """Store where nothing is followed: variables whose addresses are there may be what is stored to."""
+        """Store to memory that is not followed: variables whose addresses escaped to it may change."""
         escaped = self.machine.escaped
         escaped |= reachable_from(self.cells, value)
         for key in escaped & self.cells.keys():
@@ -300,7 +300,7 @@ class MemoryAccess:
                 self._write(self._operand(each), self._operand(each, 1))
 
     def _pointed(self, value: Value) -> Value:
-        """What a pointer points to: of an array, an element."""
+        """The target of a pointer; for an array, an element."""
         if value.targets is None and value.tag.startswith("pointer:"):
             return value._replace(tag=f"object:{value.tag[8:]}")
         if value.targets is None or not any(
@@ -317,7 +317,7 @@ class MemoryAccess:
         )
 
     def _type_at(self, place: Place) -> str:
-        """The type of a part of a variable, "[]" behind it for an array's; empty if it is not known."""
+        """The type of a part of a variable, with "[]" appended for an array; empty if unknown."""
         cell = self._cell_of(place)
         if cell is None:
             return ""
@@ -341,16 +341,16 @@ class MemoryAccess:
         return self._type_at(place).endswith("[]")
 
     def _hidden(self, value: Value, each: Instruction, position: int) -> Value:
-        """An address for an object that has none."""
+        """An address for an object without one."""
         place = Place(self.depth, f"object {each.target} {position}")
         store(self.cells, (place.frame, place.cell), (), value, self._given())
         self._objects.append((place.frame, place.cell))
         return Value(GRID, targets=frozenset((place,)))
 
     def _end_objects(self, before: Cells) -> None:
-        """End the life of the objects without names that the block made, but of those that something still leads to.
+        """End the life of the unnamed objects that the block created, except those that something still refers to.
 
-        `before`: the variables in front of the block. What was not changed since leads to none of them.
+        `before`: the variables at the entry of the block. Those that did not change since refer to none of the objects.
         """
         if not self._objects:
             return
@@ -379,7 +379,7 @@ class MemoryAccess:
 
 
 def changing(name: str, address: Value, span: Span) -> Value:
-    """Return what is read of memory that changes meanwhile: lanes of a wavefront read it by one instruction."""
+    """Return the value of a load of memory that changes meanwhile: a wavefront's lanes load it in one instruction."""
     if address.level < WAVEFRONT:
         return Value(address.level, why=address.why)
     return Value(WAVEFRONT, why=Reason(f"{name} may change between the reads of two wavefronts", *span))

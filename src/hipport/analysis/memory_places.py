@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which memory the instructions of an inlined program read and write: variables, and what pointers point to.
+"""Which memory the instructions of an inlined program access: variables, and the targets of pointers.
 
     places = Places(whole)
     places.of_address(register)      # {("cell 4", "*")}: what the fifth variable points to
-    places.accesses                  # every instruction that reads or writes memory that other threads see
+    places.accesses                  # every instruction that accesses memory which other threads see
 
-A place is a variable with the way from it: members by their names, `*` for what a pointer points to. Elements of an
-array are one place. Parameters are taken to point to different memory each.
+A place is a variable with a path from it: members by name, `*` for the target of a pointer. The elements of an array
+are one place. Parameters are assumed to point to disjoint memory.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ _ASSEMBLY = {kind: re.compile(pattern) for kind, pattern in _TABLE["assembly"].i
 _READS = frozenset(("reads", "counts", "compares", "changes"))
 _WRITES = frozenset(("writes", "counts", "compares", "changes"))
 _HARMLESS = _FUNCTIONS.pop("harmless")
-#: What code that looks at memory which others write has in it; see waiting loops.
+#: Words of code that reads memory which others write; see waiting loops.
 LOOKS = tuple(_TABLE["words"][kind] for kind in ("functions", "methods", "atomics", "fences", "assembly"))
 _DEEPEST = 40
-#: A variable and the way from it.
+#: A variable and a path from it.
 Place = tuple[str, ...]
 
 
 class Access(NamedTuple):
-    """An instruction that reads or writes memory: how, where it stands, which places."""
+    """An instruction that accesses memory: the kind of access, where it stands, and the places."""
 
     kind: str
     block: int
@@ -46,7 +46,7 @@ class Access(NamedTuple):
 
     @property
     def reads(self) -> bool:
-        """Whether it gives what is in memory."""
+        """Whether it returns the contents of memory."""
         return self.kind in _READS
 
     @property
@@ -56,13 +56,13 @@ class Access(NamedTuple):
 
 
 class Places:
-    """The places of a program's addresses and pointers."""
+    """The places that a program's addresses and pointers refer to."""
 
     def __init__(self, whole: InlinedProgram, is_variable: Callable[[str], bool]) -> None:
-        """`is_variable`: whether a name is a variable outside of functions that threads may change."""
+        """`is_variable`: whether a name is a variable outside functions that threads may change."""
         self._whole = whole
         self._is_variable = is_variable
-        #: What is stored to a place in a variable: by the place.
+        #: The registers that are stored to a place in a variable, by place.
         self._stored: dict[Place, list[int]] = {}
         self._addresses: dict[int, frozenset[Place]] = {}
         self._pointers: dict[int, frozenset[Place]] = {}
@@ -83,7 +83,7 @@ class Places:
     # ---- addresses and pointers
 
     def of_address(self, register: int) -> frozenset[Place]:
-        """Return the places that an address may be of."""
+        """Return the places that an address may refer to."""
         known = self._addresses.get(register)
         if known is None:
             if ("address", register) in self._open or len(self._open) > _DEEPEST:
@@ -145,7 +145,7 @@ class Places:
         return self.of_pointer(register)
 
     def _of_cell(self, cell: int) -> set[Place]:
-        """A variable, or the one outside of functions whose value it only has for a moment."""
+        """A variable, or the one outside functions that a temporary was loaded from."""
         given = self._whole.stores.get(cell, ())
         if self._whole.cells[cell].kind == "temporary" and len(given) == 1:
             source = self._source(given[0][0])
@@ -170,7 +170,7 @@ class Places:
                 for at in ({place} if self._is_array(place) else self._pointed(place))
             }
         if operation == "binary":
-            # A pointer and a distance: what is known to be a pointer.
+            # A pointer and a distance: the operand that is known to be a pointer.
             found = [self.of_pointer(operand) for operand in operands[:2]]
             typed = [each for each, operand in zip(found, operands, strict=False) if self._is_pointer(operand)]
             return frozenset().union(*(typed or found))
@@ -181,7 +181,7 @@ class Places:
         return ()
 
     def _result(self, source: Instruction) -> int | None:
-        """The result of a call, if a value is read from where it is for a moment."""
+        """The result of a call, if the value is loaded from the temporary that holds it."""
         if source.operation == "result address":
             return source.operands[0]
         below = self._source(source.operands[0]) if source.operation == "load" else None
@@ -205,7 +205,7 @@ class Places:
         return cell.pointer or cell.array > 0 or cell.kind == "shared"
 
     def _pointed(self, place: Place) -> set[Place]:
-        """What a pointer in a place points to."""
+        """The targets of the pointer in a place."""
         key = ("place", place)
         if key in self._open or len(place) > 6:
             return set()
@@ -221,13 +221,13 @@ class Places:
         self._open.add(key)
         found = {at for register in given for at in self.of_pointer(register)}
         for register, rest in wholes:
-            # A copy of an object points to what the object points to.
+            # A copy of an object has the same targets as the original.
             found |= {at for whole in self._held(register) for at in self._pointed((*whole, *rest))}
         self._open.discard(key)
         return found or {(*place, "*")}
 
     def cell_of(self, place: Place) -> int | None:
-        """Return the number of the variable that a place begins with; None for one outside of functions."""
+        """Return the index of the variable at the beginning of a place; None for one outside functions."""
         return int(place[0][5:]) if place[0].startswith("cell ") else None
 
     def _is_array(self, place: Place) -> bool:
@@ -238,12 +238,12 @@ class Places:
         return len(place) == 1 and (cell.array > 0 or (cell.kind == "shared" and not cell.pointer))
 
     def is_private(self, place: Place) -> bool:
-        """Whether a place is a variable of the thread's own."""
+        """Whether a place is a variable of one thread."""
         number = self.cell_of(place)
         return number is not None and "*" not in place and self._whole.cells[number].kind != "shared"
 
     def name(self, place: Place) -> str:
-        """Return what a person calls a place."""
+        """Return the name of a place in words of the program."""
         number = self.cell_of(place)
         name = place[0].removeprefix("global ") if number is None else self._whole.cells[number].name
         members = [each for each in place[1:] if each != "*"]
@@ -252,11 +252,11 @@ class Places:
     # ---- accesses
 
     def arguments(self, call: Instruction) -> tuple[int, ...]:
-        """Return the registers of a call's arguments; of a method's, the object in front."""
+        """Return the registers of a call's arguments; those of a method start with its object."""
         return call.operands[1:] if call.operation == "call" and call.type.startswith("t") else call.operands
 
     def given(self, call: Instruction, position: int) -> frozenset[Place]:
-        """Return what an argument points to, or is if it is the object of a method."""
+        """Return the targets of an argument, or the argument itself if it is the object of a method."""
         arguments = self.arguments(call)
         if position >= len(arguments):
             return frozenset()
@@ -314,7 +314,7 @@ class Places:
         self._add("unseen", block, each, found)
 
     def _referred(self, places: Iterable[Place]) -> Iterable[Place]:
-        """What an atomic_ref is of: what its constructor was given; another object is itself."""
+        """For an atomic_ref, the targets of its constructor's argument; any other object is returned itself."""
         for place in places:
             number = self.cell_of(place)
             if number is None or len(place) > 1:
@@ -331,7 +331,7 @@ class Places:
                 yield place
 
     def _held(self, register: int) -> frozenset[Place]:
-        """The place whose value a register is."""
+        """The place that a register's value was loaded from."""
         source = self._source(register)
         while source is not None and source.operation == "cast":
             source = self._source(source.operands[0])
@@ -350,7 +350,7 @@ class Places:
 
 
 def computes(name: str) -> bool:
-    """Whether a function that is not seen computes with its arguments alone, or with those of other lanes."""
+    """Whether an unseen function depends only on its arguments, or on those of other lanes."""
     text = name.encode()
     bare = name.removeprefix("__").removesuffix("_sync").encode()
     known = any(pattern.fullmatch(text) for pattern in (PURE, BY_WARP, BY_BLOCK)) or _HARMLESS.fullmatch(name)
@@ -358,12 +358,12 @@ def computes(name: str) -> bool:
 
 
 def is_clock(name: str) -> bool:
-    """Whether a function tells the time."""
+    """Whether a function returns the time."""
     return _FUNCTIONS["clocks"].fullmatch(name) is not None
 
 
 def overlap(one: Iterable[Place], two: Iterable[Place]) -> bool:
-    """Whether two sets of places have memory in common: a place has its members in it, and not what they point to."""
+    """Whether two sets of places overlap: a place includes its members, but not the targets of pointers in it."""
     for a in one:
         for b in two:
             short, long = sorted((a, b), key=len)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Device functions that are only declared: another translation unit has their bodies, so effects are unknown."""
+"""Device functions that are only declared: another translation unit defines them, so their effects are unknown."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hipport.analysis.functions import DEVICE
 from hipport.program.project import Component
 from hipport.syntax.cpp import Cpp
 
-#: What stands between `__device__` and the list of parameters of a function; its name is the last word.
+#: The text between `__device__` and the parameter list of a function; its last word is the name.
 _HEAD = re.compile(rb"[\w\s:*&<>,]*?\b([A-Za-z_]\w*)\s*\(")
 _ATTRIBUTE = re.compile(rb"__launch_bounds__|__attribute__|alignas|__declspec")
 _END = re.compile(rb"\s*(?:const\b\s*)?(?:noexcept\b\s*)?;")

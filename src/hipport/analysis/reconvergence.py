@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where threads that part at a branch come together again: a question on the graph of a function's blocks alone.
+"""Where threads that diverge at a branch reconverge: a property of a function's control flow graph alone.
 
     flow = Reconvergence(blocks)
-    flow.of(branch).joins     # blocks that threads of both sides may come to, on paths that are apart until there
+    flow.of(branch).joins     # blocks that threads of both sides may reach on paths that are disjoint until there
     flow.of(branch).loops     # loops that threads leave in different iterations because of it
-    flow.of(branch).region    # blocks that some of the threads come to without the others
+    flow.of(branch).region    # blocks that some of the threads reach without the others
 
-It is the analysis of synchronization dependence of compilers for GPUs (Karrenberg and Hack, "Improving performance of
+This is the analysis of synchronization dependence in GPU compilers (Karrenberg and Hack, "Improving performance of
 OpenCL on CPUs", 2012; Rosemann, Moll and Hack, "An abstract interpretation for SPMD divergence on reducible control
-flow graphs", 2021): labels of the branch's sides are propagated through the graph without its back edges, and where
-two meet is a join.
+flow graphs", 2021): labels of the branch's sides are propagated through the graph without its back edges. Where two
+labels meet is a join.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from hipport.analysis.device_ir import Block
 
 
 class Loop(NamedTuple):
-    """A natural loop: its header, its blocks, the blocks that it is left to."""
+    """A natural loop: its header, its blocks, and its exit blocks."""
 
     header: int
     blocks: frozenset[int]
     exits: tuple[int, ...]
-    #: Whether the header is the only way in.
+    #: Whether the header is the only entry.
     once: bool = True
 
 
 class Divergence(NamedTuple):
-    """What a branch does to threads that take it different ways."""
+    """The effect of a branch on threads that take different sides."""
 
     joins: frozenset[int]
     loops: tuple[Loop, ...]
@@ -40,7 +40,7 @@ class Divergence(NamedTuple):
 
 
 class Reconvergence:
-    """The joins, loops and regions of the branches of a function."""
+    """The joins, loops and regions of a function's branches."""
 
     def __init__(self, blocks: Sequence[Block]) -> None:
         self._successors = [tuple(dict.fromkeys(block.successors)) for block in blocks]
@@ -48,20 +48,20 @@ class Reconvergence:
         self._position = {block: i for i, block in enumerate(self.order)}
         self._dominators = self._find_dominators()
         self.loops = self._find_loops()
-        #: Loops around a block, the innermost first.
+        #: The loops around a block, the innermost first.
         self._around = {block: [loop for loop in self.loops if block in loop.blocks] for block in self.order}
         self._known: dict[int, Divergence] = {}
-        #: The blocks that control comes to from a block without going back, as bits; worked out when it is asked for.
+        #: For each block, the blocks reachable without back edges, as bits; computed on demand.
         self._forward: dict[int, int] = {}
 
     def of(self, branch: int) -> Divergence:
-        """Return what the branch at the end of that block does."""
+        """Return the effect of the branch at the end of a block."""
         if branch not in self._known:
             self._known[branch] = self._diverge(branch, self._successors[branch], self._around[branch])
         return self._known[branch]
 
     def dominators(self, block: int) -> list[int]:
-        """Return the blocks that control has come through before it comes to a block, the nearest first."""
+        """Return the blocks that dominate a block, the nearest first."""
         found = []
         while block in self._dominators and self._dominators[block] != block:
             block = self._dominators[block]
@@ -69,7 +69,7 @@ class Reconvergence:
         return found
 
     def comes_to(self, one: int, two: int) -> bool:
-        """Whether control comes from one block to another without going back."""
+        """Whether control can get from one block to another without back edges."""
         if not self._forward:
             for block in reversed(self.order):
                 bits = 1 << block
@@ -84,7 +84,7 @@ class Reconvergence:
         return [loop for loop in self._around.get(block, ()) if successor not in loop.blocks]
 
     def is_back_edge(self, block: int, successor: int) -> bool:
-        """Whether the edge goes back to where control came from."""
+        """Whether the edge is a back edge."""
         return self._position[successor] <= self._position[block]
 
     def _reverse_postorder(self) -> list[int]:
@@ -149,7 +149,7 @@ class Reconvergence:
                     continue
                 body = bodies.setdefault(header, {header})
                 if not self._dominates(header, block):
-                    # A cycle with two ways in, by `goto`: all that may go round in it.
+                    # A cycle with two entries, by `goto`: all blocks that may be in it.
                     body |= self._reached(header, self._successors) & self._reached(block, predecessors)
                     twice.add(header)
                     continue
@@ -166,7 +166,7 @@ class Reconvergence:
         return sorted(loops, key=lambda loop: len(loop.blocks))
 
     def _reached(self, block: int, edges: Mapping[int, Sequence[int]] | Sequence[Sequence[int]]) -> set[int]:
-        """The blocks that are come to from a block along edges."""
+        """The blocks reachable from a block along edges."""
         found, waiting = {block}, [block]
         while waiting:
             for each in edges[waiting.pop()]:
@@ -176,12 +176,12 @@ class Reconvergence:
         return found
 
     def _diverge(self, at: int, sides: Sequence[int], around: Sequence[Loop]) -> Divergence:
-        """Return what happens to threads that go from the block `at` to different `sides`, in the loops `around` it."""
+        """Return the effect on threads that go from the block `at` to different `sides`, in the loops `around` it."""
         if len(sides) < 2:
             return Divergence(frozenset(), (), frozenset())
         labels: dict[int, int] = {}
         joins: set[int] = set()
-        #: Labels with which headers of loops around are come to again.
+        #: The labels that arrive at headers of enclosing loops through back edges.
         again: dict[int, set[int]] = {}
         waiting: list[tuple[int, int]] = []
         inside: set[int] = set()
@@ -203,7 +203,7 @@ class Reconvergence:
         while waiting:
             _, block = heappop(waiting)
             if not waiting and not again and block in joins:
-                break  # All are together again.
+                break  # all threads have reconverged
             region.add(block)
             inside.add(block)
             for successor in self._successors[block]:
@@ -215,8 +215,8 @@ class Reconvergence:
             if back and out and len(back | out) > 1:
                 found.append(loop)
                 region |= loop.blocks
-                # Threads leave it in different iterations, so that they take its exits apart. All exits are behind its
-                # header, but not behind each block in it.
+                # Threads leave it in different iterations, so they reach its exits separately. Its header dominates all
+                # exits, but not every block in it does.
                 outer = self._diverge(loop.header, loop.exits, [each for each in around if loop.blocks < each.blocks])
                 joins |= outer.joins
                 region |= outer.region

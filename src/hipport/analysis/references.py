@@ -4,10 +4,10 @@
     mentions = component.fact(Mentions)
     mentions.reached(definition)  # all that it uses, directly or through others, itself first
 
-By names: a function is used where its name is called, launched, or given on; a macro, a constant and another name for a
-type or a namespace are used where they are said. Of several definitions of one name all are meant. Constructors,
-destructors, operators, members, and what these are given where they are declared, are used where their class is said:
-`Lane lane;` calls one without its name.
+By names: a function is used where its name is called, launched, or passed on; a macro, a constant and an alias of a
+type or a namespace are used where they are mentioned. A name with several definitions uses all of them. Constructors,
+destructors, operators, members, and their initializers are used where their class is mentioned: `Lane lane;` calls a
+constructor without its name.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ _WORD = re.compile(rb"\b[A-Za-z_]\w*")
 _CALLED = re.compile(rb"\b([A-Za-z_]\w*)\s*[(<]")
 # `C::C(`, `C<T>::operator()(`
 _QUALIFIED = re.compile(rb"\b(\w+)\s*(?:<[^;{}()]*>\s*)?::\s*(?:~\s*)?\w+[^\w(]*\(")
-# So many definitions are looked for by their names, before what says each is found for all of them.
+# Up to this many definitions, users are searched by name; for more, those of all definitions are found together.
 _MOST_ALONE = 64
 _BEHIND = re.compile(rb"\s*[(<]")
-# A constant, an enumeration, another name for a type or a namespace: `constexpr int kHalf = kLanes / 2;`
+# A constant, an enumeration, an alias of a type or a namespace: `constexpr int kHalf = kLanes / 2;`
 _VALUE = re.compile(
     rb"\b(?:constexpr|const|using|namespace|enum)\b[^;{}()]*?\b(?P<name>\w+)\s*(?:=[^;{}]*|\{[^;{}]*\})\s*;|"
     rb"\benum\b[^;{}()]*\{(?P<names>[^{}]*)\}"
@@ -42,19 +42,19 @@ _VALUE = re.compile(
 
 
 class NamedDefinition:
-    """A function, macro or constant: its names, where it stands, and the function if it is one."""
+    """A function, macro or constant: its names, its place, and the function if it is one."""
 
     def __init__(self, source: Cpp, span: Span, names: tuple[bytes, ...], function: Function | None = None) -> None:
         self.source = source
         self.span = span
         self.function = function
-        #: The class that uses it unsaid, of a constructor, a destructor or an operator; else b"".
+        #: For a constructor, a destructor or an operator, the class that uses it implicitly; else b"".
         self.used_by_class = _class_of(function) if function is not None else b""
         self.names = names if self.used_by_class in (b"", *names) else (*names, self.used_by_class)
 
     @property
     def name(self) -> str:
-        """The name as it is said."""
+        """The name by which it is mentioned."""
         return self.names[0].decode("utf-8", "replace") if self.names else "?"
 
     @property
@@ -68,31 +68,31 @@ class NamedDefinition:
         return self.function is not None and is_method(self.function)
 
     def to_be_called(self, name: bytes) -> bool:
-        """Whether only a call of this name of its uses it, not any other mention."""
+        """Whether only a call of this name uses it, not any other mention."""
         return self.method and name != self.used_by_class
 
     def matches(self, pattern: re.Pattern[bytes]) -> Iterator[re.Match[bytes]]:
-        """Yield what a pattern matches in it, of what HIP sees."""
+        """Yield the matches of a pattern in the code of it that HIP sees."""
         unseen = self.source.cuda_only
         found = pattern.finditer(self.source.code, self.span.start, self.span.end)
         return (match for match in found if not within(match.start(), unseen)) if unseen else found
 
     @property
     def words(self) -> set[bytes]:
-        """The words in it, of what HIP sees."""
+        """The words in the code of it that HIP sees."""
         if self.source.cuda_only:
             return self.said(_WORD)
         return set(words_of(self.source.code[self.span.start : self.span.end]))
 
     def said(self, pattern: re.Pattern[bytes]) -> set[bytes]:
-        """Return what a pattern with one group or none finds in it, of what HIP sees."""
+        """Return the matches of a pattern, or of its only group, in the code of it that HIP sees."""
         if self.source.cuda_only:
             return {match[match.re.groups] for match in self.matches(pattern)}
         return set(pattern.findall(self.source.code, self.span.start, self.span.end))
 
 
 class Mentions:
-    """The definitions of a component, and which of them use which: worked out for those that are asked for."""
+    """The definitions of a component, and which of them use which, computed on demand."""
 
     def __init__(self, component: Component) -> None:
         self._files = [file for file in component if isinstance(file, Cpp)]
@@ -102,7 +102,8 @@ class Mentions:
         for each in self.definitions:
             for name in each.names:
                 self._by_name.setdefault(name, []).append(each)
-        #: Without methods, which have the names of other things, `load` or `size`: those have to be called.
+        #: Without methods, whose names other entities have as well, such as `load` or `size`: a method has to be
+        #: called.
         self._plain = {
             name: [each for each in found if not each.to_be_called(name)]
             if len(found) > 1 or found[0].method
@@ -113,17 +114,17 @@ class Mentions:
         self._users: dict[NamedDefinition, list[NamedDefinition]] = {}
 
     def named(self, name: bytes) -> list[NamedDefinition]:
-        """Return the definitions of a name."""
+        """Return the definitions with a name."""
         return self._by_name.get(name, [])
 
     def having(self, places: Callable[[Cpp], Iterable[int]]) -> list[NamedDefinition]:
-        """Return the definitions that places of their files are in."""
+        """Return the definitions that contain such places in their files."""
         found = {each for file in self._files for at in places(file) for each in file.fact(_Layout).around(at)}
         return sorted(found, key=self._number.__getitem__)
 
     @cached_property
     def _with_word(self) -> Mapping[bytes, list[Cpp]]:
-        """The files that have each name of a definition in them."""
+        """The files that contain the name of a definition, by name."""
         found: dict[bytes, list[Cpp]] = {}
         for file in self._files:
             for word in file.words & self._by_name.keys():
@@ -131,13 +132,13 @@ class Mentions:
         return found
 
     def _used_by(self, definition: NamedDefinition) -> list[NamedDefinition]:
-        """Return the definitions that a definition mentions itself."""
+        """Return the definitions that a definition mentions directly."""
         if definition not in self._uses:
             self._uses[definition] = self._said(definition)
         return self._uses[definition]
 
     def _users_of(self, definition: NamedDefinition) -> list[NamedDefinition]:
-        """Return the definitions that mention a definition."""
+        """Return the definitions that mention a definition directly."""
         known = self._users.get(definition)
         if known is None and len(self._users) >= _MOST_ALONE:
             self._find_users()
@@ -152,7 +153,7 @@ class Mentions:
         return known
 
     def users_among(self, definitions: Iterable[NamedDefinition]) -> Mapping[NamedDefinition, list[NamedDefinition]]:
-        """Return what says each definition, of some alone."""
+        """Return the users of each definition, within the given ones."""
         users: dict[NamedDefinition, list[NamedDefinition]] = {each: [] for each in definitions}
         for each in list(users):
             for other in self._used_by(each):
@@ -161,7 +162,7 @@ class Mentions:
         return users
 
     def _find_users(self) -> None:
-        """Find what says each definition, of all at once: soon faster than to look for each by its name."""
+        """Find the users of all definitions at once, which is soon faster than searching for each by its name."""
         self._users = dict(self.users_among(self.definitions))
 
     @staticmethod
@@ -186,28 +187,28 @@ class Mentions:
         return list(found)
 
     def reached(self, definition: NamedDefinition) -> list[NamedDefinition]:
-        """Return what a definition uses, itself first."""
+        """Return all that a definition uses, directly or not, itself first."""
         return list(self.following_from(definition))
 
     def following_from(
         self, definition: NamedDefinition, but: Collection[NamedDefinition] = ()
     ) -> Iterator[NamedDefinition]:
-        """Yield what a definition uses, itself first, as it is found, and nothing by way of some."""
+        """Yield all that a definition uses, itself first, as it is found, but not through the excluded ones."""
         return _following((definition,), self._used_by, but)
 
     def transitive_users(self, definition: NamedDefinition) -> list[NamedDefinition]:
-        """Return what uses a definition, itself first."""
+        """Return all that uses a definition, directly or not, itself first."""
         return list(_following((definition,), self._users_of))
 
     @staticmethod
     def transitive_users_by(
         definition: NamedDefinition, users: Mapping[NamedDefinition, list[NamedDefinition]]
     ) -> Iterator[NamedDefinition]:
-        """Yield what uses a definition by way of `users` alone, itself first."""
+        """Yield all that uses a definition through `users` alone, itself first."""
         return _following((definition,), users.__getitem__)
 
     def transitive_users_of_any(self, definitions: Iterable[NamedDefinition]) -> list[NamedDefinition]:
-        """Return what uses one of some definitions, these first."""
+        """Return all that uses one of the definitions, these first."""
         return list(_following(definitions, self._users_of))
 
 
@@ -253,7 +254,7 @@ class _Layout:
     def __init__(self, source: Cpp) -> None:
         self._each = sorted(source.fact(_definitions), key=lambda each: each.span.start)
         self._starts = [each.span.start for each in self._each]
-        #: Which one each of them begins in, by number; -1: none.
+        #: For each definition, the index of the one that contains it; -1 for none.
         self._outer: list[int] = []
         open_: list[int] = []
         for number, each in enumerate(self._each):
@@ -263,7 +264,7 @@ class _Layout:
             open_.append(number)
 
     def around(self, offset: int) -> Iterator[NamedDefinition]:
-        """Yield the definitions that an offset is in."""
+        """Yield the definitions that contain an offset."""
         number = bisect_right(self._starts, offset) - 1
         while number >= 0:
             if offset < self._each[number].span.end:

@@ -23,7 +23,7 @@ _CLASSES = ("struct_specifier", "class_specifier")
 _ARGUMENTS = re.compile(rb"\s*<(?!<)")
 _NONE = re.compile(rb"\s*>")
 _WORD = re.compile(rb"[A-Za-z_]\w*")
-# Numbers that are more are not told apart.
+# Further values are not distinguished.
 _MOST = 16
 # How many templates hand a class on.
 _DEEPEST = 6
@@ -35,9 +35,9 @@ _CLASS = re.compile(rb"(?:typename\s+|struct\s+|class\s+)?(?:\w+\s*::\s*)*(\w+)\
 def given(
     component: Component, function: Function, name: bytes, depth: int = 3, *, some: bool = False
 ) -> frozenset[int] | None:
-    """Return the numbers that a template's parameter has in a function; None where one of them is not seen.
+    """Return the values of a template parameter in a function; None if one of them is not seen.
 
-    `some`: those that are seen, whether there are others or not.
+    `some`: return the seen values, whether there are others or not.
     """
     declared = _declared(function, name, _VALUES)
     if declared is None or not depth:
@@ -120,7 +120,7 @@ def _declared(
 
 
 def _is_declared(source: Cpp, span: Span, owner: Node) -> bool:
-    """Whether a name is that of what is declared there, or of a class in itself."""
+    """Whether a name is that in the declaration itself, or the injected name of a class."""
     node = source.tree.root_node.descendant_for_byte_range(span.start, span.end)
     outer = node.parent if node is not None else None
     if node is None or outer is None:
@@ -134,7 +134,7 @@ def _is_declared(source: Cpp, span: Span, owner: Node) -> bool:
 def _argument(source: Cpp, span: Span, position: int, default: bytes) -> bytes | None:
     """Return what a template is given where its name stands; None where that is not seen."""
     if source.directive(span.start) is not None:
-        return None  # What a macro is given is not looked at.
+        return None  # arguments of macros are not examined
     opening = _ARGUMENTS.match(source.code, span.end)
     empty = opening is None or _NONE.match(source.code, opening.end()) is not None
     arguments = () if opening is None or empty else template_arguments(source.code, opening.end() - 1)
@@ -158,7 +158,7 @@ def _used(
     assert caller is not None
     if len(handed) != 1:
         return None
-    # `f<N / 2>`, for each N.
+    # `f<N / 2>`, for each value of N.
     (parameter,) = handed
     values = given(component, caller, parameter, depth - 1) or frozenset()
     texts = [re.sub(rb"\b" + parameter + rb"\b", b"%d" % each, text) for each in values]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which threads of a block may come to a block of an inlined program, as far as conditions on their numbers tell."""
+"""Which threads of a block may reach a block of an inlined program, according to conditions on their numbers."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from hipport.analysis.reconvergence import Reconvergence
 from hipport.analysis.uniform_values import BLOCK, WAVEFRONT, Affine, Numbering, Value, binary, constant
 from hipport.analysis.uniform_values import Blocks as _Blocks
 
-#: A block's threads by their numbers in its dimensions.
+#: The number of a thread in each dimension of its block.
 Thread = tuple[int, int, int]
 _ROW: tuple[Thread, ...] = tuple((x, 0, 0) for x in range(1024))
-#: Where threads are counted in more than one dimension: enough to tell one thread from several.
+#: The threads that are tried if several dimensions matter: enough to tell one thread from several.
 _BOX: tuple[Thread, ...] = tuple((x, y, z) for z in range(2) for y in range(4) for x in range(64))
 _AXES = {"threadIdx.x": 0, "threadIdx.y": 1, "threadIdx.z": 2}
 _NO_BLOCKS = _Blocks(None, None)
-#: What an expression is for each thread; None where that is not known.
+#: The value of an expression for each thread; None if unknown.
 Numbers = Sequence[int | None]
 
 
 class ThreadSets:
-    """The threads that may come to the blocks of a program."""
+    """The threads that may reach the blocks of a program."""
 
     def __init__(self, whole: InlinedProgram, flow: Reconvergence, told: Callable[[int], Value | None]) -> None:
-        """`told`: what is known of the value of a register."""
+        """`told`: returns what is known of the value of a register."""
         self._whole, self._flow, self._told = whole, flow, told
         self._in_a_row = not any(
             each.operation == "built-in" and each.name in ("threadIdx.y", "threadIdx.z")
@@ -47,7 +47,7 @@ class ThreadSets:
                 self._predecessors.setdefault(to, []).append(block)
 
     def of(self, block: int) -> int:
-        """Return the threads that may come to a block, a bit for each; more, where conditions are not understood."""
+        """Return the threads that may reach a block, a bit for each; too many if a condition is not understood."""
         if block not in self._sets:
             kept = self._all
             for condition, side in self.conditions(block):
@@ -65,7 +65,7 @@ class ThreadSets:
         return self._sides[key]
 
     def conditions(self, block: int) -> list[tuple[int, bool]]:
-        """Return the conditions under which control comes to a block, and what they are then."""
+        """Return the conditions on which a block is control dependent, each with its value there."""
         found = []
         for each in (block, *self._flow.dominators(block)):
             before = self._predecessors.get(each, [])
@@ -77,7 +77,7 @@ class ThreadSets:
         return found
 
     def meet(self, waiting: int, storing: int) -> bool:
-        """Whether a thread that comes to one block and another that comes to the other may share a wavefront."""
+        """Whether a thread that reaches one block and a thread that reaches the other may share a wavefront."""
         key = waiting, storing
         if key not in self._meets:
             self._meets[key] = self._may_meet(waiting, storing)
@@ -87,9 +87,9 @@ class ThreadSets:
         one, two = self.of(waiting), self.of(storing)
         ways = set(self.conditions(waiting)) & set(self.conditions(storing))
         if any(self._is_one(condition, side) for condition, side in ways):
-            return False  # It is the same thread.
+            return False  # it is the same thread
         if not one or not two:
-            return True  # Threads beyond those that are tried.
+            return True  # threads other than those that are tried
         lanes = WAVEFRONT if self._in_a_row else len(self._threads)
         for first in range(0, len(self._threads), lanes):
             here = ((1 << lanes) - 1) << first
@@ -99,7 +99,7 @@ class ThreadSets:
         return False
 
     def _is_one(self, register: int, side: bool) -> bool:
-        """Whether a condition picks one thread of the block, `threadIdx.x == which`."""
+        """Whether a condition selects one thread of the block: `threadIdx.x == which`."""
         found = self._whole.definitions.get(register)
         each = found[0] if found is not None else None
         if each is None:
@@ -128,7 +128,7 @@ class ThreadSets:
 
     def _of(self, register: int) -> Numbers:
         if register not in self._numbers:
-            self._numbers[register] = [None] * len(self._threads)  # What comes back to itself.
+            self._numbers[register] = [None] * len(self._threads)  # the result for a cyclic definition
             self._numbers[register] = self._find(register)
         return self._numbers[register]
 
@@ -176,7 +176,7 @@ class ThreadSets:
         return self._of(stores[0][0])
 
     def _find_changed(self) -> Iterator[int]:
-        """Yield the variables that something changes besides plain stores."""
+        """Yield the variables that instructions other than plain stores change."""
         for each, _ in self._whole.definitions.values():
             below = self._whole.definitions.get(each.operands[0]) if each.operation == "compound" else None
             if below is not None and below[0].operation == "cell" and below[0].number is not None:
@@ -212,7 +212,7 @@ class ThreadSets:
         return numbers
 
     def _first_of_grid(self, register: int, sign: str) -> Numbers | None:
-        """Of a thread's number in the grid that is 0: only the first of a block can have it."""
+        """For a thread's number in the grid that is 0: only the first thread of a block can have it."""
         told = self._told(register)
         if told is None or told.affine != Affine(Numbering.GRID) or sign not in ("==", "!="):
             return None
@@ -221,7 +221,7 @@ class ThreadSets:
 
 
 def _connected(decisive: bool, one: int | None, two: int | None) -> int | None:
-    """What `&&` or `||` makes of two truths, of which one may not be known."""
+    """The result of `&&` or `||` for two truth values, of which one may be unknown."""
     truths = [None if each is None else bool(each) for each in (one, two)]
     if decisive in truths:
         return int(decisive)

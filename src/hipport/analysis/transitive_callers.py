@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The transitive callers of some names: functions, macros, classes and operators, by the names that stand in them.
+"""The transitive callers of some names: functions, macros, classes and operators, by the names in their text.
 
     found = transitive_callers(files, kernels, frozenset((b"__syncthreads",)))
     found.named[b"stage"]  # the functions, macros and classes of that name that may reach one
 
-Names decide, so more is found than there is: callers of this module check the places themselves.
+Names decide, so the result is an upper bound: callers of this module check the places themselves.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ _LAST = re.compile(rb"(?<!\w)([A-Za-z_]\w*)\s*(?:<[^;<>]*(?:<[^;<>]*>[^;<>]*)*>)
 
 @dataclass(frozen=True, eq=False)
 class Text:
-    """Code in no function that a name stands for: a macro, what a class has in it, arguments that need not be given.
+    """Code outside functions that a name stands for: a macro, members of a class, or default arguments.
 
-    `of_class`: whether the name is a class's.
+    `of_class`: whether the name is that of a class.
     """
 
     source: Cpp
@@ -44,13 +44,13 @@ class Text:
 
 @dataclass
 class TransitiveCallers:
-    """The transitive callers of some names: `units`, and those that may be named elsewhere, by their names."""
+    """The transitive callers of some names: `units`, and by name those that may be named elsewhere."""
 
     units: list[Function | Text] = field(default_factory=list)
     named: dict[bytes, list[Function | Text]] = field(default_factory=dict)
-    #: The classes whose objects come to one when they come to be or go.
+    #: The classes whose objects reach one of the names in their construction or destruction.
     classes: set[bytes] = field(default_factory=set)
-    #: The operators that do, by their signs.
+    #: The operators that reach one, by their signs.
     operators: dict[str, list[Function]] = field(default_factory=dict)
 
 
@@ -86,7 +86,7 @@ def transitive_callers(files: Sequence[Cpp], kernels: Kernels, names: AbstractSe
                     found_operators.append(unit)
                     found.operators = operators((*found_operators, *chain(*found.operators.values())))
                 elif isinstance(unit, Text) or not unit.kernel:
-                    # An object comes to be, and goes, where its class is named.
+                    # An object is constructed, and destroyed, where its class is named.
                     made = class_of(unit) if isinstance(unit, Function) else unit.name if unit.of_class else b""
                     if made:
                         found.classes.add(made)
@@ -97,11 +97,11 @@ def transitive_callers(files: Sequence[Cpp], kernels: Kernels, names: AbstractSe
 
 
 class _Units:
-    """The macros, texts and functions of a file, and which of them have a place in them."""
+    """The macros, texts and functions of a file, and which of them contain a place."""
 
     def __init__(self, source: Cpp, kernels: Kernels) -> None:
         self.every: list[Function | Text] = []
-        #: Of each kind: where they begin, in order, which one it is, and how far it and those before it reach.
+        #: For each kind: the beginnings in order, the unit of each, and the farthest end up to it.
         self._in_order: list[tuple[list[int], list[int], list[int]]] = []
         kinds: tuple[Sequence[Function | Text], ...]
         kinds = source.fact(_macros), source.fact(_texts), kernels.functions(source)
@@ -127,7 +127,7 @@ class _Units:
 def extent(unit: Function | Text) -> tuple[int, int]:
     """Return where a unit's code begins and ends.
 
-    Of a function from behind its name: initializers and arguments that need not be given are run, too.
+    For a function from the end of its name, because initializers and default arguments are executed, too.
     """
     if isinstance(unit, Text):
         return unit.start, unit.end
@@ -148,7 +148,7 @@ def _texts(source: Cpp) -> tuple[Text, ...]:
     """Return members of objects of classes, aliases of classes, and default arguments."""
     found = [Text(source, each.name, (), each.start, each.end, True) for each in members(source)]
     for each in aliases(source):
-        # The class itself, not what it is given, or what it is in.
+        # The class itself, not its template arguments, and not its namespace.
         match = _LAST.search(source.code, each.start, each.end)
         if match is not None and match[1] != each.name:
             found.append(Text(source, each.name, (), *match.span(1), True))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether the trip count of a loop is uniform although each thread counts from a number of its own.
+"""Whether the trip count of a loop is uniform although each thread starts from its own number.
 
 `for (t = a + i; t < b + i; t += c)` has a uniform trip count if `a`, `b` and `c` are uniform, whatever `i` is: all
-threads are equally far from the end.
+threads have the same distance to the end.
 
 `for (i = threadIdx.x; i < n; i += blockDim.x)` has one if `n` is a multiple of `blockDim.x`: by its definition,
 `(m + blockDim.x - 1) / blockDim.x * blockDim.x`, or as a constant if the shapes of the launched blocks are known.
@@ -29,22 +29,22 @@ _CHANGES = frozenset(
     ("call_expression", "subscript_expression", "pointer_expression", "assignment_expression", "update_expression")
 )
 _IDENTIFIERS = frozenset(("identifier",))
-#: What is added up, by text and variables, and how often.
+#: The terms of a sum, by text and variables, and how often each is added.
 _Terms: TypeAlias = "frozenset[tuple[tuple[bytes, tuple[Variable | None, ...]], int]]"
-# How many variables are followed.
+# The maximum number of variables to follow.
 _STEPS = 4
 
 
 def equal_trips(kernels: Kernels, function: Function, loop: Node, size: int) -> bool:
-    """Whether `size` neighbouring threads leave a `for` together that counts from the number of each."""
+    """Whether the trip count of a `for` is the same for `size` neighbouring threads although they start differently."""
     return in_step(kernels, function, loop, size) is not None or _by_multiples(kernels, function, loop, size)
 
 
 def in_step(kernels: Kernels, function: Function, loop: Node, size: int) -> tuple[Variable, _Terms] | None:
-    """Return what a `for` counts, and what is in it that differs by thread: as much in its end, so all are as far.
+    """Return the counter of a `for`, and the varying terms of its start, if its end has the same terms.
 
-    None if `size` neighbouring threads may leave the loop apart. Nobody counts past the largest number: a program in
-    which some do, and others not, is wrong on CUDA.
+    None if `size` neighbouring threads may leave the loop separately. The counter is assumed not to overflow: a program
+    in which it does for some threads is wrong on CUDA, too.
     """
     condition, update = loop.child_by_field_name("condition"), loop.child_by_field_name("update")
     if loop.type != "for_statement" or condition is None or condition.type != "binary_expression" or update is None:
@@ -73,12 +73,12 @@ def in_step(kernels: Kernels, function: Function, loop: Node, size: int) -> tupl
 
 
 def alike_in_turns(kernels: Kernels, function: Function, expression: Node, loop: Node, size: int) -> bool:
-    """Whether neighbouring threads answer a condition alike in each iteration of a loop that they go round in step."""
+    """Whether neighbouring threads agree on a condition in each iteration of a loop with a uniform trip count."""
     counted = in_step(kernels, function, loop, size)
-    return counted is not None and _alike(kernels, function, expression, size, counted)
+    return counted is not None and _agrees(kernels, function, expression, size, counted)
 
 
-def _alike(kernels: Kernels, function: Function, node: Node, size: int, counted: tuple[Variable, _Terms]) -> bool:
+def _agrees(kernels: Kernels, function: Function, node: Node, size: int, counted: tuple[Variable, _Terms]) -> bool:
     while node.type in ("parenthesized_expression", "condition_clause") and node.named_children:
         node = node.named_children[-1]
     if kernels.agreement(function, node) >= size:
@@ -88,7 +88,7 @@ def _alike(kernels: Kernels, function: Function, node: Node, size: int, counted:
         return False
     operator = operator_of(node, function.source.code)
     if operator in ("&&", "||"):
-        return all(_alike(kernels, function, each, size, counted) for each in (left, right))
+        return all(_agrees(kernels, function, each, size, counted) for each in (left, right))
     if operator not in (*_COMPARES, "=="):
         return False
     one, other = (_differing(kernels, function, each, size, counted, _STEPS) for each in (left, right))
@@ -103,7 +103,7 @@ def _differing(
     counted: tuple[Variable, _Terms] | None,
     steps: int,
 ) -> _Terms | None:
-    """Return the terms of a sum that differ by thread, each with how often it is added; None where they may change."""
+    """Return the varying terms of a sum, each with how often it is added; None if they may change."""
     while node.type == "parenthesized_expression" and node.named_children:
         node = node.named_children[-1]
     if node.type == "identifier":
@@ -128,7 +128,7 @@ def _differing(
         for term, count in other:
             counts[term] += sign * count
         return frozenset((term, count) for term, count in counts.items() if count)
-    # What is called or read from memory may be another value each time.
+    # A call or a load may give another value each time.
     if any(nodes(node, _CHANGES)):
         return None
     variables = []
@@ -141,7 +141,7 @@ def _differing(
 
 
 def _by_multiples(kernels: Kernels, function: Function, loop: Node, size: int) -> bool:
-    """Whether they do as ends and steps are multiples of the row, or of their number."""
+    """Whether threads leave a loop together because its end and step are multiples of the row, or of `size`."""
     condition, update = loop.child_by_field_name("condition"), loop.child_by_field_name("update")
     if loop.type != "for_statement" or condition is None or condition.type != "binary_expression":
         return False
@@ -151,7 +151,7 @@ def _by_multiples(kernels: Kernels, function: Function, loop: Node, size: int) -
     variable = function.locals.named(function.text(counter), counter.start_byte)
     given = function.locals.given.get(variable, []) if variable is not None else []
     first = [each for each in given if each.node != update]
-    # In front of the loop at the latest, and in its head alone after that.
+    # The start precedes the loop or is in its head, and only the head changes the counter afterwards.
     if variable is None or len(given) != 2 or len(first) != 1 or first[0].node.start_byte >= condition.start_byte:
         return False
     start, step = first[0].values, _step(function, variable, update, ("+=",))
@@ -160,7 +160,7 @@ def _by_multiples(kernels: Kernels, function: Function, loop: Node, size: int) -
     numbering = kernels.numbering(function, start[0])
     if numbering not in (Numbering.ROW, Numbering.GRID):
         return False
-    # A block of one row leaves together where all are multiples of the row; neighbours, where all are of their number.
+    # A block of one row leaves together if all are multiples of the row; neighbours if all are multiples of `size`.
     widths = {block.x if block.y == block.z == 1 else None for block in kernels.blocks(function) or ()}
     row = widths.pop() if len(widths) == 1 else None
     if all(_multiple(kernels, function, each, row, _STEPS) for each in (bound, step)):

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values of device code as an abstract interpreter sees them: how uniform they are, and how they count threads.
+"""Values of device code in an abstract interpreter: their uniformity, and how they number threads.
 
 The lattice of uniformity is `GRID > BLOCK > groups of 2^k neighbouring threads > varying`. A value of level `n` is the
 same in each group of `n` neighbouring threads of a block that are active together, counted from the block's first
-thread; `1` is varying, and comes with the reason. Beside it stand a range of numbers, and an affine form of a thread's
+thread; `1` is varying, and comes with the reason. A value also has a range of numbers, and an affine form of a thread's
 number, from which quotients, masks and comparisons get their levels: `threadIdx.x / 32` is uniform in a warp.
 
-Unknown is varying: a transfer function raises a level only where arithmetic says so.
+An unknown value is varying: a transfer function raises a level only if arithmetic justifies it.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from typing import NamedTuple
 from hipport.analysis.block_shapes import BlockShape
 from hipport.analysis.built_ins import LANES
 
-#: Levels: all threads of a launch, of a block, of a CUDA warp have the same value; each has its own.
+#: Levels: the same value for all threads of a launch, of a block, of a CUDA warp; or each thread has its own.
 GRID, BLOCK, WARP, VARYING = 1 << 24, 1 << 16, LANES, 1
-#: The lanes of the largest wavefront that AMD's GPUs have.
+#: The number of lanes of AMD's largest wavefront.
 WAVEFRONT = 64
 
 
 class Numbering(Enum):
-    """How threads are numbered: in their row of the block, by rows, through the grid, or in a group by their places."""
+    """How threads are numbered: in their row of the block, row by row, through the grid, or by rank in a group."""
 
     ROW = 1
     ROWS = 2
@@ -39,13 +39,13 @@ class Affine(NamedTuple):
     axis: Numbering
     scale: int = 1
     aligned: int = 0
-    #: How many lanes the group has that a GROUP counts, and what of their numbers it is the rest of.
+    #: For GROUP, the number of lanes of the group: the number is the remainder by it.
     size: int = LANES
     of: Numbering = Numbering.GROUP
 
 
 class Reason(NamedTuple):
-    """Why a value is not known to be uniform, and where: bytes of the file `path`, None where that is not known."""
+    """Why a value is not known to be uniform, and where: bytes of the file `path`, None if unknown."""
 
     text: str
     start: int = -1
@@ -53,7 +53,7 @@ class Reason(NamedTuple):
     path: object = None
 
     def __eq__(self, other: object) -> bool:
-        # Values that differ in their reasons alone are the same value: nothing is worked out again for another reason.
+        # Values that differ only in their reasons are equal, so that a new reason causes no new computation.
         return isinstance(other, Reason)
 
     def __hash__(self) -> int:
@@ -61,10 +61,10 @@ class Reason(NamedTuple):
 
 
 class Value(NamedTuple):
-    """What is known of a value: its level, the least and greatest number it may be, how it counts threads.
+    """What is known of a value: its level, its least and greatest number, and how it numbers threads.
 
-    `targets`: what a pointer, reference or callable may stand for, None if that is not known. `fields`: the parts of an
-    object that are known by name. `why`: the reason for which the level is below a block's.
+    `targets`: the possible targets of a pointer, reference or callable, None if unknown. `fields`: the parts of an
+    object that are known by name. `why`: the reason why the level is below BLOCK.
     """
 
     level: int
@@ -76,18 +76,18 @@ class Value(NamedTuple):
     why: Reason | None = None
     #: A power of two that divides it.
     divisor: int = 1
-    #: Which built-in value it is, or which product of them, that makes a thread's number with another.
+    #: The built-in value that it is, or a product of such values, which gives a thread's number together with another.
     tag: str = ""
-    #: The numbers that it may be, if it is one of a few that are the same for a whole launch.
+    #: The possible numbers, if there are few and they are the same for a whole launch.
     numbers: tuple[int, ...] = ()
 
     @property
     def number(self) -> int | None:
-        """The number that it is, if that is known."""
+        """Its number, if known."""
         return self.low if self.low is not None and self.low == self.high else None
 
     def at_most(self, level: int, why: Reason | None) -> Value:
-        """Return the value with no more than `level`, for that reason."""
+        """Return the value with its level limited to `level`, for that reason."""
         if self.number is not None or (self.level <= level and all(each.level <= level for _, each in self.fields)):
             return self
         fields = tuple((name, each.at_most(level, why)) for name, each in self.fields)
@@ -96,14 +96,14 @@ class Value(NamedTuple):
         return self._replace(level=level, why=why, affine=None, fields=fields)
 
     def bare(self) -> Value:
-        """Return it without what only holds for this very number."""
+        """Return it without the facts that hold only for this very number."""
         return Value(self.level, why=self.why)
 
 
 class Blocks(NamedTuple):
     """The blocks in which code runs: their shapes, None if not all launches are seen.
 
-    `assume`: told what has to hold of blocks that are not seen; without it nothing is assumed of them.
+    `assume` is called with each assumption about blocks that are not seen; without it no assumptions are made.
     """
 
     shapes: tuple[BlockShape, ...] | None
@@ -116,12 +116,12 @@ def constant(number: int) -> Value:
 
 
 def varying(text: str, span: tuple[int, int] = (-1, -1)) -> Value:
-    """Return a value that may be another one in each thread, for the reason `text`."""
+    """Return a varying value, for the reason `text`."""
     return Value(VARYING, why=Reason(text, *span))
 
 
 def join(values: Iterable[Value]) -> Value:
-    """Return what holds of each of the values: one of them reaches a place, the same for all threads."""
+    """Return the join of values: one of them reaches a place, the same one for all threads."""
     first, *rest = values
     for each in rest:
         if each == first:
@@ -151,7 +151,7 @@ def _join_affine(one: Value, two: Value) -> Affine | None:
 
 
 def wider(old: Value, new: Value) -> Value:
-    """Return the join of what a loop gave so far and gives now, which no longer grows number by number."""
+    """Return the join of a loop's values before and after an iteration, widened so that it does not grow slowly."""
     both = join((old, new))
     if both == old:
         return old
@@ -164,7 +164,7 @@ def wider(old: Value, new: Value) -> Value:
 
 
 def least(values: Iterable[Value]) -> Value:
-    """Return a value computed from these in a way of which nothing more is known."""
+    """Return a value computed from these in an unknown way."""
     found = [each for value in values for each in (value, *(part for _, part in value.fields))]
     if not found:
         return Value(GRID)
@@ -182,9 +182,9 @@ def _power_in(number: int) -> int:
 
 
 def group_level(affine: Affine, number: int, blocks: Blocks) -> tuple[int, bool]:
-    """Return on how many neighbouring threads the quotient of an affine form by `number` is the same.
+    """Return the uniformity of the quotient of an affine form by `number`.
 
-    And whether that holds only by an assumption on blocks that are not seen. `number` is positive.
+    And whether it rests on an assumption about blocks that are not seen. `number` is positive.
     """
     if affine.scale <= 0 or number % affine.scale:
         return (VARYING, False)
@@ -227,7 +227,7 @@ def _in_block(axis: Numbering, steps: int, aligned: int, block: BlockShape) -> i
 
 
 def _grouped(affine: Affine, number: int, blocks: Blocks) -> int:
-    """The level of a quotient by `number`, with what it takes to assume told."""
+    """The level of a quotient by `number`; records the assumption that it needs."""
     level, assumes = group_level(affine, number, blocks)
     if not assumes or level <= VARYING:
         return level
@@ -261,9 +261,9 @@ _INTEGER: Mapping[str, Callable[[int, int], int]] = {
     "&&": lambda a, b: int(bool(a) and bool(b)),
     "||": lambda a, b: int(bool(a) or bool(b)),
 }
-#: Numbers beyond are not followed: what they do is a matter of their type.
+#: Larger numbers are not followed: their effect depends on their type.
 _LARGEST = 1 << 31
-#: Products and sums of built-in values, and what they make.
+#: Products and sums of built-in values, and their results.
 _PRODUCTS = {
     frozenset(("blockIdx.x", "blockDim.x")): "block start",
     frozenset(("threadIdx.y", "blockDim.x")): "row start",
@@ -275,7 +275,7 @@ _STARTS = {"block start": Numbering.GRID}
 
 
 def binary(sign: str, one: Value, two: Value, blocks: Blocks) -> Value:
-    """Return what an operator makes of two values."""
+    """Return the result of a binary operator."""
     folded = _folded(sign, one, two, blocks)
     if folded is not None:
         return folded
@@ -314,7 +314,7 @@ def binary(sign: str, one: Value, two: Value, blocks: Blocks) -> Value:
     elif sign == "&" and b is not None and b > 0:
         low, high = 0, b
         if one.affine is not None and one.affine.scale == 1:
-            # The low bits of the mask that are not set make a group.
+            # The zero bits at the low end of the mask make groups.
             level = max(level, _grouped(one.affine, _power_in(b), blocks))
     tag = {"*": _PRODUCTS, "+": _SUMS}.get(sign, {}).get(frozenset((one.tag, two.tag)), "")
     why = result.why if level < BLOCK else None
@@ -322,7 +322,7 @@ def binary(sign: str, one: Value, two: Value, blocks: Blocks) -> Value:
 
 
 def _folded(sign: str, one: Value, two: Value, blocks: Blocks) -> Value | None:
-    """What an operator makes of numbers that are known; None if they are not."""
+    """The result of an operator for known numbers; None if they are not known."""
     a, b = one.number, two.number
     if two.numbers and b is None and one.level < GRID:
         return join(binary(sign, one, constant(number), blocks) for number in two.numbers)
@@ -347,12 +347,12 @@ def _folded(sign: str, one: Value, two: Value, blocks: Blocks) -> Value | None:
 
 
 def _counts(value: Value) -> bool:
-    """Whether a number is surely none below zero: quotients round towards it."""
+    """Whether a number is certainly not negative: quotients are rounded towards zero."""
     return value.low is not None and value.low >= 0
 
 
 def _divisor(sign: str, one: Value, two: Value) -> int:
-    """A power of two that divides what an operator makes."""
+    """A power of two that divides the result of an operator."""
     if sign == "*":
         return min(one.divisor * two.divisor, BLOCK)
     if sign == "<<":
@@ -365,7 +365,7 @@ def _divisor(sign: str, one: Value, two: Value) -> int:
 
 
 def _decided(sign: str, one: Value, two: Value) -> int | None:
-    """What a comparison of two ranges comes to, if that is the same for all their numbers."""
+    """The result of a comparison of two ranges, if it is the same for all their numbers."""
     if sign in (">", ">="):
         one, two, sign = two, one, _MIRRORED[sign]
     if None in (one.low, two.low) and None in (one.high, two.high):
@@ -384,7 +384,7 @@ def _decided(sign: str, one: Value, two: Value) -> int | None:
 
 
 def _compared(sign: str, one: Value, two: Value, blocks: Blocks) -> int:
-    """The level of a comparison of a thread's number with a number: `threadIdx.x < 64`."""
+    """The level of a comparison of a thread's number with a constant: `threadIdx.x < 64`."""
     if one.affine is None and two.affine is not None:
         one, two, sign = two, one, _MIRRORED.get(sign, sign)
     number = two.number
@@ -441,7 +441,7 @@ def _product(sign: str, one: Value, two: Value) -> Affine | None:
 
 
 def _rest(one: Value, modulus: int) -> Affine | None:
-    """The place of a thread in its group: `threadIdx.x % 32`."""
+    """The rank of a thread in its group: `threadIdx.x % 32`."""
     affine = one.affine
     if (
         affine is None
@@ -466,12 +466,12 @@ def _range(sign: str, one: Value, two: Value) -> tuple[int | None, int | None]:
         return None, None
     ends = [_INTEGER[sign](a, b) for a in (one.low, one.high) for b in (two.low, two.high)]  # type: ignore[arg-type]
     low, high = min(ends), max(ends)
-    # Below zero an unsigned number is a large one.
+    # A negative number becomes a large unsigned one.
     return (low, high) if low >= 0 and high <= _LARGEST else (None, None)
 
 
 def unary(sign: str, one: Value) -> Value:
-    """Return what an operator makes of one value."""
+    """Return the result of a unary operator."""
     number = one.number
     if number is not None and sign in ("-", "+", "!", "~", "not"):
         return constant({"-": -number, "+": number, "!": int(not number), "~": ~number, "not": int(not number)}[sign])

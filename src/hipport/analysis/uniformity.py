@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""On how many neighbouring threads an expression of device code is uniform, given that of its variables.
+"""The uniformity of an expression of device code, given that of its variables.
 
-What an expression depends on is read from its syntax once; the number is computed again whenever more is known.
+The dependences of an expression are read from its syntax once. The uniformity is computed again whenever more is known.
 """
 
 from __future__ import annotations
@@ -47,27 +47,27 @@ if TYPE_CHECKING:
 _CAST = re.compile(rb"static_cast\s*<[^()]*>|(?:unsigned|int|long|short|u?int(?:16|32|64)_t|size_t|uint|std::size_t)")
 _COUNTED = re.compile(rb"\bfor\s*\(\s*[^;()=]*?\b([A-Za-z_]\w*)\s*[=:(]")
 _WORD = re.compile(rb"[A-Za-z_]\w*")
-# A block of which nothing is known.
+# The shape of an unknown block.
 _ANY = BlockShape(None, None, None)
 _SAME_FOR_ALL = frozenset(("lambda_expression", "sizeof_expression", "type_descriptor", "template_argument_list"))
-# How many assignments back a variable is followed.
+# The maximum number of assignments to follow back from a variable.
 _STEPS = 6
 
 
 class Form(NamedTuple):
-    """What the agreement on an expression is the least of."""
+    """The inputs of the uniformity of an expression: it is the least of theirs."""
 
     bound: int
-    #: Variables, and where they are read.
+    #: Variables, and the places where they are read.
     variables: tuple[tuple[Variable, Node], ...]
-    #: What is called: the agreement on what it returns.
+    #: Functions that are called, whose results count.
     functions: tuple[Function, ...]
-    #: Expressions that agree on so much at least, whatever is in them.
+    #: Subexpressions with a lower bound of their uniformity, whatever they contain.
     parts: tuple[tuple[int, Form], ...]
 
 
 class CallInMacro(NamedTuple):
-    """A use `node` of a macro in `function` that makes a call of it; with what as arguments, None where not seen."""
+    """A use `node` of a macro in `function` that expands to a call of it; with the arguments, None if not seen."""
 
     function: Function
     node: Node
@@ -75,7 +75,7 @@ class CallInMacro(NamedTuple):
 
 
 class DeviceCode(Protocol):
-    """What of all the device code is asked for one expression; see `Kernels`, which is one."""
+    """What the uniformity of an expression depends on outside of it; implemented by `Kernels`."""
 
     def definitions(self, source: Cpp, name: bytes) -> tuple[Function, ...]:
         """Return the device functions of that name that `source` is connected to."""
@@ -90,27 +90,27 @@ class DeviceCode(Protocol):
         ...
 
     def by_arguments(self, function: Function) -> bool:
-        """Whether what it returns varies only as its arguments do."""
+        """Whether its result varies only as its arguments do."""
         ...
 
     def blocks(self, function: Function) -> tuple[BlockShape, ...] | None:
-        """Return the shapes of the blocks that come to it; None if they are not all seen."""
+        """Return the shapes of the blocks that reach it; None if not all are seen."""
         ...
 
     def assumes(self, function: Function, numbering: Numbering, size: int) -> None:
-        """Note an assumption on the launches."""
+        """Record an assumption about the launches."""
         ...
 
     def constant(self, function: Function, node: Node, depth: int = 4) -> int | None:
-        """Return the number that an expression is."""
+        """Return the value of a constant expression."""
         ...
 
     def numbers(self, function: Function, node: Node, depth: int = 4) -> frozenset[int]:
-        """Return the numbers that an expression may be."""
+        """Return the values that an expression may have."""
         ...
 
     def form(self, function: Function, node: Node, shown: bool) -> Form:
-        """Return what the uniformity of an expression is the least of."""
+        """Return the inputs of the uniformity of an expression."""
         ...
 
     def numbering(self, function: Function, node: Node, depth: int = 4) -> Numbering | None:
@@ -122,16 +122,16 @@ class DeviceCode(Protocol):
         ...
 
     def loop_macros(self, source: Cpp) -> frozenset[bytes]:
-        """Return those of them that begin a loop."""
+        """Return the macros that begin a loop."""
         ...
 
     def expanded(self, source: Cpp, name: bytes, given: Sequence[bytes] | None) -> list[bytes]:
-        """Return what a use of a macro may stand for."""
+        """Return the possible expansions of a macro."""
         ...
 
 
 class Expressions:
-    """The agreement on the expressions of a function."""
+    """The uniformity of the expressions of a function."""
 
     def __init__(self, kernels: DeviceCode, function: Function, shown: bool) -> None:
         self._kernels = kernels
@@ -144,12 +144,12 @@ class Expressions:
         self._elsewhere: dict[Variable, tuple[tuple[Function, Form], ...]] = {}
 
     def given(self, variable: Variable) -> Iterator[Form]:
-        """Yield what the variable is given, and what decides whether it is; of one of the block's, nothing."""
+        """Yield the definitions of the variable, and the conditions that select them; none for a shared variable."""
         if variable in self._function.locals.shared:
             return
         for each in self._function.locals.given.get(variable, ()):
             yield from map(self.form, each.values)
-            # Only some threads may come here; outside of the variable's own scope that makes no difference.
+            # Only some threads may reach the definition; outside the variable's own scope that makes no difference.
             for condition in self._function.conditions(each.node) if not each.declares else ():
                 if condition.statement.start_byte >= variable.start:
                     yield self.form(condition.expression)
@@ -159,9 +159,9 @@ class Expressions:
                         yield self.form(condition.expression)
 
     def changed_elsewhere(self, variable: Variable) -> tuple[tuple[Function, Form], ...]:
-        """Return what gives the variable a value by another name, each in the function that it stands in.
+        """Return the values that the variable gets through another name, each with the function that assigns it.
 
-        That is by a reference or a pointer, in the function itself or in one that is given it.
+        The other name is a reference or a pointer, in the function itself or in one that it is passed to.
         """
         if variable not in self._elsewhere:
             found = tuple(self._find_elsewhere(variable)) if variable not in self._function.locals.shared else ()
@@ -170,7 +170,7 @@ class Expressions:
 
     def _find_elsewhere(self, variable: Variable) -> Iterator[tuple[Function, Form]]:
         function, name = self._function, re.escape(variable.name)
-        # Only where it is known by its name: in its own scope.
+        # The name means the variable only in its scope.
         begin, end = max(function.body.start_byte, variable.start), min(function.body.end_byte, variable.end)
         code = function.source.code[begin:end]
         for match in re.finditer(rb"([&*])\s*(\w+)\s*=\s*(&?)\s*" + name + rb"\s*[;,]", code):
@@ -204,14 +204,14 @@ class Expressions:
                             yield of, Form(BLOCK, ((inner, of.body),), (), ())
 
     def returned(self) -> Iterator[Form]:
-        """Yield what the function returns, and what decides which `return` a thread comes to."""
+        """Yield the values that the function returns, and the conditions that select the `return` statement."""
         for statement in self._function.returns:
             yield from map(self.form, statement.named_children)
             for condition in self._function.conditions(statement):
                 yield self.form(condition.expression)
 
     def read(self, form: Form, steps: int) -> Iterator[tuple[Function, Variable | None]]:
-        """Yield the variables that the agreement on `form` depends on, and the functions (with None)."""
+        """Yield the variables on which the uniformity of `form` depends, and the functions (with None)."""
         yield from ((function, None) for function in form.functions)
         for variable, node in form.variables:
             yield self._function, variable
@@ -221,9 +221,10 @@ class Expressions:
             yield from self.read(inner, steps)
 
     def least(self, form: Form, variables: Mapping[Variable, int], results: Mapping[Function, int], steps: int) -> int:
-        """Return the agreement on `form`, where those on variables and on the results of functions are given.
+        """Return the uniformity of `form`, given those of variables and of functions' results.
 
-        What is not given is the same for all. A variable is looked for in its last assignment, up to `steps` deep.
+        Variables and results that are not given count as uniform. A variable is followed to its reaching definition, up
+        to `steps` deep.
         """
         least = form.bound
         for function in form.functions:
@@ -244,7 +245,7 @@ class Expressions:
         return least
 
     def _last(self, variable: Variable, node: Node) -> tuple[Form, ...] | None:
-        """What a variable of the thread's own surely has been given last where it is read."""
+        """The only reaching definition of a thread's own variable at a place."""
         key = (variable, node.start_byte)
         if key not in self._before:
             of = self._function.locals
@@ -263,7 +264,7 @@ class Expressions:
         return self._before[key]
 
     def _of_branches(self, variable: Variable, node: Node) -> tuple[Form, ...] | None:
-        """What a variable may have been given last, in branches too, and what decides between these."""
+        """The phi of a variable at a place: its reaching definitions, also in branches, and the conditions."""
         if b"goto" in self._function.source.words and b"goto" in self._function.text(self._function.body):
             return None
         found = joined(self._function, variable, node)
@@ -273,7 +274,7 @@ class Expressions:
         return tuple(map(self.form, (*values, *found.conditions)))
 
     def form(self, node: Node) -> Form:
-        """Return what the agreement on an expression is the least of."""
+        """Return the inputs of the uniformity of an expression."""
         form = self._forms.get(node.id)
         if form is None:
             form = self._forms[node.id] = Form(1, (), (), ()) if self._function.tangled else self._read(node)
@@ -315,7 +316,7 @@ class Expressions:
         return Form(bound, read, tuple(called), tuple(parts))
 
     def _macro(self, node: Node) -> bytes:
-        """The name of the macro that an expression is a use of; empty if it is none."""
+        """The name of the macro that an expression uses; empty if it uses none."""
         if not self._macros or node.type not in ("identifier", "call_expression"):
             return b""
         name = node.child_by_field_name("function") if node.type == "call_expression" else node
@@ -323,9 +324,9 @@ class Expressions:
         return text if text in self._macros and self._function.locals.named(text, node.start_byte) is None else b""
 
     def _of_macro(self, node: Node, name: bytes) -> Iterator[Form]:
-        """Yield what the agreement on a use of a macro is the least of, for each of its definitions."""
+        """Yield the inputs of the uniformity of a macro's use, for each of its definitions."""
         if BY_WARP.fullmatch(name) or BY_THREAD.fullmatch(name) or BY_BLOCK.fullmatch(name):
-            # A macro for a function that CUDA has by that name: what it means is known.
+            # A macro that has the name of a CUDA function: its meaning is known.
             variables: dict[Variable, list[Node]] = {}
             called: dict[Function, None] = {}
             stack: list[Node] = []
@@ -345,12 +346,12 @@ class Expressions:
                 expressions = _OfMacro(self._kernels, inner[0], self, node)
                 yield expressions.moved(expressions.form(inner[1]))
                 continue
-            # No expression: it may be anything that is in it.
+            # Not an expression: its value may be that of anything in it.
             read = tuple((variable, node) for variable in named if variable is not None)
             yield Form(1 if any(map(varies, words)) else BLOCK, read, tuple(called_there), ())
 
     def of_text(self, text: bytes, node: Node) -> Form:
-        """Return what the agreement on an expression is the least of that a macro makes at `node`."""
+        """Return the inputs of the uniformity of an expression in a macro's expansion at `node`."""
         inner = _expression(self._function, text)
         if inner is None:
             return Form(1, (), (), ())
@@ -359,7 +360,7 @@ class Expressions:
 
     @cached_property
     def _looping(self) -> dict[bytes, list[bytes]]:
-        """What is declared where a macro begins a loop, with what that stands for: `LOOP(i, n) …`"""
+        """The declarations of macros that begin a loop, by the declared name: `LOOP(i, n) …`"""
         source, body = self._function.source, self._function.body
         names = self._kernels.loop_macros(source) & source.words
         found: dict[bytes, list[bytes]] = {}
@@ -378,11 +379,11 @@ class Expressions:
         return name in self._looping
 
     def blocks(self) -> tuple[BlockShape, ...] | None:
-        """The blocks that the function is in, as far as they are known."""
+        """The blocks that execute the function, as far as they are known."""
         return self._kernels.blocks(self._function)
 
     def _rows(self, dimension: bytes) -> int:
-        """On how many threads the number of the row, or of the layer, agrees: as many as that has."""
+        """For how many threads the index of the row, or of the layer, is the same: for all in a row or layer."""
         blocks = self.blocks()
         agreed = BLOCK
         for block in blocks or ():
@@ -423,7 +424,7 @@ class Expressions:
             stack.append(given[1 + masked] if len(given) > 1 + masked else given[-1])
             if method:
                 return self._tile(node)
-            # Lanes of each part of that width get a value of their own.
+            # The lanes of each part of that width get a value of their own.
             width = given[2 + masked] if len(given) > 2 + masked else None
             return WARP if width is None else min(WARP, self._kernels.constant(self._function, width) or 1)
         found = self._name(node, name, variables)
@@ -431,28 +432,28 @@ class Expressions:
             if found == WARP and method:
                 return self._tile(node)  # `tile.any(…)`
             if found == WARP and masked and given:
-                stack.append(given[0])  # With masks of their own, lanes vote among themselves.
+                stack.append(given[0])  # with different masks, lanes vote in different groups
             return found
         definitions = self._kernels.definitions(self._function.source, name) if name else ()
         if definitions and not method and all(map(self._kernels.by_arguments, definitions)):
-            # Other calls do not matter: here it is what it is given.
+            # Other calls count as their arguments.
             stack += given
             return BLOCK
         if definitions:
-            # Of functions of one name, the one that is meant may be any.
+            # Of the functions with this name, any may be called.
             called.update(dict.fromkeys(definitions))
-            # What a method says of an object is as much the object's own.
+            # The result of a method varies as its object does.
             stack += function.named_children[:1] if function is not None and method else []
-            # Calls in macros are not among those that tell what a function is given.
+            # Calls in macros are not among the known callers of a function.
             stack += given if isinstance(self, _OfMacro) else ()
             return BLOCK
-        # `object.method(…)`: what the object is matters as much as an argument does.
+        # `object.method(…)`: the object counts like an argument.
         stack += function.named_children[:1] if function is not None and method else []
         stack += given
         return BLOCK
 
     def _tile(self, node: Node) -> int:
-        """On how many lanes agrees what a group says, whose method `node` calls or names."""
+        """The uniformity of the result of a group's method that `node` calls or names."""
         outer: Node | None = node if node.type == "call_expression" else node.parent
         called = outer.child_by_field_name("function") if outer and outer.type == "call_expression" else outer
         group = called.child_by_field_name("argument") if called and called.type == "field_expression" else None
@@ -463,7 +464,7 @@ class Expressions:
         return self._function.source.fact(_smallest_tile) if least is None else least
 
     def _floor(self, left: Node, operator: str, right: Node) -> int:
-        """On how many threads a comparison or quotient of their numbers agrees at least; 0 for anything else."""
+        """A lower bound of the uniformity of a comparison or quotient of threads' numbers; 0 for other expressions."""
         if operator not in (">>", "/", "<", ">=", ">", "<=", "&"):
             return 0
         numbers = self._kernels.numbers(self._function, right)
@@ -472,13 +473,13 @@ class Expressions:
     def _floor_by(self, left: Node, operator: str, number: int) -> int:
         period = 0
         if operator == "&":
-            # Below the lowest bit that is asked for, threads do not differ.
+            # Below the lowest bit of the mask, differences between threads do not matter.
             number &= -number
         else:
             left, period = self._within(left)
             if operator == ">>":
                 number = 1 << min(number, 16)
-            # `>` and `<=` are like `>=` and `<` of the number behind.
+            # `>` and `<=` are like `>=` and `<` with the next number.
             number += operator in (">", "<=")
             if period:
                 number = min(_aligned(number), _aligned(period))
@@ -495,7 +496,7 @@ class Expressions:
         return 1 if self._shown else aligned
 
     def _within(self, node: Node) -> tuple[Node, int]:
-        """What a remainder is of, and by what: `t % 64`, `t & 63`; the node itself, and 0, where it is none."""
+        """The operand and divisor of a remainder: `t % 64`, `t & 63`; the node itself and 0 for other expressions."""
         inner = node
         while inner.type == "parenthesized_expression" and inner.named_children:
             inner = inner.named_children[0]
@@ -508,9 +509,9 @@ class Expressions:
         return (left, period) if number > 0 and (sign == "%" or not number & period) else (node, 0)
 
     def numbering(self, node: Node, depth: int = 4) -> Numbering | None:
-        """Return how `node` numbers threads; None if it is no such number.
+        """Return how `node` numbers threads; None if it does not.
 
-        `depth` is how many assignments and calls are followed at the most.
+        At most `depth` assignments and calls are followed.
         """
         text = b"".join(self._function.text(node).split()).strip(b"()")
         counted = COUNTS_THREADS.fullmatch(text)
@@ -559,10 +560,10 @@ class Expressions:
         self._kernels.assumes(self._function, numbering, size)
 
     def numbering_named(self, text: bytes, offset: int, depth: int) -> Numbering | None:
-        """Return how the variable or parameter that has that name at `offset` numbers threads."""
+        """Return how the variable or parameter with that name at `offset` numbers threads."""
         of = self._function.locals
         variable = of.named(text, offset)
-        if variable is not None and not self._as_given(variable):
+        if variable is not None and not self._keeps_values(variable):
             return None
         given = [each.values for each in of.given.get(variable, ())] if variable is not None else []
         if given:
@@ -580,7 +581,7 @@ class Expressions:
         return found.pop() if len(found) == 1 else Numbering.GRID
 
     def _of_group(self, name: bytes | None) -> Numbering | None:
-        """How a rank in the group of that name numbers threads; by a rank among those that are there, not at all."""
+        """How a rank in the group of that name numbers threads; None for a rank among the active lanes."""
         code = self._function.source.code
         if name is None or b"(" in name:
             made = name or b""
@@ -591,11 +592,10 @@ class Expressions:
         grid = re.search(GRID_GROUP.pattern.replace(b"@", escaped), code)
         return Numbering.GROUP if grid is None else Numbering.GRID
 
-    def _as_given(self, variable: Variable) -> bool:
-        """Whether the variable has whatever number it is given: it is no `bool`, and nothing else stands for it.
+    def _keeps_values(self, variable: Variable) -> bool:
+        """Whether the variable keeps any number that it is assigned: it is not a `bool`, and nothing else changes it.
 
-        References to it, and functions that take one, may change it. Of functions that are not seen, only `swap` is
-        known to.
+        References to it, and functions that take one, may change it. Of unseen functions, only `swap` is known to.
         """
         known = self._kept.get(variable)
         if known is None:
@@ -623,13 +623,13 @@ class Expressions:
 
 
 class _OfMacro(Expressions):
-    """The expressions that a macro stands for where `node` of `outer`'s function uses it."""
+    """The expressions in a macro's expansion where `node` of `outer`'s function uses it."""
 
     def __init__(self, kernels: DeviceCode, function: Function, outer: Expressions, node: Node) -> None:
         super().__init__(kernels, function, outer._shown)
         self._outer = outer
         self._node = node
-        self._macros = {}  # All are replaced.
+        self._macros = {}  # all are expanded
         function.carry({"locals": _Seen(outer._function.locals, node.start_byte)})
 
     def blocks(self) -> tuple[BlockShape, ...] | None:
@@ -645,13 +645,13 @@ class _OfMacro(Expressions):
         return self._outer.numbering_named(text, self._node.start_byte, depth)
 
     def moved(self, form: Form) -> Form:
-        """The form with its variables read where the macro is used."""
+        """The form with its variables read at the macro's use."""
         read = tuple((variable, self._node) for variable, _ in form.variables)
         return form._replace(variables=read, parts=tuple((floor, self.moved(inner)) for floor, inner in form.parts))
 
 
 class _Seen(Locals):
-    """The variables of a function as they are seen at a place in it, by what stands elsewhere."""
+    """The variables of a function as visible at a place, for text that stands elsewhere."""
 
     def __init__(self, of: Locals, offset: int) -> None:
         super().__init__(of.variables, of.shared, ())
@@ -663,7 +663,7 @@ class _Seen(Locals):
 
 
 def _expression(function: Function, text: bytes) -> tuple[Function, Node] | None:
-    """Parse what a macro stands for as an expression; None if it is none."""
+    """Parse the expansion of a macro as an expression; None if it is not one."""
     code = b"__device__ void f() {\n(" + text + b");\n}\n"
     source = type(function.source)(function.source.path, code)
     if source.tree.root_node.has_error:
@@ -676,9 +676,9 @@ def _expression(function: Function, text: bytes) -> tuple[Function, Node] | None
 
 
 class Agreements:
-    """The agreement on variables, and on what functions return, over files that belong together.
+    """The uniformity of variables, and of functions' results, over connected files.
 
-    It is worked out when it is asked for, of what that depends on: callers, and what is called.
+    It is computed on demand, with everything that it depends on: callers and callees.
     """
 
     def __init__(self, kernels: DeviceCode, shown: bool) -> None:
@@ -689,11 +689,11 @@ class Agreements:
         self._results: dict[Function, int] = {}
 
     def of(self, function: Function, node: Node) -> int:
-        """Return that on the expression `node` of the function."""
+        """Return the uniformity of the expression `node` of the function."""
         return self._of(function, self.expressions(function).form(node))
 
     def of_text(self, function: Function, text: bytes, node: Node) -> int:
-        """Return that on an expression that a macro makes at `node` of the function."""
+        """Return the uniformity of an expression in a macro's expansion at `node` of the function."""
         return self._of(function, self.expressions(function).of_text(text, node))
 
     def _of(self, function: Function, form: Form) -> int:
@@ -702,26 +702,26 @@ class Agreements:
         return expressions.least(form, self._variables.get(function, {}), self._results, _STEPS)
 
     def variables(self, function: Function) -> Mapping[Variable, int]:
-        """Return that on each parameter and local variable."""
+        """Return the uniformity of each parameter and local variable."""
         self._solve((function, variable) for variable in function.locals.variables)
         return self._variables.get(function, {})
 
     def result(self, function: Function) -> int:
-        """Return that on what the function returns, over all its calls."""
+        """Return the uniformity of what the function returns, over all its calls."""
         self._solve([(function, None)])
         return self._results[function]
 
     def expressions(self, function: Function) -> Expressions:
-        """Return what is known of the expressions of the function."""
+        """Return the analysis of the expressions of the function."""
         if function not in self._expressions:
             self._expressions[function] = Expressions(self._kernels, function, self._shown)
         return self._expressions[function]
 
     def _solve(self, wanted: Iterable[tuple[Function, Variable | None]]) -> None:
-        """Work out the agreement on variables and on what functions (with None) return.
+        """Compute the uniformity of variables, and (with None) of functions' results.
 
-        All agree at first. What is found to differ somewhere is looked at again where it goes, until nothing changes:
-        what is known of one while others are worked out is an assumption, and no result.
+        All are uniform at first. Where one turns out to be less, its uses are computed again, until nothing changes:
+        before that, a uniformity is an assumption and not a result.
         """
         terms: dict[tuple[Function, Variable | None], list[tuple[Function, Form, int]]] = {}
         users: dict[tuple[Function, Variable | None], list[tuple[Function, Variable | None]]] = {}
@@ -743,7 +743,7 @@ class Agreements:
                 self._results[function] = BLOCK
             else:
                 self._variables.setdefault(function, {})[variable] = BLOCK
-        # Not a set: what is looked at first does not change the outcome, but who reads a trace.
+        # Not a set: the order does not change the result, but a trace should be reproducible.
         open_ = dict.fromkeys(terms)
         while open_:
             key = next(iter(open_))
@@ -763,9 +763,9 @@ class Agreements:
                 open_.update(dict.fromkeys(users.get(key, ())))
 
     def _terms(self, function: Function, variable: Variable | None) -> Iterator[tuple[Function, Form, int]]:
-        """Yield what the agreement on a variable, or on what the function returns, is the least of: where it stands.
+        """Yield the inputs of the uniformity of a variable, or of the function's result, with their functions.
 
-        With each comes up to how many assignments back its variables are followed.
+        Each comes with the number of assignments by which its variables may be followed back.
         """
         expressions = self.expressions(function)
         if variable is None:
@@ -787,7 +787,7 @@ class Agreements:
 
 
 def _stored_through(function: Function, pointer: bytes) -> Iterator[Node]:
-    """Yield what a function stores where a pointer of its own points, and what decides whether it does."""
+    """Yield the values that a function stores through one of its pointers, and the conditions for these stores."""
     for node in nodes(function.body):
         left = node.child_by_field_name("left") if node.type == "assignment_expression" else None
         value = node.child_by_field_name("right")
@@ -805,9 +805,9 @@ def _aligned(number: int) -> int:
 
 
 def _agreed(numbering: Numbering, number: int, block: BlockShape) -> int | None:
-    """On how many threads of such blocks the quotient of their numbers by `number` agrees, and whether they are less.
+    """For how many threads the quotient of their numbers by `number`, or a comparison with it, is the same.
 
-    Threads are counted through the block, in which rows follow each other. None where too little is known of the block.
+    Threads are numbered through the block, row after row. None if too little is known of the block.
     """
     aligned = _aligned(number)
     one_row = block.y == block.z == 1
@@ -826,7 +826,7 @@ def _agreed(numbering: Numbering, number: int, block: BlockShape) -> int | None:
 
 @lru_cache(maxsize=4096)
 def _built_in(name: bytes) -> int | None:
-    """Return the agreement on what has that name and is no variable; None for what is surely the block's."""
+    """Return the uniformity of a name that is not a variable; None if it is certainly uniform in the block."""
     if BY_BLOCK.fullmatch(name):
         return None
     if varies(name):
@@ -835,11 +835,11 @@ def _built_in(name: bytes) -> int | None:
 
 
 def varies(name: bytes) -> bool:
-    """Whether what has that name, in CUDA or HIP, is each thread's own."""
+    """Whether a name of CUDA or HIP has a value for each thread."""
     return BY_THREAD.fullmatch(name) is not None
 
 
 def _smallest_tile(source: Cpp) -> int:
-    """How many lanes the smallest tile in the file has, for which a place in a larger group is the same."""
+    """The number of lanes of the smallest tile in the file, for which a rank in a larger group is the same."""
     sizes = [of_type or given for of_type, given in TILE_SIZE.findall(source.code)]
     return min((int(size) if size.isdigit() else 1 for size in sizes), default=WARP)

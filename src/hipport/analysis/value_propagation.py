@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Propagate values of one kind from the functions that make them into variables, parameters, results and members.
+"""Propagate values of one kind from the functions that create them to variables, parameters, results and members.
 
 Computed on syntax trees, by names, over the files that are connected by includes, like `Kernels`: members of one name
-are one, and so are overloads. A value stays of its kind through `& | ^ ~`, shifts, sums, choices, casts and arrays; a
-comparison makes another kind of it.
+are not distinguished, and neither are overloads. A value keeps its kind through `& | ^ ~`, shifts, sums, conditionals,
+casts and arrays; a comparison makes another kind of it.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _WIDTH = {name: bits for bits, names in _BITS.items() for name in names.split(b"
 
 
 class Declared(NamedTuple):
-    """A variable, parameter, member or result that has a type: where that is written, and its declarator."""
+    """A variable, parameter, member or result with a type: the place of the type, and its declarator."""
 
     source: Cpp
     type: Node
@@ -56,10 +56,10 @@ class Declared(NamedTuple):
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of values: results of functions that `made` matches whole; `handed`: functions that return an argument.
+    """A kind of values: results of functions that `made` matches, or that return an argument (`handed`).
 
-    `handed` has the position of the argument by the name of the function. What comes into a type of fewer than `bits`
-    bits is another value. Code that only CUDA sees makes none.
+    `made` matches whole names. `handed` has the position of the argument by the name of the function. A value that is
+    stored to a type of fewer than `bits` bits is another value. Code that only CUDA sees creates none.
     """
 
     made: re.Pattern[bytes]
@@ -80,13 +80,13 @@ class Flow:
         self.variables: dict[Function, set[Variable]] = {}
         self.members: set[bytes] = set()
         self.results: set[bytes] = set()
-        #: The arrays and single variables outside of functions, and macros, that are such values.
+        #: The arrays and variables outside functions, and macros, that hold such values.
         self.macros: set[bytes] = set()
         self._solve()
 
     @cached_property
     def functions(self) -> tuple[Function, ...]:
-        """The functions on the device in those files."""
+        """The device functions in those files."""
         return tuple(function for file in self.files for function in self.kernels.functions(file))
 
     def carries(self, function: Function, node: Node | None) -> bool:
@@ -138,7 +138,7 @@ class Flow:
         return False
 
     def _fits(self, function: Function, *operands: Node | None) -> bool:
-        """Whether an operand of `&` is a number that says which lower bits are meant: `& 1`, `& 0xffff`, not all 32."""
+        """Whether an operand of `&` is a number that selects some low bits: `& 1`, `& 0xffff`, not all 32."""
         numbers = [_NUMBER.fullmatch(function.text(each)) for each in operands if each is not None]
         return any(int(number[1], 0) < 0xFFFFFFFF for number in numbers if number is not None and self.kind.bits > 32)
 
@@ -155,7 +155,7 @@ class Flow:
         )
 
     def conversion(self, function: Function, node: Node) -> tuple[int | None, Node] | None:
-        """Return the width of the type that `node` converts to, and what it converts; None if it is no conversion."""
+        """Return the width of the type that `node` converts to, and its operand; None if it is not a conversion."""
         if node.type == "cast_expression":
             type_, value = node.child_by_field_name("type"), node.child_by_field_name("value")
             return (
@@ -176,17 +176,17 @@ class Flow:
         return _declarations(function).get(variable)
 
     def members_named(self, name: bytes) -> Iterator[Declared]:
-        """Yield the members of that name that structures of these files have."""
+        """Yield the members of that name in the structures of these files."""
         for file in self.files:
             if name in file.code:
                 yield from (each for each in file.fact(_members) if each.name == name)
 
     def bits(self, declared: Declared) -> int | None:
-        """Return how wide the declared type is; None where that is not known, 0 for `auto`."""
+        """Return the width of the declared type in bits; None if unknown, 0 for `auto`."""
         return self.width(declared.source, declared.source.code[declared.type.start_byte : declared.type.end_byte])
 
     def width(self, source: Cpp, text: bytes, depth: int = 4) -> int | None:
-        """Return how many bits an integer type has by its name; None where that is not known, 0 for `auto`."""
+        """Return the width in bits of an integer type by its name; None if unknown, 0 for `auto`."""
         name = b" ".join(_QUALIFIERS.sub(b" ", text).split()).rstrip(b"&* ")
         if name in (b"auto", b"decltype(auto)"):
             return 0
@@ -194,7 +194,7 @@ class Flow:
             return _WIDTH[name]
         stands_for = [is_ for alias, is_ in self.project.union_over(source, _aliases) if alias == name] if depth else []
         widths = {self.width(source, each, depth - 1) for each in stands_for}
-        # One of each size of wavefront, by a condition, is as wide as it has to be.
+        # A type that a condition selects for each wavefront size is as wide as necessary.
         return widths.pop() if len(widths) == 1 else None
 
     def _solve(self) -> None:
@@ -221,7 +221,7 @@ class Flow:
                                 changed |= variable is not None and self._add(called, variable)
 
     def _receive(self, function: Function, target: Node | None) -> bool:
-        """Take what `target` names, or the result of the function if it is None, for such a value."""
+        """Record that `target`, or the result of the function if it is None, holds such a value."""
         if target is None:
             declared = result_of(function)
             new = function.name not in self.results and not (declared is not None and self._cuts(declared))
@@ -255,12 +255,12 @@ class Flow:
         return new
 
     def _cuts(self, declared: Declared) -> bool:
-        """Whether what is put there becomes another value."""
+        """Whether a value stored there becomes another value."""
         return 0 < (self.bits(declared) or 0) < self.kind.bits
 
 
 def _gifts(function: Function) -> Iterator[tuple[Node | None, Node]]:
-    """Yield what is given to what in a function: the target, None for its result, and the value."""
+    """Yield the assignments in a function: the target, None for its result, and the value."""
     for node in nodes(function.body):
         if node.type == "init_declarator":
             target, value = node.child_by_field_name("declarator"), node.child_by_field_name("value")
@@ -280,7 +280,7 @@ def _gifts(function: Function) -> Iterator[tuple[Node | None, Node]]:
 
 
 def _declarations_of(source: Cpp) -> dict[int, Mapping[Variable, Declared]]:
-    """The declarations that were asked for, by the place of their function."""
+    """A cache of declarations, by the place of their function."""
     return {}
 
 
@@ -290,7 +290,7 @@ def _declarations(function: Function) -> Mapping[Variable, Declared]:
     if start not in known:
         found: dict[Variable, Declared] = {}
         for variable, declared in _find_declarations(function):
-            found.setdefault(variable, declared)  # The parameters of a lambda come behind those of the function.
+            found.setdefault(variable, declared)  # parameters of a lambda come after those of the function
         known[start] = found
     return known[start]
 
@@ -359,7 +359,7 @@ def _aliases(source: Cpp) -> frozenset[tuple[bytes, bytes]]:
 
 
 def _macro_calls(source: Cpp) -> tuple[tuple[bytes, bytes], ...]:
-    """The macros that are a call, or a name, and of what."""
+    """The macros whose text is a call, or a name, with the name that they use."""
     found = []
     for directive in source.directives:
         define = _DEFINE.fullmatch(source.code, directive.start, directive.end)

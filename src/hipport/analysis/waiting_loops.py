@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loops that a lane leaves only if memory changes that others write: what it does itself does not bring it out.
+"""Loops that a lane leaves only if others write memory: nothing that the lane does itself ends the loop.
 
     for wait in waiting_loops(whole, places, flow): wait.loop, wait.decides, wait.reads
 
-It is a game on the graph of a loop. The memory that is read holds still, as long as nobody writes it: a branch that it
-decides goes the same way each time, whichever way keeps the lane in. Branches by what the lane changes itself, such as
-a counter, go either way. If the lane can be kept in, and could not be if memory did change, the loop waits.
+It is a game on the graph of a loop. Memory that is read stays the same as long as nobody writes it: a branch that
+depends on it goes the same way each time, whichever way keeps the lane in the loop. Branches on values that the lane
+changes itself, such as a counter, go either way. If the lane can be kept in, but could not if memory changed, the loop
+waits.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from hipport.analysis.lowering_state import without_arguments
 from hipport.analysis.memory_places import Access, Place, Places, computes, is_clock, overlap
 from hipport.analysis.reconvergence import Loop, Reconvergence
 
-#: Instructions that give what they are given; that read variables whose addresses they are given; addresses of those.
+#: Instructions that forward their operand; that read variables by address; and addresses of these.
 _COPIES = frozenset(("load", "cast", "cell", "bound", "decay", "field", "member", "constant", "name"))
 _THROUGH = frozenset(("load", "compound", "call", "method", "indirect", "decay", "unary"))
 _ADDRESSES = frozenset(("cell", "field", "element", "bound", "member", "nth"))
@@ -27,7 +28,7 @@ _NOTHING: frozenset[Access] = frozenset()
 
 
 class Wait(NamedTuple):
-    """A loop that waits: the blocks whose branches decide, what they read of memory."""
+    """A loop that waits: the blocks whose branches decide, and the memory that these read."""
 
     loop: Loop
     decides: tuple[int, ...]
@@ -35,7 +36,7 @@ class Wait(NamedTuple):
 
 
 class Origin(NamedTuple):
-    """What a value in a loop comes from."""
+    """The origin of a value in a loop: the lane itself, reads of memory, or a function that hides a lock."""
 
     own: bool
     reads: frozenset[Access]
@@ -48,7 +49,7 @@ def waiting_loops(whole: InlinedProgram, places: Places, flow: Reconvergence) ->
     inner: set[int] = set()
     for loop in flow.loops:
         if not places.barriers.isdisjoint(loop.blocks):
-            continue  # Threads go round together.
+            continue  # threads iterate together
         wait = _InLoop(whole, places, flow, accesses, loop, frozenset(inner)).wait()
         if wait is not None:
             inner |= loop.blocks
@@ -71,15 +72,15 @@ class _InLoop:
         self._loop, self._inner = loop, inner
         self._origins: dict[int, Origin] = {}
         self._controls: dict[int, list[int]] = {}
-        #: Stores in the loop to variables of the lane's own: by variable.
+        #: Stores in the loop to the lane's own variables, by variable.
         self._stores: dict[int, list[tuple[tuple[Place, ...], int, int]]] = {}
         #: Stores in the loop to memory.
         self._writes: list[Access] = []
-        #: What `_held` has told of conditions.
+        #: Cached results of `_held`.
         self._sides: dict[tuple[int, bool], frozenset[bool]] = {}
 
     def wait(self) -> Wait | None:
-        """Return the wait that the loop is, None if it is none."""
+        """Return the wait of the loop, None if it does not wait."""
         whole, blocks = self._whole, self._loop.blocks
         if not any(
             each.target in self._accesses and self._accesses[each.target].reads
@@ -94,7 +95,7 @@ class _InLoop:
             and not blocks.issuperset(header.successors)
             and not self._stays(self._loop.header, set(blocks), foreign=True)
         ):
-            return None  # Most loops count.
+            return None  # most loops count
         kept = self._kept(foreign=True)
         if self._loop.header not in kept or self._loop.header in self._kept(foreign=False):
             return None
@@ -134,7 +135,7 @@ class _InLoop:
     # ---- the game
 
     def _kept(self, *, foreign: bool) -> set[int]:
-        """The blocks in which a lane can be kept in the loop while memory holds still, if that is `foreign`."""
+        """The blocks in which a lane can be kept in the loop; if `foreign`, memory that it reads stays the same."""
         kept = set(self._loop.blocks)
         changed = True
         while changed:
@@ -177,7 +178,7 @@ class _InLoop:
         return bool(source.number)
 
     def _held(self, register: int, foreign: bool) -> frozenset[bool]:
-        """The truths that a condition can have in each iteration, whatever the lane does."""
+        """The values that a condition can have in every iteration, whatever the lane does."""
         source = self._source(register)
         if source is not None and source.operation == "cast" and source.type in ("bool", ""):
             return self._held(source.operands[0], foreign)
@@ -202,7 +203,7 @@ class _InLoop:
 
     def _origin(self, register: int) -> Origin:
         if register not in self._origins:
-            self._origins[register] = Origin(True, _NOTHING)  # What comes back to itself while it is worked out.
+            self._origins[register] = Origin(True, _NOTHING)  # the result for a cyclic definition
             self._origins[register] = self._find_origin(register)
         return self._origins[register]
 
@@ -226,17 +227,17 @@ class _InLoop:
             made, read, hidden = self._gives(source)
             own, opaque = own or made, opaque or hidden
             if own:
-                break  # Whatever else it is made of.
+                break  # its other operands do not matter
             if read is not None:
                 reads.add(read)
             for value, block in self._before(source):
                 waiting.append(("register", value))
                 waiting += [("control", of) for of in self._controlling(block)] if block >= 0 else []
-        own = own or self._comes_back({number for _, number in seen})
+        own = own or self._is_cyclic({number for _, number in seen})
         return Origin(own, frozenset(reads), opaque)
 
     def _before(self, source: Instruction) -> Iterator[tuple[int, int]]:
-        """The values that an instruction's is made of, with the blocks where a variable got them."""
+        """The operands of an instruction, through variables, with the blocks that assigned these."""
         for operand in source.operands:
             yield operand, -1
         if source.operation in _THROUGH:
@@ -252,13 +253,13 @@ class _InLoop:
                             yield value, block
 
     def _gives(self, source: Instruction) -> tuple[bool, Access | None, bool]:
-        """Whether an instruction gives another value each time by itself; what it reads; whether it hides a lock."""
+        """Whether an instruction's value changes by itself each time; its read of memory; whether it hides a lock."""
         operation = source.operation
         if operation == "unknown":
             return True, None, False
         access = self._accesses.get(source.target)
         if access is not None and access.reads:
-            return (True, None, False) if self._moves(access) else (False, access, False)
+            return (True, None, False) if self._changes_itself(access) else (False, access, False)
         if operation == "assembly":
             return True, None, False
         if operation in ("call", "method", "indirect"):
@@ -272,8 +273,8 @@ class _InLoop:
             )
         return False, None, False
 
-    def _moves(self, access: Access) -> bool:
-        """Whether the lane itself changes, in each turn, what it reads."""
+    def _changes_itself(self, access: Access) -> bool:
+        """Whether the lane itself changes, in each iteration, the memory that it reads."""
         source = access.instruction
         if access.kind == "counts":
             return True
@@ -287,7 +288,7 @@ class _InLoop:
         return False
 
     def _is_expected_anew(self, source: Instruction) -> bool:
-        """Whether a compare-and-swap expects what memory had, so that it fails only where another one succeeds."""
+        """Whether a compare-and-swap expects the last value read, so that it fails only if another lane succeeds."""
         operands = self._places.arguments(source)
         if len(operands) < 2:
             return False
@@ -299,13 +300,13 @@ class _InLoop:
                 for at, value, _ in self._stores.get(self._places.cell_of(place) or -1, ())
                 if overlap((place,), at)
             ]
-            # It gets what memory has; unless it is set back.
+            # It receives the contents of memory, unless the variable is reset.
             return all(self._origin(value).reads or self._origin(value).own for value in stores)
         before = [operands[1], *(value for value, _ in self._before(source._replace(operands=(operands[1],))))]
         return any(self._is_of_memory(value) for value in before)
 
     def _is_of_memory(self, register: int) -> bool:
-        """Whether a value is made of what is read in the loop."""
+        """Whether a value depends on a read of memory in the loop."""
         seen: set[int] = set()
         waiting = [register]
         while waiting:
@@ -321,14 +322,14 @@ class _InLoop:
         return False
 
     def _is_guarded(self, block: int) -> bool:
-        """Whether a block of the loop is come to only as memory says."""
+        """Whether a branch on memory controls a block of the loop."""
         return any(self._reads_memory(condition) for condition in self._controlling(block))
 
     def _reads_memory(self, register: int) -> bool:
         return self._is_of_memory(register)
 
-    def _comes_back(self, seen: Iterable[int]) -> bool:
-        """Whether a variable on the way to a value is made of itself, and not only kept: `i = i + 1`."""
+    def _is_cyclic(self, seen: Iterable[int]) -> bool:
+        """Whether a variable that contributes to a value is computed from itself, not only copied: `i = i + 1`."""
         edges = {}
         for number in seen:
             source = self._source(number)
@@ -337,7 +338,7 @@ class _InLoop:
             source = self._source(start)
             if source is None or source.operation in _COPIES:
                 continue
-            # A value that is made of itself has gone through a variable.
+            # A cyclic definition goes through a variable.
             known, waiting = set(), list(edges[start])
             while waiting:
                 number = waiting.pop()
@@ -351,14 +352,14 @@ class _InLoop:
     # ---- control
 
     def _controlling(self, block: int) -> list[int]:
-        """The conditions in the loop that decide whether a turn comes to a block and goes on."""
+        """The conditions in the loop on which reaching a block and continuing depends."""
         if block not in self._controls:
             found = []
             for each in self._flow.dominators(block):
                 if each not in self._loop.blocks:
                     break
                 of = self._whole.blocks[each]
-                # What leaves the loop otherwise does not tell turns apart.
+                # Other exits of the loop do not distinguish iterations.
                 if of.condition is not None and any(
                     side in self._loop.blocks and not self._flow.comes_to(side, block) for side in of.successors
                 ):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Warp-invariant values: the same in every warp of a block, lane by lane, made of the lane and of uniform values.
+"""Warp-invariant values: the same in every warp of a block, lane by lane, computed from the lane and uniform values.
 
 A vote on such a value, or a shuffle of it, is uniform in the block: `__ballot_sync(~0u, base + threadIdx.x < n)` in
 blocks whose rows are warps.
@@ -22,17 +22,19 @@ if TYPE_CHECKING:
 
 
 def is_warp_invariant(function: Function, node: Node, kernels: Kernels) -> bool:
-    """Whether all warps of a block surely have the same value of an expression, each lane as the same lane of another.
+    """Whether an expression certainly has the same value in each lane as in the same lane of the block's other warps.
 
-    Rows of the blocks have to be seen to be warps.
+    The rows of the blocks must be seen to be warps.
     """
     blocks = kernels.blocks(function)
     return (
-        bool(blocks) and all(block.x == LANES for block in blocks or ()) and _made_alike(function, node, kernels, set())
+        bool(blocks)
+        and all(block.x == LANES for block in blocks or ())
+        and _made_invariant(function, node, kernels, set())
     )
 
 
-def _made_alike(function: Function, root: Node, kernels: Kernels, seen: set[Variable]) -> bool:
+def _made_invariant(function: Function, root: Node, kernels: Kernels, seen: set[Variable]) -> bool:
     stack = [root]
     while stack:
         node = stack.pop()
@@ -63,14 +65,14 @@ def _made_alike(function: Function, root: Node, kernels: Kernels, seen: set[Vari
 
 
 def _stands_for_lane(function: Function, name: bytes, kernels: Kernels) -> bool:
-    """Whether a macro is nothing but the number of the thread in its row."""
+    """Whether a macro expands to just the number of the thread in its row."""
     if name not in kernels.macros(function.source):
         return False
     return set(kernels.expanded(function.source, name, None)) <= {b"threadIdx.x", b"(threadIdx.x)"}
 
 
 def _given(function: Function, variable: Variable, kernels: Kernels, seen: set[Variable]) -> bool:
-    """Whether a variable is given nothing but such values, and under such conditions."""
+    """Whether all definitions of a variable are such values, under such conditions."""
     if variable in seen:
         return True
     seen.add(variable)
@@ -83,13 +85,13 @@ def _given(function: Function, variable: Variable, kernels: Kernels, seen: set[V
             places = [each.node, *exits_past(function, each.node, variable.start)]
             conditions = [condition for place in places for condition in function.conditions(place)]
             made += [each.expression for each in conditions if each.statement.start_byte >= variable.start]
-        if not all(_made_alike(function, value, kernels, seen) for value in made):
+        if not all(_made_invariant(function, value, kernels, seen) for value in made):
             return False
     return True
 
 
 def _changed_elsewhere(function: Function, name: bytes, kernels: Kernels) -> bool:
-    """Whether a variable of that name may be given a value by another name, or by a function that it is given to."""
+    """Whether a variable may be assigned through another name, or by a function that it is passed to."""
     named = re.escape(name) + rb"\b"
     if re.search(
         rb"(?:[(,=?:{;]|\breturn)\s*&\s*" + named + rb"|&\s*\w+\s*[={(]\s*" + named, function.text(function.body)

@@ -3,14 +3,14 @@
 
     for wait in wavefront_waits(whole, told): wait.conditions, wait.names, wait.stores
 
-On CUDA's GPUs lanes of a warp get on independently, so that some may wait for others. On AMD a wavefront goes on behind
-a loop, or into the other branch, when its last lane has left the loop. A store is no such store if
+On CUDA's GPUs lanes of a warp make progress independently, so some may wait for others. On AMD a wavefront continues
+after a loop, or in the other branch, only when its last lane has left the loop. A store is not such a store if
 
-* all lanes come to it before they come to the loop;
+* all lanes reach it before they reach the loop;
 * no wavefront has a lane that waits and another one that stores, by the numbers of threads or because all its lanes
   take the branches that lead there together;
 * all lanes of a wavefront wait for the same thing, and only lanes that have waited store;
-* it is of another block's memory: places that are counted by blocks, in another way.
+* it is to another block's memory: the places are indexed by the block, in different ways.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from hipport.analysis.waiting_loops import Wait, waiting_loops
 
 #: How far an address is followed back.
 _DEEPEST = 60
-#: What takes turns, so that a lane waits for none of its wavefront.
+#: Functions that serialize lanes or warps, so that a lane does not wait for another lane of its wavefront.
 _TURNS = ("one_by_one", "warp_by_warp")
 
 
@@ -41,25 +41,25 @@ class At(NamedTuple):
 
 
 class WavefrontWait(NamedTuple):
-    """A wait: the conditions that decide, what they look at, and the stores that may come too late."""
+    """A wait: its conditions, the memory that they read, and the stores that may come too late."""
 
     conditions: tuple[At, ...]
     names: tuple[str, ...]
     stores: tuple[At, ...]
-    #: Whether what stores is not seen.
+    #: Whether the code that stores is not seen.
     unseen: bool
-    #: Whether other lanes of the wavefront store before they come to the loop.
+    #: Whether other lanes of the wavefront store before they reach the loop.
     early: bool
 
 
 def wavefront_waits(
     whole: InlinedProgram, is_variable: Callable[[str], bool], told: Callable[[Named], Value | None], *, called: bool
 ) -> Iterator[WavefrontWait]:
-    """Yield the waits of a function and all that it calls, those that are fine too, which no stores come too late for.
+    """Yield the waits of a function and all its callees, including correct ones, which no store is too late for.
 
     `called`: whether nothing else runs around it.
 
-    `is_variable` says whether a name is a variable outside of functions that threads may change.
+    `is_variable` says whether a name is a variable outside functions that threads may change.
     """
     places = Places(whole, is_variable)
     if not any(each.reads for each in places.accesses):
@@ -86,9 +86,9 @@ class _Wavefronts:
 
     def of(self, waits: list[Wait]) -> Iterator[WavefrontWait]:
         for wait in waits:
-            turns = self._in_turns(wait)
+            turns = self._is_serialized(wait)
             late = [each for each in self._places.accesses if not turns and each.writes and self._is_late(wait, each)]
-            unseen = not turns and not self._called and not self._meets_behind(wait)
+            unseen = not turns and not self._called and not self._is_followed_by_barrier(wait)
             names = dict.fromkeys(self._places.name(place) for read in wait.reads for place in sorted(read.places))
             seen = [each for each in late if each.kind != "unseen"]
             yield WavefrontWait(
@@ -106,7 +106,7 @@ class _Wavefronts:
         return self._told(named) if named is not None else None
 
     def _level(self, register: int, wait: Wait | None = None, deep: int = 0) -> int:
-        """On how many neighbouring lanes a value is the same, if memory holds still."""
+        """The uniformity of a value, as long as memory does not change."""
         value = self._value(register)
         if value is not None and value.level >= WAVEFRONT:
             return value.level
@@ -118,7 +118,7 @@ class _Wavefronts:
         if register in reads and each.operation not in ("load", "name"):
             access = next(read for read in wait.reads if read.instruction.target == register) if wait else None
             if access is None or access.kind != "reads":
-                return 1  # Each lane gets what the one before it has left.
+                return 1  # each lane gets the value that the previous one has left
             return self._least(self._places.arguments(each), wait, deep)
         if each.operation in ("constant", "name"):
             return 1 << 24
@@ -151,14 +151,14 @@ class _Wavefronts:
         return None if self._whole.cells[found[0].number].kind == "shared" else found[0].number
 
     def _is_set_anew(self, cell: int, wait: Wait) -> bool:
-        """Whether each turn of a loop gives a variable its value, in one place."""
+        """Whether each iteration of a loop assigns the variable, in one place."""
         inside = [block for _, block in self._whole.stores.get(cell, []) if block in wait.loop.blocks]
         return len(inside) == 1 and all(inside[0] in (block, *self._flow.dominators(block)) for block in wait.decides)
 
     # ---- stores
 
-    def _in_turns(self, wait: Wait) -> bool:
-        """Whether lanes, or warps, come to what decides one after the other: it is in a loop of hipport's, or one."""
+    def _is_serialized(self, wait: Wait) -> bool:
+        """Whether lanes, or warps, reach the deciding branch one after the other, in or around a loop of hipport's."""
         blocks = (wait.loop.header, *wait.decides)
         for condition, _ in (each for block in blocks for each in self._threads.conditions(block)):
             each = self._whole.definitions[condition][0]
@@ -169,7 +169,7 @@ class _Wavefronts:
         return False
 
     def _is_late(self, wait: Wait, store: Access) -> bool:
-        """Whether a lane of a wavefront may have to store for another one that waits, and come to it too late."""
+        """Whether a lane of a wavefront may have to store for a waiting one, and reach the store too late."""
         of_reads = [read for read in wait.reads if overlap(read.places, store.places)]
         if not of_reads or store.block not in self._position:
             return False
@@ -177,28 +177,28 @@ class _Wavefronts:
         if store.block in loop.blocks:
             own = any(read.instruction.target == store.instruction.target for read in wait.reads)
             return not own and store.kind != "unseen" and self._is_inside(wait, store)
-        if self._comes_to(store.block, loop.header):
+        if self._reaches(store.block, loop.header):
             return False
         if not self._threads.meet(loop.header, store.block):
             return False
         if all(self._is_of_another_block(read, store) for read in of_reads):
             return False
-        if self._are_apart(wait, store.block):
+        if self._may_diverge(wait, store.block):
             return True
         uniform = min(self._level(self._condition(block), wait) for block in wait.decides) >= WAVEFRONT
-        return not uniform and self._comes_to(loop.header, store.block)
+        return not uniform and self._reaches(loop.header, store.block)
 
     def _is_early(self, wait: Wait, store: Access) -> bool:
-        """Whether another lane of the wavefront stores before it comes to the loop."""
+        """Whether another lane of the wavefront stores before it reaches the loop."""
         return (
             any(overlap(read.places, store.places) for read in wait.reads)
             and store.block not in wait.loop.blocks
-            and self._comes_to(store.block, wait.loop.header)
+            and self._reaches(store.block, wait.loop.header)
             and self._threads.meet(wait.loop.header, store.block)
         )
 
     def _is_inside(self, wait: Wait, store: Access) -> bool:
-        """Whether a store in the loop is made by a lane that what it saw lets leave the loop."""
+        """Whether a store in the loop is made by a lane whose read lets it leave the loop."""
         if self._threads.of(store.block).bit_count() == 1:
             return False
         return any(
@@ -214,60 +214,60 @@ class _Wavefronts:
         assert condition is not None
         return condition
 
-    def _comes_to(self, one: int, two: int) -> bool:
+    def _reaches(self, one: int, two: int) -> bool:
         return self._flow.comes_to(one, two)
 
-    def _are_apart(self, wait: Wait, block: int) -> bool:
-        """Whether lanes of one wavefront may part, some to the loop and some around it to a block."""
+    def _may_diverge(self, wait: Wait, block: int) -> bool:
+        """Whether lanes of one wavefront may diverge, some to the loop and some around it to a block."""
         header = wait.loop.header
-        around = [each for each in self._flow.order if self._comes_to(each, header) and each not in wait.loop.blocks]
+        around = [each for each in self._flow.order if self._reaches(each, header) and each not in wait.loop.blocks]
         for branch in around:
             of = self._whole.blocks[branch]
             sides = dict.fromkeys(of.successors)
             if of.condition is None or len(sides) < 2:
                 continue
-            to_loop = [side for side in sides if self._goes_on(branch, side) and self._comes_to(side, header)]
-            to_store = [side for side in sides if self._goes_on(branch, side) and self._avoids(side, block, wait)]
+            to_loop = [side for side in sides if self._is_forward(branch, side) and self._reaches(side, header)]
+            to_store = [side for side in sides if self._is_forward(branch, side) and self._avoids(side, block, wait)]
             parts = to_loop and any(side not in to_loop or len(to_loop) > 1 for side in to_store)
             if parts and self._level(of.condition) < WAVEFRONT:
                 return True
         return False
 
-    def _goes_on(self, block: int, successor: int) -> bool:
+    def _is_forward(self, block: int, successor: int) -> bool:
         return self._position[successor] > self._position[block]
 
     def _avoids(self, start: int, end: int, wait: Wait) -> bool:
-        """Whether control comes from one block to another without the loop."""
+        """Whether a path leads from one block to another without passing the loop."""
         seen, waiting = set(), [start]
         while waiting:
             each = waiting.pop()
             if each == end:
                 return True
-            if each in seen or each in wait.loop.blocks or not self._comes_to(each, end):
+            if each in seen or each in wait.loop.blocks or not self._reaches(each, end):
                 continue
             seen.add(each)
-            waiting += [to for to in self._whole.blocks[each].successors if self._goes_on(each, to)]
+            waiting += [to for to in self._whole.blocks[each].successors if self._is_forward(each, to)]
         return False
 
-    def _meets_behind(self, wait: Wait) -> bool:
-        """Whether all threads of the block meet behind the loop, so that none of them is waited for."""
-        return any(self._comes_to(wait.loop.header, barrier) for barrier in self._places.barriers)
+    def _is_followed_by_barrier(self, wait: Wait) -> bool:
+        """Whether a barrier of the block follows the loop, so that no thread of it is waited for."""
+        return any(self._reaches(wait.loop.header, barrier) for barrier in self._places.barriers)
 
     # ---- addresses
 
     def _is_of_another_block(self, read: Access, store: Access) -> bool:
-        """Whether both places are counted by blocks, and not in the same way."""
+        """Whether both places are indexed by the block, in different ways."""
         one, two = (self._address(each) for each in (read, store))
         if one is None or two is None:
             return False
         if self._have_other_numbers(one, two):
             return True
         mine = self._block_numbers(one) & self._block_numbers(two)
-        # A place that all threads of a block store to is the block's; others' are looked at.
+        # A place that all threads of a block store to belongs to the block; waits read those of other blocks.
         return bool(mine) and self._level(two) >= BLOCK and self._text(one) != self._text(two)
 
     def _have_other_numbers(self, one: int, two: int) -> bool:
-        """Whether two addresses are of elements of one array with numbers that are known and differ."""
+        """Whether two addresses are elements of one array with known, different indexes."""
         found = []
         for register in (one, two):
             each = self._whole.definitions[register][0] if register in self._whole.definitions else None
@@ -287,7 +287,7 @@ class _Wavefronts:
         return operands[0] if operands else None
 
     def _block_numbers(self, register: int) -> set[str]:
-        """What numbers blocks in an address: built-in values, and what threads of a block have drawn together."""
+        """The values in an address that number blocks: built-in values, and tickets drawn for a whole block."""
         found: set[str] = set()
         seen: set[int] = set()
         waiting = [register]
@@ -310,7 +310,7 @@ class _Wavefronts:
         return found
 
     def _shared(self, each: Instruction) -> Iterator[Place]:
-        """Numbers in shared memory that a load reads."""
+        """The places in shared memory of the numbers that a load reads."""
         for place in self._places.of_address(each.operands[0]):
             cell = self._places.cell_of(place)
             of = self._whole.cells[cell] if cell is not None and len(place) == 1 else None
@@ -318,7 +318,7 @@ class _Wavefronts:
                 yield place
 
     def _text(self, register: int, deep: int = 0) -> str:
-        """An expression as it is computed, through variables that are set once."""
+        """The text of an expression as computed, through variables that are assigned once."""
         found = self._whole.definitions.get(register)
         if found is None or deep > _DEEPEST:
             return f"%{register}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An index of words in files, for searches that are made again and again."""
+"""An index of words in files, for repeated searches."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from collections.abc import Set as AbstractSet
 from hipport.syntax.cpp import Cpp
 from hipport.syntax.vocabulary import IDENTIFIER
 
-# So often files are asked one by one, and searched. Most chains of calls are shorter; an index takes each word once.
+# The first searches go through the files one by one. Most chains of calls are shorter; an index reads each word once.
 _MOST_ROUNDS = 8
 
 
 class Holders:
-    """Files, and what words they have."""
+    """Files, and the words that they contain."""
 
     def __init__(self, files: Sequence[Cpp]) -> None:
         self._files = files
@@ -22,7 +22,7 @@ class Holders:
         self._with: dict[bytes, list[int]] = {}
 
     def of(self, words: AbstractSet[bytes]) -> list[Cpp]:
-        """Return the files that have one of the words, in order."""
+        """Return the files that contain one of the words, in order."""
         self._rounds += 1
         if self._rounds <= _MOST_ROUNDS:
             return [file for file in self._files if not words.isdisjoint(file.words)]
@@ -33,7 +33,7 @@ class Holders:
         return [self._files[i] for i in sorted({i for word in words for i in self._with.get(word, ())})]
 
     def places(self, file: Cpp, words: AbstractSet[bytes]) -> list[int]:
-        """Return where the words stand in a file, in order."""
+        """Return the places of the words in a file, in order."""
         if self._rounds <= _MOST_ROUNDS:
             return [span.start for span, _ in file.names(words)]
         known = file.fact(_places)
@@ -48,7 +48,7 @@ def _places(file: Cpp) -> dict[bytes, list[int]]:
 
 
 def leading_to(names: AbstractSet[bytes], units: Iterable[tuple[bytes, AbstractSet[bytes]]]) -> frozenset[bytes]:
-    """Return the names of those units that have one of `names` among their words, or the name of such a unit."""
+    """Return the names of the units whose words include one of `names`, or, transitively, the name of such a unit."""
     having: dict[bytes, list[bytes]] = {}
     for name, words in units:
         for word in words:

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Find what a tree builds, with which flags, and compile it by hipcc."""
+"""Find what a tree builds, and with which flags, and compile it with hipcc."""

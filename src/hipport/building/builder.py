@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compile every translation unit of extensions and programs with hipcc, for every target.
 
-Each unit is compiled once for the host and once for each architecture, so that what fails says where, and any number
-of them at once. Nothing is linked and nothing is kept but what the compiler said, under a hash of all it read.
+Each unit is compiled once for the host and once for each architecture, so that an error has its target; any number of
+compilations run at once. Nothing is linked. Only the compiler's messages are kept, under a hash of all its input.
 """
 
 from __future__ import annotations
@@ -49,29 +49,29 @@ HOST = "host"
 
 # As PyTorch's extension build passes: HIP 6.4 declares the *_sync intrinsics only with it, ROCm 7 always.
 _HIP_FLAGS = ("-DHIP_ENABLE_WARP_SYNC_BUILTINS=1",)
-# What hipcc's header tests before it lets a plain C++ file have the API.
+# hipcc's header requires it before a plain C++ file gets the API.
 _API_FLAGS = ("-D__HIP_PLATFORM_AMD__=1",)
-# g++, which PyTorch and most build scripts take for these files, only warns of a value that is narrowed in braces.
+# g++, which PyTorch and most build scripts use for these files, only warns about narrowing in braces.
 _HOST_FLAGS = ("-Wno-error=c++11-narrowing",)
 # For a compiler that a Makefile names, which may be gcc or clang.
 _SAY_GCC = ("-fdiagnostics-color=never",)
-# Where a compiler's preprocessed text goes on: `# 12 "file.cu" 2`.
+# A line marker in preprocessed text: `# 12 "file.cu" 2`.
 _MARKER = re.compile(r'# \d+ "(?P<path>[^"]*)"')
 _SAY = (
     "-fno-color-diagnostics",
     "-fno-caret-diagnostics",
     "-ferror-limit=100",
-    # Flags are written for more compilers than one.
+    # A tree's flags are written for several compilers.
     "-Wno-unused-command-line-argument",
     "-Wno-unknown-warning-option",
 )
 
-#: What is written where lanes wait for each other; hipport's helpers among it.
+#: Words of code in which lanes wait for each other, including hipport's helpers.
 _WAITS = (b"hipport", b"__sync", b"cooperative_groups")
 
 _Done = TypeVar("_Done", "Compiled", UnitProof)
 _FORMAT = 2
-#: How many states of its files are remembered for one unit and target.
+#: The number of states of its files that are kept for one unit and target.
 _STATES = 4
 
 
@@ -79,9 +79,9 @@ _STATES = 4
 class Compiled:
     """One unit compiled for one target, which is `host` or an architecture.
 
-    `path` is the file as the user knows it, relative to the root. `seconds` is how long it took when it was compiled,
-    also where that was another time (`cached`). `made` is the file that the compiler saw, and `command` what it was
-    called with. `guess` says what about the unit is a guess.
+    `path` is the file as the user knows it, relative to the root. `seconds` is the time that its compilation took, even
+    if the result was `cached`. `made` is the file that the compiler read, and `command` its command line. `guess` says
+    what about the unit is a guess.
     """
 
     path: PurePath
@@ -100,8 +100,8 @@ class Compiled:
 class Built:
     """The result of a build. Paths are relative to `root`.
 
-    `ran` are the files of the tree that were executed to learn how it is built. `oracle` is LLVM's word on what was
-    compiled, where it was asked.
+    `ran` are the files of the tree that were executed to find the units. `oracle` is LLVM's answer about the compiled
+    code, if it was asked.
     """
 
     root: Path
@@ -114,14 +114,14 @@ class Built:
 
     @property
     def ok(self) -> bool:
-        """Whether there was something to compile, all of it compiled, and LLVM contradicts nothing that was SAFE."""
+        """Whether something was compiled, everything compiled, and LLVM contradicts no SAFE change."""
         left_out = any(each.needs_person for each in self.not_built)
         contradicted = self.oracle is not None and bool(self.oracle.contradictions)
         return bool(self.compiled) and not left_out and not contradicted and all(each.ok for each in self.compiled)
 
     @property
     def units(self) -> tuple[tuple[Compiled, ...], ...]:
-        """The results of each unit together, host first: the rows of a table."""
+        """The results grouped by unit, host first: the rows of a table."""
         rows: dict[tuple[PurePath, str, Path], list[Compiled]] = {}
         for each in self.compiled:
             rows.setdefault((each.path, each.owner, each.made), []).append(each)
@@ -130,7 +130,7 @@ class Built:
 
     @property
     def messages(self) -> tuple[tuple[Message, tuple[str, ...]], ...]:
-        """Each message once, with the targets it was said for."""
+        """Each distinct message, with the targets that it was issued for."""
         said: dict[Message, list[str]] = {}
         for each in self.compiled:
             for message in each.messages:
@@ -146,12 +146,12 @@ class Built:
 class BuildOptions:
     """Options of a build.
 
-    `env` is the environment, with PATH, HOME and the ROCm variables. `toolchain` is one that was chosen; else one is
-    looked for. `python` is the interpreter that extensions are built with; theirs is the PyTorch that is compiled
-    against. `sources` are files that hipport rewrote, by absolute path, for messages to be reported at the lines they
-    had before. `exclude` and `exclude_base` are as for `discovery.discover`. `jobs` is how many compilers run at once
-    (as many as there are processors), `timeout` the seconds that each may take. `judge` has LLVM asked who reaches
-    collectives and barriers, and compares what it says; it is given the folder that paths are relative to.
+    `env` is the environment, with PATH, HOME and the ROCm variables. `toolchain` is a given one; else one is searched.
+    `python` is the interpreter that extensions are built with, and the one whose PyTorch they are compiled against.
+    `sources` are files that hipport rewrote, by absolute path, so that messages are reported at their original lines.
+    `exclude` and `exclude_base` are as for `discovery.discover`. `jobs` is the number of concurrent compilers (by
+    default that of processors), `timeout` the limit for each in seconds. `judge` makes the build ask LLVM which lanes
+    reach collectives and barriers, and compares its answer; it gets the folder that paths are relative to.
     """
 
     env: Mapping[str, str]
@@ -168,12 +168,12 @@ class BuildOptions:
 
 
 def build(paths: Sequence[Path], archs: Sequence[str], options: BuildOptions) -> Built:
-    """Compile what is at `paths` (folders, sources, setup.py files) for all of `archs`.
+    """Compile the sources at `paths` (folders, sources, setup.py files) for all of `archs`.
 
-    A source that a setup.py beside it or above it builds is compiled as that builds it; any other is a program.
+    A source that a setup.py beside it or above it builds is compiled as in that build; any other is a program.
     Runs code of the tree: setup.py files, on a copy, and `make --dry-run`; `Built.ran` names them. Writes nothing to
-    the tree. Raises NoToolchain, recorder.NoPyTorch where that is wanted, discovery.NotFound for a path that does not
-    exist, and placing.Refused where a compiler would wait for a pipe, or a merge is not resolved.
+    the tree. Raises NoToolchain, recorder.NoPyTorch if PyTorch is needed, discovery.NotFound for a path that does not
+    exist, and placing.Refused if a compiler would block on a pipe, or a merge is not resolved.
     """
     vendored = options.knowledge.vendored
     trees, asked = _trees(paths)
@@ -189,14 +189,14 @@ def build(paths: Sequence[Path], archs: Sequence[str], options: BuildOptions) ->
         found: list[tuple[PurePath, Found]] = []
         for tree in trees:
             folder = tree if tree.is_dir() else tree.parent
-            # What a single source includes is not given, but lies around it.
+            # A single source may include files around it that were not given.
             around = project if tree.is_dir() else discover([folder], vendored=vendored)
             assert around.root is not None
             members = tuple(around.root / source.path for source in around.sources)
             members = tuple(path for path in members if path.is_relative_to(folder))
             if folder not in sessions:
                 name = hashlib.sha256(os.fsencode(folder)).hexdigest()[:16]
-                # It is read until the last compiler ends.
+                # The copy is used until the last compiler ends.
                 sessions[folder] = held.enter_context(build_session(kept / "trees" / name, folder, members))
             recorder = Recorder(sessions[folder], options.python, toolkit, options.env, members)
             everything = list(_found(tree, recorder, options))
@@ -226,7 +226,7 @@ def _asked(
     root: Path,
     options: BuildOptions,
 ) -> Oracle:
-    """Have LLVM prove who reaches the collectives and barriers of what was compiled, and compare."""
+    """Let LLVM prove which lanes reach the collectives and barriers of the compiled code, and compare."""
     assert options.judge is not None
     tasks = [(unit, target) for unit, target in tasks if target != HOST]
     targets = judged_targets(list(dict.fromkeys(target for _, target in tasks)))
@@ -251,7 +251,7 @@ def _asked(
 def _gathered(
     found: Sequence[tuple[PurePath, Found]], root: Path, sessions: Iterable[BuildSession], options: BuildOptions
 ) -> tuple[list[Unit], list[NotBuilt], SourcePlaces]:
-    """Return the units of all that was found, what is not built, and where what compilers see is in the tree."""
+    """Return all units, what is not built, and the mapping from compiled files to those of the tree."""
     made: dict[Path, Path] = {}
     embedded: dict[Path, tuple[EmbeddedLines, ...]] = {}
     units: list[Unit] = []
@@ -262,14 +262,14 @@ def _gathered(
         embedded.update(each.embedded)
         not_built += (replace(why, path=prefix / why.path) for why in each.not_built)
     if not any(unit.language == "hip" for unit in units) and not not_built:
-        # A program may have none of its own, and call a library's.
+        # A program may have no device code of its own, and call a library's.
         not_built.append(NotBuilt(PurePath(), 0, "there is no device code to compile here", needs_person=not units))
     copies = {session.whole: session.top for session in sessions}
     return units, not_built, SourcePlaces(root, copies, made, embedded, options.sources)
 
 
 def _refuse_pipes(trees: Iterable[Path], project: Project) -> None:
-    """Raise Refused where a compiler would open what is no file, and wait for ever."""
+    """Raise Refused if a compiler would open something that is not a file, and block for ever."""
     included = {
         PurePath(each.path).name for source in project.sources if isinstance(source, Cpp) for each in source.includes
     }
@@ -287,7 +287,7 @@ def _refuse_pipes(trees: Iterable[Path], project: Project) -> None:
 
 
 def _trees(paths: Iterable[Path]) -> tuple[list[Path], dict[Path, set[Path]]]:
-    """Return what to look at, and of which folders only some sources were asked for."""
+    """Return the trees to build, and for those of which only some sources were asked for, these sources."""
     asked: dict[Path, set[Path]] = {}
     places = []
     for path in paths:
@@ -299,7 +299,7 @@ def _trees(paths: Iterable[Path]) -> tuple[list[Path], dict[Path, set[Path]]]:
                 place = owner
         places.append(place)
     trees = _outermost(places)
-    # A folder that was given itself, or lies in one that was, is meant whole.
+    # A folder that was given itself, or lies in one that was, is built completely.
     whole = [place for path, place in zip(paths, places, strict=True) if path.resolve() == place]
     return trees, {
         owner: sources
@@ -309,7 +309,7 @@ def _trees(paths: Iterable[Path]) -> tuple[list[Path], dict[Path, set[Path]]]:
 
 
 def _owner(path: Path) -> Path | None:
-    """The nearest folder above `path`, as far as the repository reaches, with a setup.py that builds extensions."""
+    """The nearest folder above `path`, within its repository, with a setup.py that builds extensions."""
     for folder in path.parents:
         if setup_script(folder) is not None:
             return folder
@@ -319,7 +319,7 @@ def _owner(path: Path) -> Path | None:
 
 
 def _only(found: Sequence[Found], asked: set[Path], recorder: Recorder, options: BuildOptions) -> list[Found]:
-    """Leave of what a setup.py builds the sources that were asked for; those that it does not build are programs."""
+    """Keep of a setup.py's units only the sources that were asked for; those that it does not build are programs."""
     left = set(asked)
     chosen = []
     for each in found:
@@ -347,7 +347,7 @@ def _outermost(paths: Iterable[Path]) -> list[Path]:
 
 
 def _found(tree: Path, recorder: Recorder, options: BuildOptions) -> Iterator[Found]:
-    """Yield what is to be compiled at `tree`: extensions first, then programs of what they leave over."""
+    """Yield the units at `tree`: extensions first, then programs of the remaining sources."""
     root, members = recorder.root, recorder.members
     env, translate = options.env, options.knowledge.translate
     if tree.is_file() and not setup_scripts([tree]):
@@ -372,7 +372,7 @@ def _found(tree: Path, recorder: Recorder, options: BuildOptions) -> Iterator[Fo
     results += [recorder.call(script, call) for script, call in calls]
     if unreadable and not results:
         results.append(recorder.guess(root, f"{unreadable[0].path}: {unreadable[0].why}"))
-    # Beside a setup.py, building at first use is the other way to the same extension.
+    # Beside a setup.py, building at first use is another way to build the same extension.
     folders = [script.parent.relative_to(root) for script in setups]
     yield Found(
         (),
@@ -386,7 +386,7 @@ def _found(tree: Path, recorder: Recorder, options: BuildOptions) -> Iterator[Fo
     used = {result.made.get(unit.source, unit.source) for result in results for unit in result.units}
     left = [path for path in members if path.suffix in UNITS and recorder.copy / path.relative_to(root) not in used]
     if results:
-        # Beside an extension, C++ alone is somebody else's program; device code is not to be passed over in silence.
+        # Beside an extension, plain C++ belongs to another program; but device code must not be skipped silently.
         owned = [script.parent for script in setups] or [tree]
         left = [path for path in left if path.suffix in (".cu", ".hip")]
         unused = {path for path in left if any(path.is_relative_to(folder) for folder in owned)}
@@ -401,7 +401,7 @@ def _found(tree: Path, recorder: Recorder, options: BuildOptions) -> Iterator[Fo
 
 
 def _with_overlay(unit: Unit, python: Path, kept: Path) -> Unit:
-    """Put the converted PyTorch headers before a PyTorch's own that lacks them."""
+    """Put the converted PyTorch headers before those of a PyTorch that lacks them."""
     for flag, before in zip(unit.flags, ("", *unit.flags), strict=False):
         folder = Path(
             flag.removeprefix("-I") if flag.startswith("-I") else flag if before in ("-isystem", "-I") else ""
@@ -433,7 +433,7 @@ def _all(
 
 
 class _Compiler:
-    """Runs hipcc, or remembers what it said of the same bytes."""
+    """Runs hipcc, or returns its earlier result for the same input."""
 
     def __init__(
         self, toolchain: Toolchain, env: Mapping[str, str], folder: Path, places: SourcePlaces, timeout: float
@@ -447,7 +447,7 @@ class _Compiler:
         self._read: dict[tuple[Unit, str], tuple[str, ...]] = {}
 
     def may_wait(self, unit: Unit, target: str) -> bool:
-        """Whether something of the tree that a unit was compiled of may have lanes wait for each other."""
+        """Whether a file of the tree that went into a unit may contain code in which lanes wait for each other."""
         read = self._read.get((unit, target), ())
         own = (path for path in read if self.places.locate(PurePath(path), 0, 0, unit.folder)[3])
         return any(word in text for text in map(read_or_nothing, map(Path, own)) for word in _WAITS)
@@ -467,7 +467,7 @@ class _Compiler:
                 return self._result(unit, target, command, state, cached=True)
         with tempfile.TemporaryDirectory(prefix="hipport-") as scratch:
             made, read = Path(scratch, "out.o"), Path(scratch, "read")
-            # -MD does nothing for the device only in clang 15; this does what -MD does, in both.
+            # In clang 15, -MD has no effect if only the device is compiled; these options do the same in all releases.
             listing = ("-dependency-file", str(read), "-MT", "out", "-sys-header-deps")
             lists = [word for each in listing for word in ("-Xclang", each)]
             if unit.compiler:
@@ -486,12 +486,12 @@ class _Compiler:
         return self._result(unit, target, command, made_now, cached=False)
 
     def _lists(self, command: Sequence[str], read: Path, unit: Unit, scratch: str) -> bool:
-        """Write to `read` what a compilation that failed has read; False where a header is not there to be named."""
+        """Write to `read` the files that a failed compilation has read; False if a header is missing."""
         status, _ = self._run([*command, "-M", "-MF", str(read), "-MT", "out"], unit.folder, scratch)
         return status == 0 and read.exists()
 
     def _nothing_left(self, unit: Unit, command: Sequence[str], scratch: str) -> str:
-        """Return the condition that takes all of the file away, or an empty string where something is left."""
+        """Return the condition that removes the whole file, or an empty string if something is left."""
         try:
             source = Cpp(PurePath(unit.source), unit.source.read_bytes())
         except OSError:
@@ -514,10 +514,10 @@ class _Compiler:
         return " ".join(source.text[start:].split(b"\n", 1)[0].decode("utf-8", "replace").split())
 
     def command(self, unit: Unit, target: str) -> list[str]:
-        """Return what compiles a unit for a target, without what is to be written."""
+        """Return the command that compiles a unit for a target, without the output."""
         flags = list(unit.flags)
         headers = self.toolchain.headers
-        # After all others: it may be the machine's own.
+        # After all others, because it may be the machine's include folder.
         for_headers = ["-idirafter", str(headers)] if headers is not None else []
         if unit.compiler:
             flags += [flag for flag in _API_FLAGS if flag not in flags]
@@ -529,7 +529,7 @@ class _Compiler:
             flags += [flag for flag in (*_API_FLAGS, *_HOST_FLAGS) if flag not in flags]
             flags += for_headers
         if target == HOST:
-            # hipcc asks the machine's GPUs unless it is told, also where it is of no interest: then any will do.
+            # hipcc queries the machine's GPUs unless it gets an architecture. For the host any will do.
             flags.append(f"--offload-arch={max(self.toolchain.archs)}")
         return [str(self.toolchain.hipcc), *flags, *_SAY, "-x", unit.language, "-c", str(unit.source)]
 
@@ -538,8 +538,8 @@ class _Compiler:
         return [str(self.toolchain), state.st_mtime_ns, state.st_size]
 
     def _run(self, command: Sequence[str], folder: Path, scratch: str) -> tuple[int | None, str]:
-        """Return the exit status, None where it was not reached, and what was printed."""
-        # Flags of the tree are in it, which may load code into the compiler: `-fplugin=`.
+        """Return the exit status, None if the command did not finish, and its output."""
+        # The command has flags of the tree, which may load code into the compiler: `-fplugin=`.
         box = Box((Path(scratch),))
         try:
             status, said = run_contained(command, folder, self.env, self.timeout, box)
@@ -548,14 +548,14 @@ class _Compiler:
         if status is None:
             return None, f"error: the compiler did not end within {self.timeout:.0f} s"
         if status < 0:
-            # A machine that is out of memory, say: that is no word on the source.
+            # For example out of memory: that says nothing about the source.
             return None, f"{said}\nerror: the compiler was ended by signal {-status}"
         return status, said
 
     def _all_read(self, listing: Path, unit: Unit) -> dict[str, str]:
         words = re.split(r"(?<!\\)\s+", listing.read_text(errors="surrogateescape").replace("\\\n", " "))
         paths = [word.replace("\\ ", " ") for word in words[1:] if word]
-        # What the toolchain has of its own is told by its version.
+        # The toolchain's own files are identified by its version.
         own = str(self.toolchain.root) + os.sep
         names = {os.path.normpath(unit.folder / path) for path in (*paths, unit.source)}
         return self.digests.all_of(n for n in sorted(names) if not n.startswith(own) or own in ("/usr/", "/"))
@@ -568,7 +568,7 @@ class _Compiler:
             last = "\n".join(line for line in said.splitlines() if line.strip())[-2000:]
             messages = (*messages, Message(path, 0, 0, "error", last or "the compiler failed without a message"))
         if condition := state.get("empty"):
-            # The tree's own build may mean it; where flags are guessed, it is the guess that is wrong.
+            # The tree's own build may intend this; with guessed flags, the guess is wrong.
             ok = not unit.guess
             text = f"the compiler saw nothing of the file: all of it stands under `{condition}`"
             text += (

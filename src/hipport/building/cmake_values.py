@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Values of variables in CMake scripts with their default options: read from the scripts, never run.
 
-A value counts where it is known for certain: what a script sets under no condition, or under one that known values
-decide; an option's default; what `project()` says of its version. What a command that is not read may set is unknown
-from there on, and so is what no script sets, as CMake's own modules may.
+A value counts if it is certain: set by a script under no condition, or under one that known values decide; an option's
+default; the version in `project()`. What an unread command may set is unknown from there on, and so is what no script
+sets, because CMake's own modules may set it.
 """
 
 from __future__ import annotations
@@ -34,34 +34,34 @@ _NO_EFFECT = frozenset(
 _SETS_ABOVE = re.compile(r"(?i)\bset\s*\(\s*([\w.-]+)[^()]*\b(?:PARENT_SCOPE|CACHE)\b|\boption\s*\(\s*([\w.-]+)")
 _BODIES = ("function", "macro", "foreach", "while")
 _OPENS = {"if": "endif", **{name: f"end{name}" for name in _BODIES}}
-#: On Linux, where HIP is compiled.
+#: The values on Linux, where HIP is compiled.
 _SYSTEM = {"UNIX": "1", "WIN32": "", "MSVC": "", "APPLE": "", "MINGW": "", "CYGWIN": ""}
 _MOST_FILES = 64
 
 
 def is_true(value: str) -> bool | None:
-    """Say what `if()` takes a value for; None where it would take it for the name of a variable."""
+    """Say whether `if()` takes a value for true; None if it would take it for the name of a variable."""
     return False if _FALSE.fullmatch(value) else True if _TRUE.fullmatch(value) else None
 
 
 class Values:
-    """The variables of scripts that are read one after the other; None stands for what is not known.
+    """The variables of scripts that are read one after the other; None stands for an unknown value.
 
-    `configured` is called for each `configure_file`, with the words behind it and whether it is certain to run.
+    `configured` is called for each `configure_file`, with its arguments and whether it is certain to run.
     """
 
     def __init__(self, top: Path, binary: str, configured: Callable[[Sequence[str], bool], None]) -> None:
         self.top = top
         self.binary = binary
         self.known: dict[str, str | None] = {**_SYSTEM, "CMAKE_SOURCE_DIR": str(top), "CMAKE_BINARY_DIR": binary}
-        # What a ported script says, and what it means here.
+        # A ported script uses this variable.
         self.known["HIP_OR_CUDA"] = "HIP"
         self.cache: set[str] = set()
         self._configured = configured
         self._read: list[Path] = []
 
     def read(self, folder: Path) -> None:
-        """Take in the script of a folder."""
+        """Read the script of a folder."""
         below = posixpath.join(self.binary, *PurePath(folder).relative_to(self.top).parts)
         self.known |= {"CMAKE_CURRENT_SOURCE_DIR": str(folder), "CMAKE_CURRENT_BINARY_DIR": below}
         self.known.setdefault("PROJECT_SOURCE_DIR", str(folder))
@@ -69,9 +69,9 @@ class Values:
         self._script(folder / "CMakeLists.txt")
 
     def expanded(self, text: str) -> str | None:
-        """Return a text with values in place of references; None where one is not known."""
+        """Return a text with its references replaced by values; None if one is unknown."""
         if "\\" in text:
-            return None  # Which of its backslashes CMake takes away depends on where they stand.
+            return None  # which backslashes CMake removes depends on their place
         for _ in range(8):
             names = _REFERENCE.findall(text)
             if not names:
@@ -114,7 +114,7 @@ class Values:
             at += 1
 
     def _branches(self, source: CMake, commands: Sequence[CMakeCommand], certain: bool) -> None:
-        """Take in `if … elseif … else …`, as far as it is known which branch it is."""
+        """Read `if … elseif … else …`, as far as it is known which branch is taken."""
         parts: list[tuple[CMakeCommand, list[CMakeCommand]]] = []
         depth = 0
         for command in commands:
@@ -136,7 +136,7 @@ class Values:
                 return
 
     def _asked(self, words: Sequence[str]) -> bool | None:
-        """Say whether a condition holds; None where that is not known."""
+        """Say whether a condition holds; None if unknown."""
         if "(" in words or ("AND" in words and "OR" in words):
             return None
         for joint, decides in (("OR", True), ("AND", False)):
@@ -162,13 +162,13 @@ class Values:
         if constant is not None or word.startswith('"'):
             return bool(constant)
         value = self.known.get(given)
-        # A variable with another text than a false one is true.
+        # A variable whose text is not one of the false ones is true.
         return None if value is None else not _FALSE.fullmatch(value)
 
     def _value(self, word: str) -> str | None:
         if word.startswith('"') or "${" in word or not _NAME.fullmatch(word):
             return self.expanded(word.strip('"'))
-        # A word alone may be a variable, or itself.
+        # A lone word may be a variable, or stand for itself.
         return self.known.get(word)
 
     def _command(self, source: CMake, command: CMakeCommand, certain: bool) -> None:
@@ -176,7 +176,7 @@ class Values:
         if name == "set" and words:
             self._set(words)
         elif name == "unset" and words:
-            self.known[words[0]] = None  # One of the cache may show.
+            self.known[words[0]] = None  # one in the cache may become visible
         elif name == "option" and words:
             self._cached(words[0], self.expanded(words[2] if len(words) > 2 else "OFF"))
         elif name == "project" and words:
@@ -193,7 +193,7 @@ class Values:
         elif name == "find_package" and words:
             self._forget(each for each in self.known if each.upper().startswith(words[0].upper() + "_"))
         elif name not in _NO_EFFECT:
-            # What it sets is among what it is given, by name.
+            # It sets variables that its arguments name.
             self._forget(word for word in words if _NAME.fullmatch(word))
 
     def _set(self, words: Sequence[str]) -> None:
@@ -209,7 +209,7 @@ class Values:
             self.known[name] = self.expanded(";".join(values))
 
     def _cached(self, name: str, value: str | None) -> None:
-        """Put a variable into the cache, unless it is there: which of it and another one shows depends on policies."""
+        """Set a variable in the cache, unless it exists: whether it or a normal one is visible depends on policies."""
         if name in self.cache:
             return
         self.known[name] = value if name not in self.known else None
@@ -234,7 +234,7 @@ class Values:
     def _include(self, word: str) -> None:
         named = self.expanded(word)
         if named is None:
-            self.known = dict.fromkeys(self.known)  # It may set anything.
+            self.known = dict.fromkeys(self.known)  # it may set anything
             return
         if posixpath.basename(named) == "hipport.cmake":
             self.known.setdefault("USE_HIP", "ON")

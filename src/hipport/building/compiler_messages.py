@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """clang's messages as values, at the places that the user knows.
 
-A compiler sees a copy of the tree, after hipport's rewriting and PyTorch's hipify, and names a line of that, or of a
-header of its own. `parse` reads what it printed; `Places` knows the way back to the line that the user wrote.
+A compiler reads a copy of the tree, after hipport's rewriting and PyTorch's hipify, and reports lines of that copy, or
+of its own headers. `parse` reads its output; `SourcePlaces` maps places back to the lines that the user wrote.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ _LOCATED = re.compile(
 )
 _INCLUDED = re.compile(r"In file included from (?P<path>.+?):(?P<line>\d+)[:,]")
 _BARE = re.compile(r"(?:(?P<tool>[\w.+/-]+): )?(?P<severity>fatal error|error|warning): (?P<text>.*)")
-# The back end puts the place after the word.
+# The back end prints the place after the severity.
 _BACKEND = re.compile(r"(?P<path>[^\s:][^:]*):(?P<line>\d+):(?P<column>\d+): (?P<text>in function .*)")
 _OPTION = re.compile(r" \[(?P<option>-W[^\]]+)\]$")
 _COUNT = re.compile(r"\d+ (?:errors?|warnings?)(?: and \d+ errors?)? generated")
 
-#: Candidate overloads may be hundreds; more than these help nobody.
+#: There may be hundreds of candidate overloads; more notes than this do not help.
 _MOST_NOTES = 12
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A note that a compiler adds to a message; line 0 where it names no place."""
+    """A note that a compiler adds to a message; line 0 if it has no place."""
 
     path: PurePath
     line: int
@@ -46,12 +46,12 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One thing that a compiler says.
+    """One message of a compiler.
 
     `path` is relative to the tree's root for a file of the tree, else absolute; `line` and `column` count from 1, the
-    column in bytes, and are 0 where there is no place. `severity` is `error`, `warning` or `remark`; `option` is the
-    switch that a warning belongs to. Where the compiler's own place is outside the tree, the message stands at the
-    place in the tree that led there, and `at` has the compiler's.
+    column in bytes, and are 0 if there is no place. `severity` is `error`, `warning` or `remark`; `option` is the
+    switch of a warning. If the compiler's own place is outside the tree, the message has the place in the tree that led
+    there, and `at` has the compiler's.
     """
 
     path: PurePath
@@ -67,7 +67,7 @@ class Message:
 
 
 def parse(output: str, source: PurePath) -> tuple[Message, ...]:
-    """Return the messages in what clang (or hipcc, or lld below it) printed without carets.
+    """Return the messages in the output of clang (or hipcc, or lld below it) without carets.
 
     Paths are as the compiler wrote them; a message without a place gets `source`.
     """
@@ -103,7 +103,7 @@ def _message(
 ) -> Message:
     option = _OPTION.search(text)
     if severity == "internal compiler error":
-        # The text alone ("in gimplify_expr, at gimplify.cc:1") does not say whose fault it is.
+        # The text alone ("in gimplify_expr, at gimplify.cc:1") does not say that the compiler is at fault.
         severity, text = "error", f"{severity}: {text}"
     return Message(
         path,
@@ -122,7 +122,7 @@ def _with_note(message: Message, note: Note) -> Message:
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedLines:
-    """`count` lines, from line `first`, that stand in `script` from `line` on."""
+    """`count` lines from line `first`, which come from a string in `script` that begins on line `line`."""
 
     first: int
     count: int
@@ -132,11 +132,11 @@ class EmbeddedLines:
 
 @dataclass(frozen=True)
 class SourcePlaces:
-    """The way from what was compiled to what the user wrote.
+    """The mapping from compiled files to those that the user wrote.
 
-    Paths are told relative to `root`. `copies` are folders that were copied, as {copy: original}; `made` says which
-    file PyTorch's hipify made each of its files from; `embedded` which lines of a file stood in another one, as a
-    string; `sources` are what hipport rewrote, by where they lie.
+    Paths are relative to `root`. `copies` are copied folders, as {copy: original}; `made` maps each file that PyTorch's
+    hipify made to its source; `embedded` are lines that come from a string in another file; `sources` are the files
+    that hipport rewrote, by their paths.
     """
 
     root: Path
@@ -146,7 +146,7 @@ class SourcePlaces:
     sources: Mapping[Path, Source] = field(default_factory=dict)
 
     def locate(self, path: PurePath, line: int, column: int, folder: Path) -> tuple[PurePath, int, int, bool]:
-        """Return the place that `path`:`line`:`column` comes from, and whether it is in the tree.
+        """Return the origin of `path`:`line`:`column`, and whether it is in the tree.
 
         A relative path is one below `folder`, where the compiler ran.
         """
@@ -171,7 +171,7 @@ class SourcePlaces:
         return absolute.relative_to(self.root), line, column, True
 
     def located(self, messages: Iterable[Message], folder: Path) -> tuple[Message, ...]:
-        """Return `messages` at the user's places, without the warnings that are no business of the tree."""
+        """Return `messages` at the user's places, without warnings that do not concern the tree."""
         return tuple(self._located(messages, folder))
 
     def _located(self, messages: Iterable[Message], folder: Path) -> Iterator[Message]:
@@ -180,8 +180,8 @@ class SourcePlaces:
             notes = [self._note(note, folder) for note in message.notes]
             at = ""
             if not inside:
-                # `requested here`, nearest first, then the includes, nearest first. Who includes a header of others is
-                # not to blame for what is warned of in it.
+                # `requested here`, the nearest first, then the includes, the nearest first. A file that includes a
+                # header of others is not responsible for warnings in it.
                 led = notes
                 if message.severity == "error":
                     led = [*notes, *(self._note(note, folder) for note in message.included_from)]
@@ -213,14 +213,14 @@ class SourcePlaces:
 
 @dataclass(frozen=True)
 class Alignment:
-    """Map lines of a changed text to those of the text before."""
+    """Maps lines of a changed text to those of the text before."""
 
     before: tuple[str, ...]
     after: tuple[str, ...]
 
     @cached_property
     def _blocks(self) -> Sequence[tuple[str, int, int, int, int]]:
-        # PyTorch's hipify puts lines on top and changes words: then there is nothing to search for.
+        # PyTorch's hipify inserts lines at the top and replaces words: then no search is necessary.
         shift = len(self.after) - len(self.before)
         if shift >= 0 and all(line.startswith(("// !!!", "#include")) for line in self.after[:shift]):
             size = len(self.before)
@@ -228,7 +228,7 @@ class Alignment:
         return SequenceMatcher(None, self.before, self.after, autojunk=False).get_opcodes()
 
     def place(self, line: int, column: int) -> tuple[int, int]:
-        """Return where `line`:`column` (from 1) of the changed text was."""
+        """Return the place of `line`:`column` (from 1) of the changed text in the text before."""
         if not line:
             return line, column
         for _, before, before_end, after, after_end in self._blocks:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Headers that CMake makes of templates by `configure_file`, made from what is known without running anything."""
+"""Headers that CMake generates from templates by `configure_file`, generated from known values without CMake."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ _EITHER = re.compile(r"@([\w./+-]+)@|\$\{([\w./+-]+)\}")
 _DEFINE = re.compile(
     r"(?P<begin>[ \t]*#[ \t]*)cmakedefine(?P<number>01)?[ \t]+(?P<name>[A-Za-z_0-9]+)(?P<rest>[^\r\n]*)"
 )
-#: Stands for the folder that CMake would build in.
+#: Stands for CMake's build folder.
 _BUILD = "/<build>"
 
 
 @dataclass(frozen=True)
 class Header:
-    """A header, by the path it gets in the build folder: its text, or the variables that are not known."""
+    """A header, by its path in the build folder: its text, or the variables that are unknown."""
 
     path: str
     text: str = ""
     unknown: tuple[str, ...] = ()
-    #: Whether it is known that it is made at all.
+    #: Whether it is certainly generated.
     certain: bool = True
 
 
 def headers(folders: Sequence[Path]) -> list[Header]:
-    """Return the headers that the scripts of `folders`, the outermost first, make of templates in the tree."""
+    """Return the headers that the scripts of `folders`, the outermost first, generate from templates in the tree."""
     found: dict[str, Header] = {}
     if not folders:
         return []
@@ -61,7 +61,7 @@ def headers(folders: Sequence[Path]) -> list[Header]:
 
 
 def _filled(path: str, text: str, words: Sequence[str], values: Values, certain: bool) -> Header:
-    """Put values in the place of variables, as CMake does."""
+    """Replace variables by their values, as CMake does."""
     unknown: dict[str, None] = {}
     pattern = _AT if "@ONLY" in words else _EITHER
 
@@ -93,9 +93,9 @@ def _filled(path: str, text: str, words: Sequence[str], values: Values, certain:
 
 
 def given(folders: Sequence[Path], wanted: Iterable[str], kept: Path) -> tuple[Path | None, dict[str, str]]:
-    """Make the headers that are `wanted`, by the paths they are included by, as far as their values are known.
+    """Generate the headers that are `wanted`, by the paths in their includes, as far as their values are known.
 
-    Return the folder below `kept` to look for them in, and for each that cannot be made, why.
+    Return the folder below `kept` that contains them, and for each that cannot be generated, the reason.
     """
     made = headers(folders)
     texts: dict[str, str] = {}
@@ -125,7 +125,7 @@ def given(folders: Sequence[Path], wanted: Iterable[str], kept: Path) -> tuple[P
 
 
 def _put(folder: Path, wanted: dict[str, str]) -> Path:
-    """Write headers below a folder of hipport, under the paths by which they are included; return their places."""
+    """Write headers below a folder of hipport, under the paths by which they are included; return the folder."""
     named = hashlib.sha256(repr(sorted(wanted.items())).encode("utf-8", "surrogateescape")).hexdigest()[:24]
     place = folder / named
     for path, text in wanted.items():

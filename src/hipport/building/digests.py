@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hashes of the inputs of kept files, and a memory of hashes by file."""
+"""Hashes of the inputs of cached results, and a cache of hashes by file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hipport.core.reading import digest, read
 
 
 def digest_of(*what: object) -> str:
-    """Return a hash of values, by what JSON makes of them."""
+    """Return a hash of values, from their JSON form."""
     return hashlib.sha256(json.dumps(what, default=str).encode()).hexdigest()
 
 
@@ -39,7 +39,7 @@ class Digests:
         return {path: self.of(path) for path in paths}
 
     def are(self, known: Mapping[str, str]) -> bool:
-        """Whether files have the hashes that are known of them."""
+        """Whether files still have the known hashes."""
         return all(self.of(path) == digest for path, digest in known.items())
 
 
@@ -54,7 +54,7 @@ def hash_tree(folders: Iterable[Path]) -> str:
 
 
 def load_states(path: Path) -> list[dict[str, Any]]:
-    """Return what is remembered in a file, nothing if there is none."""
+    """Return the states saved in a file; empty if there is none."""
     try:
         states: list[dict[str, Any]] = json.loads(zlib.decompress(path.read_bytes()))
     except (OSError, ValueError, zlib.error):
@@ -63,7 +63,7 @@ def load_states(path: Path) -> list[dict[str, Any]]:
 
 
 def save_states(path: Path, states: list[dict[str, Any]]) -> None:
-    """Remember `states` in a file, whole: others may look at the same time."""
+    """Save `states` to a file atomically, because other processes may read it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
         file.write(zlib.compress(json.dumps(states).encode()))

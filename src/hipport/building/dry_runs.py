@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compilations of a Makefile, and their goals, read from `make --dry-run` and its database.
+"""Compilations and goals of a Makefile, read from `make --dry-run` and from make's database.
 
-This runs what a Makefile has make run to read it (`$(shell …)`), in a child process with a time limit.
+This runs commands that a Makefile executes while make reads it (`$(shell …)`), in a child process with a time limit.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from hipport.toolchain.processes import run_contained
 class CompileCommand(NamedTuple):
     """A compilation in a Makefile.
 
-    `language` is empty where the source's name tells it. `folder` is where the compiler runs. `compiler` is the one of
-    the machine that the Makefile names; empty for hipcc, nvcc, and what the machine does not have.
+    `language` is empty if the source's name determines it. `folder` is where the compiler runs. `compiler` is the
+    machine's compiler that the Makefile names; empty for hipcc, nvcc, and compilers that the machine does not have.
     """
 
     source: Path
@@ -41,7 +41,7 @@ _FOLDER = re.compile(r"(-I|-isystem)(.*)", re.DOTALL)
 
 
 def sources_elsewhere(folder: Path, env: Mapping[str, str], translate: Translate) -> list[Path]:
-    """Return the sources that the Makefile of `folder` compiles, where it compiles none that lies in the folder."""
+    """Return the sources that the Makefile of `folder` compiles, if none of them lies in the folder."""
     if makefile_of(folder) is None or not shutil.which("make", path=env.get("PATH", "")):
         return []
     found = [command.source.resolve() for command in dry_run(folder, env, translate)]
@@ -52,7 +52,8 @@ def goals_of(folder: Path, sources: Sequence[Path], env: Mapping[str, str]) -> d
     """Return for each of `sources` the goals of a Makefile whose rules name it."""
     if not sources or makefile_of(folder) is None or not shutil.which("make", path=env.get("PATH", "")):
         return {}
-    # https://www.gnu.org/software/make/manual/html_node/Options-Summary.html: the rules, with their variables put in.
+    # https://www.gnu.org/software/make/manual/html_node/Options-Summary.html: prints the rules, with variables
+    # expanded.
     _, said = run_contained(["make", "--print-data-base", "--question"], folder, _for_make(env), 60.0)
     named: dict[str, list[Path]] = {}
     for path in sources:
@@ -83,7 +84,7 @@ def _for_make(env: Mapping[str, str]) -> dict[str, str]:
 def dry_run(
     folder: Path, env: Mapping[str, str], translate: Translate, goals: Sequence[str] = ()
 ) -> list[CompileCommand]:
-    """Return what the Makefile of `folder` compiles for `goals`, by default for its first."""
+    """Return the compilations of the Makefile of `folder` for `goals`, by default for its first goal."""
     command = ["make", "--dry-run", "--always-make", "--keep-going", "--print-directory", *goals]
     _, said = run_contained(command, folder, _for_make(env), 60.0)
     where = [folder]
@@ -105,7 +106,7 @@ def dry_run(
     return list(found.values())
 
 
-#: A rule of make's database for one goal that is no pattern and no special one.
+#: A rule in make's database for one goal that is neither a pattern nor special.
 _RULE = re.compile(r"(?P<target>[^\s:%#=.][^\s:%#=]*)::?(?!=)(?P<needs>[^=#]*)")
 
 
@@ -158,17 +159,17 @@ def _compiled(words: list[str], folder: Path, env: Mapping[str, str], translate:
         if name in ("nvcc", "hipcc"):
             meant = flags
         elif source.suffix == ".c" and known in ("", "c") and not name.endswith("++") and words[0] == name:
-            # C that gcc takes, clang may not. A path would lead to a program of the tree, or to another system's.
+            # clang may reject C that gcc accepts. A path could lead to a program of the tree, or to another system's.
             compiler = shutil.which(name, path=env.get("PATH", "")) or ""
             known, meant = "c", flags if compiler else portable(flags)
         else:
-            # What else other compilers are told is for them.
+            # Other options are for the other compiler.
             meant = portable(flags)
         yield CompileCommand(source, known, without_places(meant), folder, compiler)
 
 
 def portable(flags: Sequence[str]) -> list[str]:
-    """Keep of a compiler's flags those that say what the text means."""
+    """Keep of a compiler's flags those that affect the meaning of the text."""
     kept: list[str] = []
     rest = iter(flags)
     for flag in rest:
@@ -184,7 +185,7 @@ def portable(flags: Sequence[str]) -> list[str]:
 
 
 def without_places(arguments: Sequence[str]) -> tuple[str, ...]:
-    """Drop what says where from, where to and for what."""
+    """Drop arguments for inputs, outputs and targets."""
     kept: list[str] = []
     rest = iter(arguments)
     for argument in rest:
@@ -193,7 +194,7 @@ def without_places(arguments: Sequence[str]) -> tuple[str, ...]:
             next(rest, None)
         elif folder:
             path = folder[2] or next(rest, "")
-            # The machine's own headers are on the path already; named, they come before the C++ library's.
+            # The machine's own headers are searched anyway; named, they would come before the C++ library's.
             if os.path.normpath(path) != "/usr/include":
                 kept += [argument] if folder[2] else [argument, path]
         elif argument not in ("-c", "-MD", "-MMD") and not argument.startswith(("--offload-arch", "--amdgpu-target")):

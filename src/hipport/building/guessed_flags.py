@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Flags that no Makefile says: from CMakeLists.txt, from includes, and from what the sources are written in."""
+"""Guessed flags for sources without a Makefile: from CMakeLists.txt, from includes, and from language features used."""
 
 from __future__ import annotations
 
@@ -16,32 +16,32 @@ from hipport.program.include_resolution import Includes
 from hipport.program.included import includes
 from hipport.syntax.cpp import Cpp
 
-#: What no compiler takes before C++20. Where no build script says a standard, text that has it was made for that one.
+#: Features that compilers accept only from C++20 on. If no build script sets a standard, text with them needs C++20.
 _CXX20 = re.compile(
     rb"\bconcept\s+\w+\s*=|\brequires\s*(?:[({!]|(?:\w+\s*::\s*)*\w+\s*<)|\b(?:consteval|constinit|co_(?:await|yield))\b|<=>"
     rb"|\]\s*<\s*(?:typename|class|auto|unsigned|int|bool|(?:std\s*::\s*)?size_t)\s+\.{0,3}\w"
     rb"|\bstd\s*::\s*(?:span|ranges|numbers|bit_cast|popcount|source_location)\b"
 )
-#: The same of headers; libcu++'s, which older standards have too, become these.
+#: The same for headers; those of libcu++, which older standards have too, become these.
 _CXX20_HEADERS = frozenset(
     f"{library}{name}"
     for library in ("", "cuda/std/")
     for name in "bit compare concepts coroutine numbers ranges source_location span".split()
 )
-#: What is for HIP only in CMake's generator expressions.
+#: Flags for HIP alone in CMake's generator expressions.
 _FOR_HIP = re.compile(r"\$<\$<COMPILE_LANGUAGE:(?:\w+,)*HIP(?:,\w+)*>:([^<>]*)>")
-#: Options that say what the text means, or how device code is linked.
+#: Options that affect the meaning of the text, or how device code is linked.
 _MEANS = re.compile(r"-D\w+(?:=[\w.]*)?|-U\w+|-fgpu-rdc")
-#: What follows the values of a variable in `set`.
+#: Follows the values of a variable in `set`.
 _BEHIND_VALUES = frozenset(("CACHE", "PARENT_SCOPE"))
 
 
 def cmake_flags(folder: Path) -> list[str] | None:
-    """Read include folders, definitions, options and the standard from CMakeLists.txt, as far as they are written out.
+    """Read include folders, definitions, options and the standard from CMakeLists.txt, as far as they are literal.
 
-    That is the script of `folder`, or else the nearest one above it in its repository, after those whose
-    `add_subdirectory` leads there. Variables count as what the scripts give them last, options as their defaults, and
-    every branch as taken. None where there is no script.
+    The scripts are that of `folder`, or else the nearest one above it in its repository, preceded by those whose
+    `add_subdirectory` leads there. Variables have the last value that the scripts set, options their defaults, and
+    every branch counts as taken. None if there is no script.
     """
     scripts = _cmake_scripts(folder)
     if not scripts:
@@ -52,7 +52,7 @@ def cmake_flags(folder: Path) -> list[str] | None:
     return list(without_places(list(dict.fromkeys(reader.flags))))
 
 
-#: What makes headers when CMake runs, and what of its arguments names the header.
+#: Commands that generate headers when CMake runs, and the argument that names the header.
 _MAKES_HEADERS = re.compile(
     r"(?i)\b(?:configure_file\s*\(\s*\S+\s+|generate_export_header\s*\([^()]*EXPORT_FILE_NAME\s+"
     r"|file\s*\(\s*(?:WRITE|GENERATE\s+OUTPUT|CONFIGURE\s+OUTPUT)\s+)\"?([^\s\"()]+)"
@@ -60,7 +60,7 @@ _MAKES_HEADERS = re.compile(
 
 
 def made_by_cmake(folder: Path, reached: Iterable[Path]) -> list[str]:
-    """Return the includes of files that only CMake makes, when it runs: by `configure_file`, say."""
+    """Return the includes of files that only CMake generates when it runs, for example by `configure_file`."""
     made = {
         PurePosixPath(match[1]).name for _, text in _cmake_scripts(folder) for match in _MAKES_HEADERS.finditer(text)
     }
@@ -72,7 +72,7 @@ def made_by_cmake(folder: Path, reached: Iterable[Path]) -> list[str]:
 
 
 def cmake_folders(folder: Path) -> list[Path]:
-    """Return the folders whose scripts hold for `folder`, the outermost first."""
+    """Return the folders whose scripts apply to `folder`, the outermost first."""
     return [place for place, _ in _cmake_scripts(folder)]
 
 
@@ -84,12 +84,12 @@ _OF_PROPERTIES = (
     "set_directory_properties",
     "set_property",
 )
-#: How many folders above a source a script of its own is looked for where no repository says where it begins.
+#: How many folders above a source are searched for a script if there is no repository to limit the search.
 _MOST_ABOVE = 4
 
 
 def _cmake_scripts(folder: Path) -> list[tuple[Path, str]]:
-    """Return the scripts that hold for `folder`, the outermost first."""
+    """Return the scripts that apply to `folder`, the outermost first."""
     found: list[tuple[Path, str]] = []
     above = _above(folder) or list(folder.parents[:_MOST_ABOVE])
     for place in (folder, *above):
@@ -105,12 +105,12 @@ class _CMakeScripts:
     """Flags from scripts that are read in order, each with the variables of those before it."""
 
     def __init__(self, top: Path) -> None:
-        # What a ported script says, and what it means here.
+        # A ported script uses HIP_OR_CUDA.
         self.variables = {"CMAKE_SOURCE_DIR": str(top), "HIP_OR_CUDA": "HIP"}
         self.flags: list[str] = []
 
     def read(self, folder: Path, text: str) -> None:
-        """Take in the script `text` of `folder`."""
+        """Read the script `text` of `folder`."""
         self.variables |= dict.fromkeys(("CMAKE_CURRENT_SOURCE_DIR", "CMAKE_CURRENT_LIST_DIR"), str(folder))
         if re.search(r"(?i)^\s*project\s*\(", text, re.MULTILINE) or "PROJECT_SOURCE_DIR" not in self.variables:
             self.variables["PROJECT_SOURCE_DIR"] = str(folder)
@@ -133,7 +133,7 @@ class _CMakeScripts:
                 self.flags.append("-fopenmp")
 
     def _properties(self, folder: Path, text: str) -> None:
-        """Take in properties of targets, sources and folders: PROPERTIES name value …, or PROPERTY name values."""
+        """Read properties of targets, sources and folders: PROPERTIES name value …, or PROPERTY name values."""
         given = re.findall(r'"[^"]*"|[^\s"]+', text)
         if "PROPERTY" in given:
             name, *values = given[given.index("PROPERTY") + 1 :] or [""]
@@ -178,7 +178,7 @@ class _CMakeScripts:
             self.flags += filter(_MEANS.fullmatch, values)
         if name in ("CMAKE_CXX_STANDARD", "CMAKE_HIP_STANDARD", "CMAKE_CUDA_STANDARD") and values:
             self.flags.append(f"-std=c++{values[0]}")
-        # What a port includes for FindCUDA takes it so.
+        # The module that a port includes for FindCUDA interprets it so.
         if name == "CUDA_SEPARABLE_COMPILATION" and values and values[0].upper() in _TRUE:
             self.flags.append("-fgpu-rdc")
 
@@ -189,19 +189,19 @@ class _CMakeScripts:
         return [word for word in re.split(r"[\s;]+", text.replace('"', " ")) if word]
 
     def _known(self, text: str) -> list[str]:
-        """The words in which no variable and no generator expression is left."""
+        """The words without remaining variables and generator expressions."""
         return [word for word in self._words(text) if "${" not in word and "$<" not in word]
 
 
 def meant_by_includes(
     source: Path, flags: Sequence[str], folder: Path, among: Includes, root: Path
 ) -> tuple[list[str], set[Path]]:
-    """Return -I for folders of the tree that the includes of `source` can only mean and that nothing names yet.
+    """Return -I for folders of the tree that includes of `source` certainly mean and that no flag names yet.
 
-    Where the tree is part of a repository, folders above it count for includes in quotes; so do folders for headers
-    beside them, and beside the tree.
+    If the tree is part of a repository, folders above it count for includes in quotes; so do folders for headers beside
+    them, and beside the tree.
 
-    With them, the files of the tree that it consists of, itself among them.
+    Also returns the files of the tree that the source consists of, including itself.
     """
     named = [Path(os.path.normpath(folder / flag[2:])) for flag in flags if flag.startswith("-I") and len(flag) > 2]
     named += [Path(os.path.normpath(folder / after)) for flag, after in pairwise(flags) if flag == "-I"]
@@ -225,7 +225,7 @@ def meant_by_includes(
                     if ".." not in include.path:
                         added.append(Path(*found.parts[: -len(PurePath(include.path).parts)]))
                 elif not meant and not include.angled and ".." not in include.path:
-                    # Of one file of a repository that was asked for, its folders above are not among the members.
+                    # For a single file of a repository, the folders above it are not among the members.
                     above = next((place for place in _around(root) if (place / include.path).is_file()), None)
                     if above is not None:
                         found = above / include.path
@@ -236,7 +236,7 @@ def meant_by_includes(
 
 
 def _above(root: Path) -> list[Path]:
-    """Return the folders above `root` that belong to its repository; none where it is in no repository."""
+    """Return the folders above `root` that belong to its repository; empty if there is none."""
     folders: list[Path] = []
     for folder in (root, *root.parents):
         folders.append(folder)
@@ -246,7 +246,7 @@ def _above(root: Path) -> list[Path]:
 
 
 def _around(root: Path) -> list[Path]:
-    """Return where headers of a tree may lie that is given by its sources: above it, and in folders for headers."""
+    """Return the folders that may hold headers of a tree given by its sources: above it, and folders for headers."""
     above = _above(root)
     return [*above, *(place / name for place in above or [root.parent] for name in ("include", "inc"))]
 
@@ -257,6 +257,6 @@ def is_cxx20(path: Path) -> bool:
 
 
 def chosen_on_hip(files: Iterable[Path], flags: Sequence[str]) -> list[str]:
-    """Return the macros that the files want defined for HIP, and that no flag does."""
+    """Return the macros that the files need defined for HIP, and that no flag defines."""
     names = {name.decode() for path in files for name in Cpp(PurePath(path), read_or_nothing(path)).chosen_on_hip}
     return sorted(name for name in names if not any(re.match(rf"-[DU] ?{name}\b", flag) for flag in flags))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Extensions built when they are first used: calls of PyTorch's `load` and `load_inline`, read without running them."""
+"""Extensions built at first use: calls of PyTorch's `load` and `load_inline`, read without running them."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from hipport.syntax.python import syntax_tree
 class JustInTime:
     """A call of `torch.utils.cpp_extension.load` or `load_inline` whose arguments could be read.
 
-    `texts` are the strings that are compiled, with the line that each begins on, `hooks` what the file has PyTorch's
-    hipify do besides.
+    `texts` are the strings to compile, with the line on which each begins; `hooks` are the file's modifications of
+    PyTorch's hipify.
     """
 
     function: str
@@ -39,15 +39,15 @@ class _Unreadable(Exception):
 
 #: PyTorch's functions that build.
 _CALLED = ("load", "load_inline")
-#: What is worked out for one call at most: parts of expressions, characters of a text, files that are looked through.
-#: A few lines of a tree's can stand for more than there is memory for: `b = [*a, *a]; c = [*b, *b]; …`.
+#: Limits for one call: parts of expressions, characters of a text, files that are visited. A few lines of a tree may
+#: stand for more than fits in memory: `b = [*a, *a]; c = [*b, *b]; …`.
 _MOST_PARTS, _MOST_CHARACTERS, _MOST_FILES = 20_000, 1 << 25, 500_000
 
 
 def just_in_time(path: Path, root: Path) -> tuple[list[JustInTime], list[NotBuilt]]:
     """Return the calls in a Python file that build an extension, without running the file.
 
-    Arguments are read where they are literals, paths made from `__file__`, or names bound once to one of these.
+    Arguments are read if they are literals, paths made from `__file__`, or names bound once to one of these.
     """
     text = read_or_nothing(path)
     if b"cpp_extension" not in text:
@@ -75,7 +75,7 @@ def just_in_time(path: Path, root: Path) -> tuple[list[JustInTime], list[NotBuil
 
 
 def _functions(tree: ast.Module) -> dict[str, str]:
-    """Return what PyTorch's functions that build are called in a file, and which each of them is."""
+    """Return the names that a file has for PyTorch's build functions, with the function that each means."""
     functions = {f"torch.utils.cpp_extension.{each}": each for each in _CALLED}
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module == "torch.utils.cpp_extension":
@@ -89,7 +89,7 @@ def _functions(tree: ast.Module) -> dict[str, str]:
 
 
 def _bound(tree: ast.Module) -> dict[str, list[ast.expr]]:
-    """Return what names are set to."""
+    """Return the values that names are bound to."""
     bound: dict[str, list[ast.expr]] = {}
     for node in ast.walk(tree):
         match node:
@@ -120,7 +120,7 @@ def _read(
 
 
 def _hooks(tree: ast.Module) -> str:
-    """Return the statements that put something in the place of PyTorch's hipify, as `hipify_reach` writes them."""
+    """Return the statements that replace PyTorch's hipify, in the form that `hipify_reach` writes."""
     found = [
         node
         for node in ast.walk(tree)
@@ -129,7 +129,7 @@ def _hooks(tree: ast.Module) -> str:
             re.search(r"\bhipify_python\.hipify\b|\bimport hipify_python\b", ast.unparse(node))
             or (isinstance(node, ast.Import) and ast.unparse(node) == "import os")
         )
-        # A function that has such statements in it is not one that stands in.
+        # A function that contains such statements is not itself a replacement.
         and not (isinstance(node, ast.FunctionDef) and any(isinstance(each, ast.ImportFrom) for each in node.body))
     ]
     replaces = any(isinstance(node, ast.Assign) for node in found)
@@ -148,7 +148,7 @@ def _texts(node: ast.expr | None, bound: Mapping[str, list[ast.expr]]) -> Iterat
 
 
 def _dotted(node: ast.expr) -> str:
-    """Return `a.b.c`; nothing for any other expression."""
+    """Return `a.b.c`; empty for any other expression."""
     names = []
     while isinstance(node, ast.Attribute):
         names.append(node.attr)
@@ -157,7 +157,7 @@ def _dotted(node: ast.expr) -> str:
 
 
 class _Reader:
-    """Works out the arguments of one call."""
+    """Evaluates the arguments of one call."""
 
     def __init__(self, path: Path, root: Path) -> None:
         self.path = path
@@ -165,7 +165,7 @@ class _Reader:
         self.parts = self.characters = self.files = 0
 
     def value(self, node: ast.expr, bound: Mapping[str, list[ast.expr]], depth: int = 0) -> Any:
-        """Return what an expression is worth. Raises _Unreadable, and what Python does for what cannot be."""
+        """Return the value of an expression. Raises _Unreadable, and Python's exceptions for invalid operations."""
         self.parts += 1
         if depth > 20:
             raise _Unreadable("it refers to itself")
@@ -229,7 +229,7 @@ class _Reader:
         raise _Unreadable(ast.unparse(node)[:60])
 
     def _files(self, pattern: str) -> list[str]:
-        """Return the files of the tree that a pattern is about, as Python's `glob` finds them: no hidden ones."""
+        """Return the files of the tree that match a pattern, as Python's `glob` finds them: no hidden ones."""
         if not Path(pattern).is_relative_to(self.root):
             raise _Unreadable("it looks for files outside of the tree")
         names = Path(pattern).parts
@@ -252,7 +252,7 @@ class _Reader:
 
 
 def _for_hip(test: ast.expr) -> bool | None:
-    """Return what a condition is with a PyTorch for ROCm, as far as it asks just that."""
+    """Return the value of a condition with a PyTorch for ROCm, if it asks only for that."""
     match test:
         case ast.UnaryOp(op=ast.Not(), operand=operand):
             asked = _for_hip(operand)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Locks of folders in the cache, which others may take away while somebody waits for them."""
+"""Locks of folders in the cache, which other processes may delete while one waits for them."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from pathlib import Path
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Hold the lock of an entry, which is made if it is not there, and count it as used."""
+    """Hold the lock of an entry, which is created if necessary, and mark the entry as used."""
     lock = -1
     while lock < 0:
         try:
             folder.mkdir(parents=True, exist_ok=True)
             lock = os.open(folder / ".lock", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
         except (FileExistsError, FileNotFoundError):
-            # It was there, or was made, and was taken away meanwhile.
+            # It existed, or was created, and was deleted meanwhile.
             if folder.is_symlink() or folder.is_file():
                 raise
             continue
         fcntl.flock(lock, fcntl.LOCK_EX)
-        # Whoever waited for the lock of an entry that was taken away has that of no entry.
+        # After waiting for the lock of a deleted entry, a process holds a lock of nothing.
         if not _is(folder / ".lock", lock):
             os.close(lock)
             lock = -1

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What hipport says of collectives and barriers, held against what LLVM proves of them where it compiled them.
+"""Compare hipport's statements about collectives and barriers with what LLVM proves about the compiled code.
 
-* What hipport left for review since it did not prove that lanes reach it together is "discharged" where LLVM proves it,
-  in every kernel and for every target that was compiled.
-* What hipport took for the same for all threads, and LLVM derives from the number of a thread, is a "contradiction":
-  if a SAFE change or a barrier of which nothing was said depends on it, hipport is wrong there. So are two SAFE calls
-  of one collective, with lanes in common in their masks, on different ways of a branch at which lanes of a warp part.
+* A finding that hipport left for review, because it did not prove that lanes reach a place together, is "discharged" if
+  LLVM proves it, in every kernel and for every compiled target.
+* A condition that hipport takes for uniform, and that LLVM derives from the number of a thread, is a "contradiction":
+  if a SAFE change, or a barrier without a finding, depends on it, hipport is wrong there. So are two SAFE calls of one
+  collective on different sides of a branch at which lanes of a warp diverge, if their masks have lanes in common.
 
-The certainties of a rewrite do not change by it: they are the same on a machine without a compiler.
+The certainties of a rewrite do not change by this: they are the same on a machine without a compiler.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from hipport.syntax.cpp import Cpp
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-#: The rules whose findings are about who reaches a call, and what they say then.
+#: The rules whose findings say which lanes reach a call, and what they then state.
 _GROUPS = "cooperative_groups/"
 _COLLECTIVES = ("warp_intrinsics/", _GROUPS)
-#: Those that are about all calls of a program with groups, and say so where the groups come from.
+#: The rules whose findings concern all calls of a program with groups, but stand where the groups are created.
 _OF_ALL = ("cooperative_groups/header", "cooperative_groups/groups")
 _BARRIERS = "barriers/"
 _TOGETHER = " reach this call together"
 _ALL_LANES = 0xFFFFFFFF
-#: What stands in no name with its namespaces and objects, and how long these are.
+#: Bytes that cannot be in a name with its namespaces and objects, and the maximum length of one.
 _NO_NAME, _LONGEST_NAME = frozenset(b";={}()?,!"), 200
 _PARTED = ("barriers/parted",)
 _DEFINE = re.compile(rb"#[ \t]*define[ \t]+(\w+)")
@@ -51,10 +51,10 @@ _STATEMENTS = frozenset(
 
 @dataclass(frozen=True)
 class Contradiction:
-    """A condition that hipport takes for the same for all threads, and LLVM does not.
+    """A condition that hipport takes for uniform, and LLVM does not.
 
-    `scope` is `block` for all threads of a block; or it is `ways`, where hipport claims nothing of the condition, and
-    ported calls on both ways as if no lanes were on the other. `calls` are the collectives and barriers that depend on
+    `scope` is `block` for all threads of a block. It is `ways` if hipport claims nothing about the condition, but
+    ported calls on both sides as if no lanes were on the other. `calls` are the collectives and barriers that depend on
     it, by path, line and name.
     """
 
@@ -68,7 +68,7 @@ class Contradiction:
 
     @property
     def message(self) -> str:
-        """What to tell a person."""
+        """The message for the user."""
         where = ", ".join(f"{name} ({path.as_posix()}:{line})" for path, line, name in self.calls)
         condition = f"`{self.condition}`" if self.condition else "the branch here"
         said = (
@@ -86,7 +86,7 @@ class Contradiction:
 
 @dataclass(frozen=True)
 class Discharged:
-    """A finding that a person had to check, and LLVM has proven for `targets`."""
+    """A finding that a person had to check, and that LLVM has proven for `targets`."""
 
     finding: Reported
     targets: tuple[str, ...]
@@ -94,7 +94,7 @@ class Discharged:
 
 @dataclass(frozen=True)
 class Undecided:
-    """A finding of the same kind that LLVM has not proven, and why not."""
+    """A finding of the same kind that LLVM has not proven, and the reason."""
 
     finding: Reported
     why: str
@@ -102,7 +102,7 @@ class Undecided:
 
 @dataclass(frozen=True)
 class Oracle:
-    """LLVM's word on a port. `why_not` says why there is none; `targets` are those that were asked about."""
+    """LLVM's answers about a port. `why_not` says why there are none; `targets` are those that were asked about."""
 
     proofs: tuple[UnitProof, ...] = ()
     contradictions: tuple[Contradiction, ...] = ()
@@ -113,24 +113,24 @@ class Oracle:
 
     @property
     def not_judged(self) -> tuple[UnitProof, ...]:
-        """The units that LLVM said nothing of."""
+        """The units about which LLVM gave no answer."""
         return tuple(each for each in self.proofs if each.why_not)
 
     @property
     def calls(self) -> int:
-        """How many places with collectives and barriers were judged."""
+        """The number of places with collectives and barriers that were judged."""
         return len({(each.path, each.line, each.column) for proof in self.proofs for each in proof.reached})
 
     @property
     def seconds(self) -> float:
-        """How long it took, one unit after the other."""
+        """The sum of the times for all units."""
         return sum(each.seconds for each in self.proofs)
 
 
 def compared(proofs: Sequence[UnitProof], built_at: Path, root: Path, ported: Ported) -> Oracle:
-    """Hold what a rewrite said against LLVM's word on the units that it made.
+    """Compare the statements of a rewrite with LLVM's answers about the rewritten units.
 
-    Paths of the proofs are relative to `built_at`; `root` is the tree that was rewritten, where it is now.
+    Paths of the proofs are relative to `built_at`; `root` is the present place of the rewritten tree.
     """
     proofs = tuple(_moved(proof, built_at, root) for proof in proofs)
     targets = tuple(dict.fromkeys(proof.target for proof in proofs))
@@ -141,7 +141,7 @@ def compared(proofs: Sequence[UnitProof], built_at: Path, root: Path, ported: Po
 
 
 def merged(proofs: Sequence[UnitProof], parts: Sequence[Oracle]) -> Oracle:
-    """Put together what was compared for several trees that were rewritten."""
+    """Merge the comparisons of several rewritten trees."""
     targets = tuple(dict.fromkeys(proof.target for proof in proofs))
     if not parts:
         why = "hipport has no record of a rewrite here, so there is nothing to hold LLVM's word against"
@@ -188,7 +188,7 @@ class _Comparison:
         for each in ported.reported:
             if each.rule.startswith((*_COLLECTIVES, _BARRIERS)) and each.outcome is not Outcome.IGNORED:
                 self.by_path.setdefault(each.path, []).append(each)
-        #: Where each judged call stands in the files as they were read, with its target.
+        #: The place of each judged call in the files as they were read, with its target.
         self.calls: dict[PurePath, list[tuple[int, Reached, str]]] = {}
         for proof in proofs:
             for reached in proof.reached:
@@ -201,10 +201,10 @@ class _Comparison:
         source = self.before.by_path.get(path)
         return source if isinstance(source, Cpp) else None
 
-    # What hipport took for uniform.
+    # Conditions that hipport took for uniform.
 
     def contradictions(self) -> Iterator[Contradiction]:
-        """Yield the conditions on which LLVM contradicts what was ported as SAFE."""
+        """Yield the conditions on which LLVM contradicts SAFE changes."""
         found: dict[tuple[PurePath, int, int, str, str], tuple[dict[tuple[PurePath, int, str], None], set[str]]] = {}
         for path, calls in self.calls.items():
             for offset, reached, target in calls:
@@ -230,7 +230,7 @@ class _Comparison:
             yield Contradiction(path, line, column, text, scope, tuple(places), tuple(sorted(targets)))
 
     def _apart(self, proof: UnitProof) -> Iterator[tuple[Branch, list[tuple[PurePath, int, str]]]]:
-        """Yield branches at which lanes of a warp part, with SAFE calls on both ways that name lanes of the other."""
+        """Yield branches at which lanes of a warp diverge, with SAFE calls on both sides whose masks overlap."""
         ways: dict[tuple[str, str, Branch], dict[int, list[Reached]]] = {}
         for reached in proof.reached:
             source = self._source(reached.path)
@@ -240,7 +240,8 @@ class _Comparison:
             for number, way in reached.sides:
                 taken.setdefault(number, set()).add(way)
             for branch in reached.branches:
-                # A loop's own branch leads to it again and again; both ways of one are no side.
+                # A loop's own branch is reached repeatedly; if both its sides lead to one call, they are not different
+                # sides.
                 parts = branch.varies_in_warp and branch.inside and len(taken[branch.number]) == 1
                 if parts and self._agreement(branch) < WARP:
                     own = ways.setdefault((reached.kernel, reached.name, branch), {})
@@ -266,7 +267,7 @@ class _Comparison:
                         )
 
     def _condition(self, branch: Branch) -> str:
-        """The condition of a branch as it is written; nothing where it is not found, in a macro, say."""
+        """The text of a branch's condition; empty if it is not found, for example in a macro."""
         asked = self._asked(branch)
         return _on_one_line(asked[0].text(asked[1])) if asked is not None else ""
 
@@ -290,7 +291,7 @@ class _Comparison:
         return word.group().decode("latin1") if word is not None else "a call"
 
     def _claimed(self, branch: Branch, barrier: bool) -> tuple[int, int, str, str] | None:
-        """The place, text and scope of what hipport takes for uniform and LLVM does not; None if they agree."""
+        """The place, text and scope of a claim of uniformity that LLVM does not share; None if they agree."""
         if not branch.inside or branch.proven or not branch.varies_in_block or self._agreement(branch) < BLOCK:
             return None
         asked = self._asked(branch)
@@ -303,16 +304,16 @@ class _Comparison:
         return line, column, _on_one_line(function.text(condition)), "block"
 
     def _agreement(self, branch: Branch) -> int:
-        """How many neighbouring threads hipport takes to agree on the condition of a branch; 1 where it is not found.
+        """The uniformity of a branch's condition according to hipport; 1 if the condition is not found.
 
-        Of what is the same for a warp and not for the block, it knows how threads are counted, and LLVM does not: that
-        LLVM contradicts nothing.
+        Where a condition is uniform in a warp but not in the block, hipport knows how threads are numbered, and LLVM
+        does not: LLVM contradicts nothing there.
         """
         asked = self._asked(branch)
         return self.kernels.agreement(*asked) if asked is not None else 1
 
     def _asked(self, branch: Branch) -> tuple[Function, Node] | None:
-        """The condition of a branch, and the function of the device that it is in."""
+        """The condition of a branch, and the device function that contains it."""
         source = self._source(branch.path)
         if source is None:
             return None
@@ -323,10 +324,10 @@ class _Comparison:
             return None
         return function, condition
 
-    # What was left to a person.
+    # Findings that were left to a person.
 
     def reviewed(self) -> tuple[list[Discharged], list[Undecided]]:
-        """Return the findings about who reaches a call: those that LLVM proves, and the others."""
+        """Return the findings about which lanes reach a call: those that LLVM proves, and the others."""
         discharged: list[Discharged] = []
         undecided: list[Undecided] = []
         for path, findings in self.by_path.items():
@@ -343,7 +344,7 @@ class _Comparison:
                     undecided.append(Undecided(each, why))
                 else:
                     discharged.append(Discharged(each, tuple(sorted({target for _, _, target in calls}))))
-        # What is said of a whole file rests on its calls.
+        # A finding about a whole file rests on its calls.
         of_all = [each for each in undecided if each.finding.rule in _OF_ALL]
         groups = [each for each in discharged if each.finding.rule.startswith(_GROUPS)]
         if groups and not any(each.finding.rule.startswith(_GROUPS) for each in undecided if each not in of_all):
@@ -353,7 +354,7 @@ class _Comparison:
         return discharged, undecided
 
     def _unproven(self, path: PurePath, finding: Reported, calls: Sequence[tuple[int, Reached, str]]) -> str:
-        """Say why LLVM has not proven a finding; nothing if it has."""
+        """Say why LLVM has not proven a finding; empty if it has."""
         if not calls:
             return "no kernel that was compiled has it"
         failed = [proof for proof in self.proofs if proof.why_not]
@@ -389,14 +390,14 @@ class _Comparison:
                     yield each
             return
         at = finding.span.start
-        # A compiler places `group.sync()` and `cg::sync()` at either name.
+        # A compiler reports the place of `group.sync()` and `cg::sync()` at either name.
         for each in self.calls.get(path, ()):
             between = source.code[min(at, each[0]) : max(at, each[0])]
             if not each[1].barrier and len(between) <= _LONGEST_NAME and _NO_NAME.isdisjoint(between):
                 yield each
 
     def _calls_by_macro(self, source: Cpp, finding: Reported) -> Iterator[tuple[int, Reached, str]]:
-        """Yield the calls that stand where a macro is used in which a finding is."""
+        """Yield the calls at the uses of a macro that contains a finding."""
         directive = source.directive(finding.span.start)
         named = _DEFINE.match(source.code, directive.start) if directive is not None else None
         if named is None:
@@ -424,7 +425,7 @@ def _is_open(finding: Reported) -> bool:
 
 
 def condition_at(function: Function, offset: int) -> Node | None:
-    """Return the condition that a branch is about which a compiler places at `offset`."""
+    """Return the condition of the branch that a compiler reports at `offset`."""
     node = function.body.descendant_for_byte_range(offset, offset + 1)
     if node is None:
         return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The units of programs: what their Makefiles compile, or else the sources themselves, with flags that are guessed."""
+"""The units of programs: the compilations of their Makefiles, or else the sources themselves with guessed flags."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ def programs(
 ) -> tuple[list[Unit], list[NotBuilt], list[str]]:
     """Return the units of the programs that `sources` make up, what is left out, and which files were run.
 
-    `members` are the files of the tree `root` that includes may mean. `asked` is what was asked for: where that is a
-    source that a Makefile compiles for another goal than its first, that goal is asked for; where it is a folder whose
-    Makefile compiles sources that lie elsewhere, these are compiled as it says. Where flags are guessed and it is
-    for `hip`, the macros are defined that the program itself chooses HIP by.
+    `members` are the files of the tree `root` that includes may mean. `asked` is the path that was given. If it is a
+    source that a Makefile compiles for a goal other than its first, that goal is used. If it is a folder whose Makefile
+    compiles sources that lie elsewhere, these are compiled accordingly. With guessed flags, and if it is for `hip`, the
+    macros by which the program itself selects HIP are defined.
     """
     units: list[Unit] = []
     not_built: list[NotBuilt] = []
@@ -101,7 +101,7 @@ def programs(
         left = [source for source in own if source not in compiled and source.suffix in DEVICE]
         left = not_included(left, members)
         may = goals_of(folder, left, env)
-        # Beside device code that the first goal compiles, these are other programs; alone, they are what was meant.
+        # Beside device code that the first goal compiles, these are other programs; alone, they are what was asked for.
         none = not any(unit.language == "hip" for unit in units if unit.owner == owner)
         for source in left:
             why = "the first goal of its Makefile does not compile it"
@@ -114,12 +114,12 @@ def programs(
 def _language(source: Path) -> str:
     if source.suffix == ".c":
         return "c"
-    # nvcc gives these to the host's compiler; hipcc takes all of them for HIP.
+    # nvcc passes these to the host compiler; hipcc takes all of them for HIP.
     return "hip" if source.suffix in DEVICE or _KERNEL.search(read_or_nothing(source)) else "c++"
 
 
 def _project(source: Path, root: Path) -> Path:
-    """Return the nearest folder at or above a source, within the root, that says how to build; or the source's own."""
+    """Return the nearest folder at or above a source, within the root, with a build script; or the source's own."""
     folder = source.parent
     while True:
         if makefile_of(folder) is not None or (folder / "CMakeLists.txt").is_file():

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""LLVM's word on the collectives and barriers of a unit: which branches decide whether lanes reach each of them.
+"""LLVM's answers about the collectives and barriers of a unit: which branches decide whether lanes reach each of them.
 
-The unit is compiled for the device once more, without optimization, and LLVM's uniformity analysis is asked about what
-that made (`uniformity_analysis`). What it answered is kept under a hash of all that was read, as what was compiled is.
+The unit is compiled for the device once more, without optimization, and LLVM's uniformity analysis is applied to the
+result (`uniformity_analysis`). The answer is cached under a hash of all input, like compilations.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ _STATES = 4
 
 @dataclass(frozen=True)
 class Branch:
-    """A branch that decides whether lanes reach a collective, where the user wrote it.
+    """A branch that decides whether lanes reach a collective, at the place that the user wrote.
 
-    `inside`: whether it stands in the tree, and not in a header of others. `proven`: LLVM proves that all lanes of a
-    wavefront take it the same way. `varies_in_block`, `varies_in_warp`: it depends on the number of a thread, such that
-    the threads of a block, or of a warp, may take it differently, whatever LLVM does not know. `number` tells branches
-    of a kernel apart.
+    `inside`: whether it is in the tree, and not in a header of others. `proven`: LLVM proves that all lanes of a
+    wavefront take the same side. `varies_in_block`, `varies_in_warp`: it depends on the number of a thread, such that
+    the threads of a block, or of a warp, may diverge, independent of what LLVM does not know. `number` identifies the
+    branch within its kernel.
     """
 
     path: PurePath
@@ -67,11 +67,12 @@ class Branch:
 
 @dataclass(frozen=True)
 class Reached:
-    """A collective or a barrier in a kernel, where the user wrote it, and the branches that decide who reaches it.
+    """A collective or a barrier in a kernel, at the place that the user wrote, and the branches on which it depends.
 
-    A branch of which at most one way leads to such calls decides only who is done with them, and is left out. `sides`
-    are the numbers of branches, each with a way that leads here; `mask` is the lanes that it names, where a number.
-    `behind`: lanes may have been left at an earlier call; on a GPU on which they wait there, they would be met here.
+    A branch is left out if at most one of its sides leads to such calls, because it only decides which lanes are done
+    with them. `sides` are the numbers of branches, each with the side that leads here; `mask` is the lanes that it
+    names, if it is a number. `behind`: some lanes may have stayed at an earlier call; on a GPU on which they wait
+    there, they would meet these lanes here.
     """
 
     name: str
@@ -95,7 +96,7 @@ class Reached:
 class UnitProof:
     """The answer for one unit and target; `why_not` says why there is none.
 
-    `apart` are functions with such calls of which not all calls are seen: through pointers, or of themselves.
+    `apart` are functions with such calls whose callers are not all seen: through pointers, or recursive.
     """
 
     path: PurePath
@@ -108,7 +109,7 @@ class UnitProof:
 
 
 def judged_targets(archs: Sequence[str]) -> tuple[str, ...]:
-    """Return the first architecture for each size of wavefronts: others have the same code and the same answers."""
+    """Return the first architecture for each wavefront size: others have the same code and the same answers."""
     found: dict[frozenset[int], str] = {}
     for arch in archs:
         found.setdefault(Target(archs=(arch,)).wavefronts, arch)
@@ -131,7 +132,7 @@ def find_opt(toolchain: Toolchain, env: Mapping[str, str], timeout: float) -> Op
 
 @dataclass(frozen=True)
 class Prover:
-    """Asks LLVM about units. `command` is what compiles a unit for a target, `folder` where answers are kept."""
+    """Asks LLVM about units. `command` compiles a unit for a target, `folder` is the cache of answers."""
 
     toolchain: Toolchain
     env: Mapping[str, str]
@@ -142,7 +143,7 @@ class Prover:
     digests: Digests
 
     def prove(self, unit: Unit, target: str) -> UnitProof:
-        """Return what LLVM says of the unit's kernels."""
+        """Return LLVM's answers about the unit's kernels."""
         state = self.opt.path.stat()
         words = [word for word in self.command(unit, target) if word != "-c"]
         command = [*words, *FLAGS]
@@ -167,7 +168,7 @@ class Prover:
         return self._located(unit, target, made, cached=False)
 
     def _front_end(self, unit: Unit, command: list[str], scratch: Path) -> tuple[str, dict[str, str]]:
-        """Return the text that clang makes, and the hashes of what it read. Raises NotAnalysed."""
+        """Return the IR that clang generates, and the hashes of its input. Raises NotAnalysed."""
         made, read = scratch / "unit.ll", scratch / "read"
         listing = ("-dependency-file", str(read), "-MT", "out", "-sys-header-deps")
         whole = [*command, "-o", str(made), *(word for each in listing for word in ("-Xclang", each))]
@@ -222,26 +223,26 @@ class Prover:
         return Branch(path, line, column, inside, branch["proven"], branch["block"], branch["warp"], number)
 
     def _place(self, place: Sequence[Any], folder: Path) -> tuple[PurePath, int, int, bool]:
-        """Return where the user wrote a place, and whether it is the user's."""
+        """Return the place that the user wrote, and whether it is in the user's files."""
         file, line, column = place
         if not file or not line:
             return PurePath(file), 0, 0, False
         path, line, column, inside = self.places.locate(PurePath(file), line, column, folder)
         own = path.parent.name == "hipport" and path.name in own_headers.names()
-        # A toolchain may lie in the folder that paths are told relative to.
+        # A toolchain may lie in the folder that paths are relative to.
         of_toolchain = Path(normpath(folder / file)).is_relative_to(self.toolchain.root)
         return path, line, column, inside and not own and not of_toolchain
 
 
 def _judged(text: str, opt: Opt, scratch: Path) -> dict[str, Any]:
-    """Return LLVM's answers for a front end's text, as JSON has them. Raises NotAnalysed."""
+    """Return LLVM's answers for a front end's IR, as JSON values. Raises NotAnalysed."""
     code, said = proven(text, opt, scratch)
     judged = (each for each in code.functions.values() if not is_own(each.name) and not is_barrier(each.name))
     blocks = {each.name: code.blocks(each) for each in judged}
     asked = [code.functions[name] for name, each in blocks.items() if any(map(_waiting, each))]
     apart = sorted(each.name for each in asked if not each.kernel)
     found = {each.name: _Deciding(blocks[each.name]) for each in asked if each.kernel}
-    # Only what is not proven may be contradicted.
+    # Only unproven branches can be contradicted.
     kernels = [code.functions[name] for name, each in found.items() if said.branches[name] & each.branches.keys()]
     block = varying_in_block(code, kernels, opt, scratch) if kernels else Said({}, {})
     warp = varying_in_warp(code, kernels, opt, scratch) if kernels else Said({}, {})
@@ -285,15 +286,15 @@ def _calls(block: CodeBlock, *, barrier: bool) -> list[CodeCall]:
 
 
 class _Deciding:
-    """The collectives and barriers of a kernel, and the branches that decide who reaches them.
+    """The collectives and barriers of a kernel, and the branches on which they depend.
 
-    A branch of which at most one way leads to such calls decides only who is done with them.
+    A branch of which at most one side leads to such calls only decides which lanes are done with them.
     """
 
     def __init__(self, blocks: Sequence[CodeBlock]) -> None:
-        #: Each with the block that it is in.
+        #: Each call with its block.
         self._calls: list[tuple[int, dict[str, Any]]] = []
-        #: The blocks that end in such branches, each with its number among them.
+        #: The blocks that end in such branches, each with the index of the branch.
         self.branches: dict[int, int] = {}
         following = [block.following for block in blocks]
         self._before: list[list[int]] = [[] for _ in blocks]
@@ -324,9 +325,9 @@ class _Deciding:
                 )
 
     def judged(self, varying: frozenset[int], unseen: Sequence[int]) -> list[dict[str, Any]]:
-        """Return the calls, and whether lanes may be left at an earlier one, or in code that is not seen.
+        """Return the calls, and whether lanes may have stayed at an earlier one, or in code that is not seen.
 
-        On a GPU that waits, these wait for the others, and meet them at a later call.
+        On a GPU that waits, these lanes wait there for the others, and meet them at a later call.
         """
         numbers = {number for block, number in self.branches.items() if block in varying}
         behind: dict[bool, frozenset[int]] = {}

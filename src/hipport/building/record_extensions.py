@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run a build up to the point where it would call compilers, and record what it would call them with.
+"""Run a build up to the point where it would call compilers, and record these calls.
 
-A script, run in a child process by the interpreter that the extension is built with. It must not need hipport. It
-takes a JSON file: what to do in `kind` (see `_KINDS`) and with what, and where to write `output`, a JSON file again:
+A script that a child process runs with the interpreter that the extension is built with. It must not need hipport. Its
+argument is a JSON file: what to do in `kind` (see `_KINDS`) with its parameters, and the path `output` of the result,
+also JSON:
 
     commands   [{extension, source, language, arguments}, ...], in order; paths are absolute
-    modules    {extension: where it would lie if it were built in place}
+    modules    {extension: its path if it were built in place}
     renamed    {file: the file that PyTorch's hipify made of it}
-    about      {distribution: what is known of it, as PKG-INFO has it}
+    about      {distribution: its metadata, as PKG-INFO has it}
     error      why it stopped, or ""
 
-It is PyTorch's own code that runs, told that it is a PyTorch for ROCm, or for CUDA if the request has a version of it
-in `cuda`: so its hipify (unless `hipify` is false), its flags and whatever a setup.py makes of them come out as they
-would there. No compiler runs, nothing is linked, no GPU is looked for.
+PyTorch's own code runs, and takes itself for a PyTorch for ROCm, or for CUDA if the request has a CUDA version in
+`cuda`. So its hipify (unless `hipify` is false), its flags and everything that a setup.py makes of them are as in a
+real build. No compiler runs, nothing is linked, no GPU is queried.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class _Recorder:
         self.commands: list[dict[str, Any]] = []
         self.extension = ""
         self.modules: dict[str, str] = {}
-        #: The extensions that setup() was given, should building them go wrong before a compiler is called.
+        #: The extensions that setup() was given, in case their build fails before a compiler is called.
         self.declared: list[str] = []
         self.about: dict[str, str] = {}
 
@@ -93,7 +94,7 @@ def _pretend(recorder: _Recorder) -> None:
             else:
                 arguments = [*(given["cflags"] or ()), *(given["post_cflags"] or ())]
                 if cpp_extension.IS_HIP_EXTENSION:
-                    # As PyTorch's own function adds when it writes the file.
+                    # PyTorch's own function adds these when it writes the file.
                     arguments += cpp_extension.COMMON_HIP_FLAGS
             recorder.command(source, _language(source), shlex.split(" ".join(arguments)))
 
@@ -131,7 +132,7 @@ def _intercept(recorder: _Recorder) -> None:
         original(self, extension)
 
     def setup(**attributes: Any) -> Any:
-        # Would install packages.
+        # It would install packages.
         attributes.pop("setup_requires", None)
         distribution = setuptools.dist.Distribution(attributes)
         distribution.script_name = sys.argv[0]
@@ -139,13 +140,13 @@ def _intercept(recorder: _Recorder) -> None:
             distribution.parse_config_files()
         if distribution.ext_modules:
             recorder.declared += [extension.name for extension in distribution.ext_modules]
-            # Of metadata that setuptools finds wrong, nothing is known; it is not what is wanted here.
+            # Invalid metadata does not matter here.
             with contextlib.suppress(Exception):
                 about = io.StringIO()
                 distribution.metadata.write_pkg_file(about)
                 recorder.about[distribution.get_name()] = about.getvalue()
             command = distribution.get_command_obj("build_ext")
-            # The object of a source above the folder, `../x.cu`, goes above this one.
+            # A source above the folder, `../x.cu`, has its object above this one.
             command.build_temp = str(Path(recorder.request["scratch"], *["below"] * 16))
             command.build_lib = recorder.request["scratch"]
             command.force = True
@@ -173,7 +174,7 @@ def _setup_script(recorder: _Recorder) -> None:
 
 
 def _extension(recorder: _Recorder) -> None:
-    """Build an extension of the given sources, with nothing but include folders known about it."""
+    """Build an extension of the given sources, of which only include folders are known."""
     cpp_extension = import_module("torch.utils.cpp_extension")
     extension = cpp_extension.CUDAExtension(
         recorder.request["name"], recorder.request["sources"], include_dirs=recorder.request["include_dirs"]
@@ -200,13 +201,13 @@ _KINDS: dict[str, Callable[[_Recorder], None]] = {
 
 
 def main(path: str) -> None:
-    """Do what the request at `path` says."""
+    """Execute the request in the file `path`."""
     request = json.loads(Path(path).read_text(encoding="utf-8"))
     recorder = _Recorder(request)
     Path(request["scratch"]).mkdir(parents=True, exist_ok=True)
     error = ""
     try:
-        # A real stream, as build scripts reconfigure theirs, or ask for its number.
+        # A real stream, because build scripts reconfigure theirs, or ask for its file descriptor.
         with (
             Path(os.devnull).open("w", encoding="utf-8") as nowhere,
             contextlib.redirect_stdout(nowhere),
@@ -244,6 +245,6 @@ def main(path: str) -> None:
 
 
 if __name__ == "__main__":
-    # This folder, whose modules are not for a setup.py to import.
+    # This folder, so that a setup.py does not import its modules.
     del sys.path[0]
     main(sys.argv[1])

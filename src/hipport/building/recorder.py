@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The units of PyTorch extensions: their setup.py is run, up to the compilers (see `record_extensions`).
+"""The units of PyTorch extensions, by running their setup.py up to the compilers (see `record_extensions`).
 
-This runs code of the tree, in a child process with a time limit, on a copy. Where it cannot be run, every source
-below it is taken.
+This runs code of the tree, in a child process with a time limit, on a copy. If it cannot be run, every source below it
+is taken.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from hipport.toolchain.processes import ask_python
 
 _TESTS = frozenset(("test", "tests", "testing", "unittest", "unittests", "benchmark", "benchmarks", "examples", "docs"))
 
-#: What a script that builds extensions is called; beside a `setup.py`, others are other ways to the same.
+#: Names of scripts that build extensions; beside a `setup.py`, others are alternatives to it.
 _SETUP = re.compile(r"setup(?:[-_]\w+)?\.py|\w+_setup\.py")
 
 
 def setup_scripts(paths: Iterable[Path]) -> list[Path]:
-    """Return those of `paths` that build extensions by setuptools: `setup.py`, or else `setup_cuda.py` and its like."""
+    """Return the paths that build extensions by setuptools: `setup.py`, or else similar names (`setup_cuda.py`)."""
     found = [path for path in paths if _SETUP.fullmatch(path.name) and b"Extension" in read_or_nothing(path)]
     named = {path.parent for path in found if path.name == "setup.py"}
     return [
@@ -43,17 +43,17 @@ def setup_scripts(paths: Iterable[Path]) -> list[Path]:
 
 
 def setup_script(folder: Path) -> Path | None:
-    """Return the script in a folder that builds extensions: `setup.py` whatever it has in it, or else the first."""
+    """Return the script in a folder that builds extensions: `setup.py` whatever its contents, or else the first."""
     named = folder / "setup.py"
     return named if named.is_file() else next(iter(setup_scripts(sorted(folder.glob("*setup*.py")))), None)
 
 
 class NoPyTorch(Exception):
-    """The interpreter that extensions are to be built with has no PyTorch. The message says what to do."""
+    """The interpreter for building extensions has no PyTorch. The message says what to do."""
 
 
 def check_torch(python: Path, env: Mapping[str, str], wanted_by: str) -> None:
-    """Raise NoPyTorch where an interpreter has none; `wanted_by` is a file that needs it."""
+    """Raise NoPyTorch if an interpreter has none; `wanted_by` is a file that needs it."""
     try:
         status, said, _ = ask_python(
             python, "import importlib.util as u; print(u.find_spec('torch') is not None)", env, 60
@@ -70,9 +70,9 @@ def check_torch(python: Path, env: Mapping[str, str], wanted_by: str) -> None:
 
 @dataclass(frozen=True)
 class Recorder:
-    """Has `record_extensions` run the scripts of one tree, in a copy of it.
+    """Runs the scripts of one tree through `record_extensions`, in a copy of it.
 
-    `members` are the files of the tree that are its own.
+    `members` are the tree's own files.
     """
 
     session: BuildSession
@@ -93,7 +93,7 @@ class Recorder:
         return self.session.copy
 
     def setup(self, script: Path) -> Found:
-        """Run a setup.py, or what stands for one, of the tree; where that fails, guess."""
+        """Run a setup.py, or an equivalent script, of the tree; if that fails, guess."""
         folder = self.copy / script.parent.relative_to(self.root)
         name = PurePath(script.relative_to(self.root))
         recorded, problem = self._run({"kind": "setup", "script": script.name}, folder)
@@ -106,7 +106,7 @@ class Recorder:
         return replace(found, not_built=(why, *found.not_built), ran=ran)
 
     def guess(self, folder: Path, why: str) -> Found:
-        """Take every source below a folder of the tree, but for tests, for one extension; `why` nobody says better."""
+        """Take every source below a folder of the tree, except tests, as one extension; `why` is the default reason."""
         sources = [
             path
             for path in self.members
@@ -186,12 +186,12 @@ class Recorder:
         return Found(units, not_built, (), made)
 
     def _run(self, request: dict[str, Any], folder: Path) -> tuple[dict[str, Any], str]:
-        """Return what was recorded, and what went wrong."""
+        """Return the record, and a description of what went wrong."""
         return self.session.record(request, folder, self.python, self.toolkit, self.env, self.timeout)
 
 
 def _embedded(lines: Sequence[str], script: Path, texts: Iterable[tuple[str, int]]) -> Iterator[EmbeddedLines]:
-    """Find `texts`, whole lines of a file, among its `lines`."""
+    """Locate `texts`, which are whole lines of a file, among its `lines`."""
     for text, line in texts:
         wanted = text.splitlines()
         for first in range(len(lines) - len(wanted) + 1 if text.strip() else 0):

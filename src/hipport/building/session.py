@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A copy of a tree in which it is built: by hipcc for AMD GPUs, for the executor, and by its own setup.py.
+"""A copy of a tree for builds: by hipcc for AMD GPUs, for the executor, and by its own setup.py.
 
-Whoever builds the same tree in the same folder at the same time waits. What setup.py would have compiled is recorded
+Processes that build the same tree in the same folder wait for each other. The compilations of a setup.py are recorded
 in the copy (see `record_extensions`): code of the tree runs there, contained, and writes nowhere else.
 """
 
@@ -25,16 +25,16 @@ from hipport.workspace.copies import copy_tree, reached, write_port
 
 #: Runs a build up to its compilers, in a process of its own.
 _SCRIPT = Path(__file__).with_name("record_extensions.py")
-#: What would have a build script take another toolkit than it is told of, or ask make for options.
+#: Variables that would make a build script use another toolkit, or options for make.
 _DROPPED = ("CUDA_HOME", "CUDA_PATH", "ROCM_HOME", "ROCM_PATH", "HIP_PATH", "MAKEFLAGS")
 
 
 @dataclass(frozen=True)
 class Toolkit:
-    """The toolkit that a build script is to find: the folder, and what it says of itself.
+    """The toolkit that a build script is to find: its folder, and its version.
 
-    `hip` is the version of HIP, `cuda` that of CUDA for a build by nvcc. Without a `gpu`, scripts find none of both.
-    With `hipify`, PyTorch's own converts sources, as it does where PyTorch is for ROCm.
+    `hip` is the version of HIP, `cuda` that of CUDA for a build by nvcc. Without a `gpu`, scripts find neither. With
+    `hipify`, PyTorch's hipify converts sources, as in a PyTorch for ROCm.
     """
 
     home: Path
@@ -45,9 +45,9 @@ class Toolkit:
     hipify: bool = True
 
     def environment(self, env: Mapping[str, str]) -> dict[str, str]:
-        """Return the environment with which scripts find it."""
+        """Return the environment in which scripts find it."""
         kept = {name: value for name, value in env.items() if name not in _DROPPED}
-        # PyTorch would run the machine's own compiler, and puts sources through a set.
+        # PyTorch would run the machine's compiler; and it iterates over a set of sources, so the order must be fixed.
         kept |= {"TORCH_DONT_CHECK_COMPILER_ABI": "1", "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1"}
         home = str(self.home)
         if self.cuda:
@@ -60,9 +60,9 @@ class Toolkit:
 
 @dataclass(frozen=True)
 class BuildSession:
-    """A copy of `tree`, which nobody else uses meanwhile, in the folder `kept`.
+    """A copy of `tree` in the folder `kept`, for exclusive use.
 
-    `top` is what is copied: the tree, or the repository that it lies in, where it needs more of that.
+    `top` is the copied folder: the tree, or its repository if the build needs more of that.
     """
 
     kept: Path
@@ -82,21 +82,21 @@ class BuildSession:
 
     @property
     def scratch(self) -> Path:
-        """A folder for what a build would write."""
+        """A folder for the outputs of builds."""
         return self.kept / ".scratch"
 
     def fill(self, ported: Ported | None = None) -> None:
-        """Copy the tree as it is now, or as it was ported. Raises Refused where a link leads out of it."""
+        """Copy the tree as it is now, or its port. Raises Refused if a link leads out of it."""
         copy_tree(self.top, self.whole)
         if ported is not None:
             write_port(ported, self.top, self.whole)
 
     def copied(self, path: Path) -> Path:
-        """Return the place in the copy of a path of the tree; other paths stay."""
+        """Return the place in the copy of a path of the tree; other paths are returned unchanged."""
         return self.whole / path.relative_to(self.top) if path.is_relative_to(self.top) else path
 
     def original(self, path: Path) -> Path:
-        """Return the place in the tree of a path of the copy; other paths stay."""
+        """Return the place in the tree of a path of the copy; other paths are returned unchanged."""
         return self.top / path.relative_to(self.whole) if path.is_relative_to(self.whole) else path
 
     def record(
@@ -108,7 +108,7 @@ class BuildSession:
         env: Mapping[str, str],
         timeout: float,
     ) -> tuple[dict[str, Any], str]:
-        """Do what is requested of `record_extensions` in a folder of the copy; return what it says and what went wrong.
+        """Execute a request for `record_extensions` in a folder of the copy; return its result, and what went wrong.
 
         Runs code of the tree with the interpreter `python`.
         """
@@ -138,15 +138,15 @@ class BuildSession:
         return recorded, problem.replace(str(self.whole) + os.sep, "")
 
     def clear(self) -> None:
-        """Remove what builds have written beside the copy."""
+        """Remove the outputs of builds beside the copy."""
         shutil.rmtree(self.scratch, ignore_errors=True)
 
 
 @contextmanager
 def build_session(kept: Path, tree: Path, members: Iterable[Path]) -> Iterator[BuildSession]:
-    """Hold the copy of a tree in the folder `kept`; `members` are the files by which it is known what has to be copied.
+    """Hold the copy of a tree in the folder `kept`; `members` are the files that decide which folder has to be copied.
 
-    The copy is what it was: see `BuildSession.fill`.
+    The copy has its old contents: see `BuildSession.fill`.
     """
     with locked(kept):
         yield BuildSession(kept, tree, reached(tree, members))

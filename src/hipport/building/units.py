@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The translation units of a tree, and their flags.
 
-Extensions say it by being built (`recorder`, `just_in_time`), programs in a Makefile (`dry_runs`); where there is
-none, the sources say it themselves (`programs`, `guesses`).
+Those of extensions are recorded from their builds (`recorder`, `just_in_time`), those of programs read from a Makefile
+(`dry_runs`). Without one, they are derived from the sources (`programs`, `guessed_flags`).
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ class Unit:
 
     `source` is absolute; `language` is `hip` (device and host), `c++` or `c`; `flags` are for clang, without the
     source, the target and the output; `folder` is where the compiler runs; `owner` is the extension's or program's
-    name. `guess` says what is guessed about it, if anything. `compiler` is the compiler of the machine that the tree's
-    own build takes for it; empty for hipcc.
+    name. `guess` says which part is a guess, if any. `compiler` is the machine's compiler that the tree's own build
+    uses for it; empty for hipcc.
     """
 
     source: Path
@@ -40,9 +40,9 @@ class Unit:
 
 @dataclass(frozen=True)
 class NotBuilt:
-    """Something that is not compiled, and why. `path` is relative to the tree's root; `line` may be 0.
+    """Something that is not compiled, with the reason. `path` is relative to the tree's root; `line` may be 0.
 
-    `needs_person` is false where the tree's own build leaves it out as well.
+    `needs_person` is false if the tree's own build leaves it out as well.
     """
 
     path: PurePath
@@ -53,9 +53,9 @@ class NotBuilt:
 
 @dataclass(frozen=True)
 class Found:
-    """The units of a tree, what is left out, and which of its files were run as code to learn it.
+    """The units of a tree, what is left out, and the files that were run to find them.
 
-    `made` tells which file a file of the copy was made from, `embedded` which stood in a string.
+    `made` maps a file of the copy to its source, `embedded` has the lines that come from a string.
     """
 
     units: tuple[Unit, ...] = ()

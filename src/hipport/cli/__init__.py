@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line: words in, exit status out.
+"""The command line: arguments in, exit status out.
 
 0: done, and nothing is left for a person. 1: done, and a person is needed (with --check: something would change).
 2: hipport failed; nothing was changed.

@@ -77,6 +77,6 @@ def build(
         print_json(report.built_as_json(built))
     else:
         click.echo(report.built_as_text(built, colour=colour()), nl=False)
-    # Whoever asks for a proof is not to take none for one.
+    # A user who asks for a proof must not mistake its absence for success.
     asked = not (prove and built.oracle is not None and (built.oracle.why_not or built.oracle.not_judged))
     sys.exit(DONE if built.ok and asked else PERSON)

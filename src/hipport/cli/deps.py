@@ -65,7 +65,7 @@ def deps(
         if check:
             evidence = install_plan.check(plan, python=python or Path(sys.executable), env=os.environ)
     if script:
-        # With the bytes that files' names have, UTF-8 or not.
+        # Names of files are written as their bytes, UTF-8 or not.
         click.echo(os.fsencode(install_plan.as_script(plan)), nl=False)
     elif form == "json":
         print_json(install_plan.as_json(plan, evidence))

@@ -22,7 +22,7 @@ _PLACE = re.compile(r"(.+?):(\d+)(?::\d+)?")
 
 
 class _AboutOptions(click.Command):
-    """A command whose argument may be an option of another program: `-use_fast_math` is no `-h` of ours."""
+    """A command whose argument may look like an option: `-use_fast_math` must not be parsed as `-h`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         ours = {option for parameter in self.get_params(ctx) for option in parameter.opts}

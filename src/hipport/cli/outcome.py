@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Begin and end a command: its configuration, its errors, and its exit status."""
+"""Start and end a command: its configuration, its errors, and its exit status."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DONE, PERSON, FAILED = 0, 1, 2
 
 @contextmanager
 def failing(state: str = "nothing was changed") -> Iterator[None]:
-    """Turn what may go wrong into a message and exit status 2. `state` is how things are after an interruption."""
+    """Turn expected errors into a message and exit status 2. `state` describes the tree after an interruption."""
     from hipport.workspace import config, discovery, writing
 
     problems: tuple[str, ...]
@@ -41,7 +41,7 @@ def failing(state: str = "nothing was changed") -> Iterator[None]:
         what = f"{error.filename}: " if error.filename else ""
         problems = (f"{what}{error.strerror or error}",)
     except Exception as error:
-        # Not imported: only some commands load what raises these.
+        # Compared by name, because only some commands load the modules that raise these.
         if type(error).__name__ in (
             "NoToolchain",
             "NoCompiler",
@@ -67,7 +67,7 @@ def failing(state: str = "nothing was changed") -> Iterator[None]:
 
 
 def _compiler_said(error: Exception) -> Iterator[str]:
-    """The errors of a compiler, at the user's lines; the first few."""
+    """The first errors of a compiler, at the user's lines."""
     messages = [each for each in getattr(error, "messages", ()) if each.severity == "error"]
     for each in messages[:10]:
         yield f"{each.path}:{each.line}: {each.text}" if each.line else each.text
@@ -86,7 +86,7 @@ def _compiler_said(error: Exception) -> Iterator[str]:
 
 
 def say_if_not_contained() -> None:
-    """Say it where code of the tree can write wherever the user can."""
+    """Print a warning if code of the tree can write wherever the user can."""
     from hipport.toolchain.processes import guarded_by
 
     if not guarded_by():
@@ -105,7 +105,7 @@ def configured(
     warp: str | None = None,
     rules: tuple[Path, ...] = (),
 ) -> Config:
-    """Return the nearest configuration, with the options of the command line in its place."""
+    """Return the nearest configuration, overridden by the options of the command line."""
     from hipport.workspace import config
 
     first = paths[0].resolve()
@@ -122,7 +122,7 @@ def configured(
 
 
 def as_options(config: Config) -> dict[str, Any]:
-    """Return what a configuration says as what functions of the library are called with."""
+    """Return a configuration as arguments for the library's functions."""
     from hipport.api import read_rules
 
     base = config.path.parent if config.path else None
@@ -136,13 +136,13 @@ def as_options(config: Config) -> dict[str, Any]:
 
 
 def leave(ported: Ported, *, changes_count: bool, person: bool = False) -> None:
-    """End with the exit status that what was ported asks for."""
+    """Exit with the status that the result of a port requires."""
     if ported.failures:
         sys.exit(FAILED)
     person = person or any(reported.needs_person for reported in ported.reported)
-    # What hipport could not read, it did not port.
+    # What hipport could not read is not ported.
     person = person or any(skipped.kind == "refused" for skipped in ported.before.skipped)
     changed = bool(ported.changed or ported.created)
-    # Python looks for garbage once more when it ends: it need not look through all that was ported.
+    # Python collects garbage at exit: frozen objects are not traversed.
     gc.freeze()
     sys.exit(PERSON if person or (changes_count and changed) else DONE)

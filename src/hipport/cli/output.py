@@ -14,7 +14,7 @@ import click
 
 from hipport.core.terminal import joined, json_for_logs
 
-# Seconds after which somebody who only sees a log may take hipport for stuck.
+# Seconds of silence after which the reader of a log may think that hipport hangs.
 SILENCE = 30
 
 
@@ -24,28 +24,28 @@ def colour() -> bool:
 
 
 def as_shown() -> dict[str, Any]:
-    """Show a report, in colour and wrapped only on a terminal; readers of logs need whole lines."""
+    """Options for a report: in colour and wrapped only on a terminal, since readers of logs need whole lines."""
 
     return {"colour": colour(), "width": shutil.get_terminal_size().columns if sys.stdout.isatty() else None}
 
 
 def say(line: str, *, err: bool = False) -> None:
-    """Print a line, which may have names in it."""
+    """Print a line, which may contain names from a tree."""
     click.echo(joined([line]), nl=False, err=err)
 
 
 def warn(problem: str) -> None:
-    """Print a problem, with the name of the program."""
+    """Print a problem, prefixed by the name of the program."""
     say(f"hipport: {problem}", err=True)
 
 
 def print_json(text: str) -> None:
-    """Print JSON, with names escaped that could control a terminal."""
+    """Print JSON, with characters escaped that could control a terminal."""
     click.echo(json_for_logs(text), nl=False)
 
 
 def listed(paths: tuple[Any, ...]) -> str:
-    """Name the first few of some files, and how many there are besides."""
+    """Name the first few of some files, and the number of the others."""
     names = [str(path) for path in paths]
     shown = ", ".join(names[:5])
     return shown if len(names) <= 5 else f"{shown} and {len(names) - 5} more files"
@@ -53,7 +53,7 @@ def listed(paths: tuple[Any, ...]) -> str:
 
 @contextmanager
 def progress_shown() -> Iterator[Callable[[Any], None] | None]:
-    """For work that takes a while, a bar on the terminal; elsewhere a line now and then, for logs of machines."""
+    """For long work: a progress bar on a terminal; elsewhere an occasional line, for logs."""
     import time
 
     if not sys.stderr.isatty():
@@ -75,7 +75,7 @@ def progress_shown() -> Iterator[Callable[[Any], None] | None]:
     def tell(progress: Any) -> None:
         nonlocal bar, task
         if bar is None:
-            # Loading the bar takes longer than most runs.
+            # Loading the progress bar takes longer than most runs.
             if time.monotonic() - start < 0.7:
                 return
             from rich.console import Console
@@ -94,7 +94,7 @@ def progress_shown() -> Iterator[Callable[[Any], None] | None]:
 
 
 def sentences() -> dict[str, str]:
-    """Return a sentence about each pass."""
+    """Return the first sentence about each pass."""
     from hipport.reporting.explainer import first_sentence
     from hipport_passes import PASSES
 

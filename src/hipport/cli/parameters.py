@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arguments and options that several commands have."""
+"""Arguments and options that several commands share."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import click
 
 
 class _Path(click.Path):
-    """A path. An empty one, of a variable that is not set, is not the current folder."""
+    """A path. An empty one, from an unset variable, must not mean the current folder."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if value == "":
@@ -20,11 +20,11 @@ class _Path(click.Path):
 
 
 class _Interpreter(_Path):
-    """A Python that can be run: what is wrong with it is said at once, not when it is needed."""
+    """A Python interpreter, checked when the command line is parsed, not when it is needed."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         path = super().convert(value, param, ctx)
-        # As a shell finds it; a virtual environment's is a link, which says where its packages are.
+        # As a shell finds it. In a virtual environment it is a link, whose place decides which packages it has.
         found = shutil.which(path)
         if found is None:
             what = "it cannot be executed" if path.exists() else "there is no such file"
@@ -118,7 +118,7 @@ FORMAT_OF_FINDINGS = click.option(
 
 
 class WithProgram(click.Command):
-    """A command whose words after `--` are for the program that it runs."""
+    """A command whose arguments after `--` are for the program that it runs."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if "--" in args:

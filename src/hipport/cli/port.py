@@ -99,12 +99,12 @@ def port(
         if out is None:
             api.recover([path for path in paths if path.exists()], warn)
         file = manifest or (out / "hipport-port.json" if out else None)
-        # What is for people goes beside the manifest; a device or a pipe has nothing beside it.
+        # The text for people goes beside the manifest, unless that is a device or a pipe.
         beside = file.with_suffix(".txt") if file and (file.is_file() or not file.exists()) else None
         for each in (file, beside):
             if each is not None:
                 placing.check_named(each, paths, coming=out)
-        # The copy has what is there.
+        # The copy contains the tree's files, and a link of one of these names would lead elsewhere.
         for path in (each for each in paths if out and manifest is None and each.is_dir()):
             for suffix in (".json", ".txt"):
                 placing.check_named(path / f"hipport-port{suffix}", [path])

@@ -77,7 +77,7 @@ def rewrite(
     from hipport import api
     from hipport.reporting import report
 
-    # A rewrite makes many small objects that live to its end: looking for garbage is a sixth of its time.
+    # A rewrite creates many small objects that live to its end: garbage collection takes a sixth of its time.
     gc.disable()
     if out is not None and (check or diff):
         raise click.UsageError("--out writes, --check and --diff do not: give one of them")
@@ -96,7 +96,7 @@ def rewrite(
                 staged=staged,
                 on_progress=tell,
             )
-        # Nothing is written where a pass failed: the report says it first.
+        # If a pass failed, nothing is written, and the report says so first.
         would = would or bool(ported.failures)
         if not would:
             api.save(ported, out, paths)

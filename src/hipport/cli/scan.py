@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def scanned_text(scanned: Scanned) -> str:
-    """Return what extensions there are, and what in them knows ROCm, for people."""
+    """Return the extensions, with the signs that they are for ROCm, as text for people."""
     lines = []
     for extension in scanned.extensions:
         lines.append(str(extension))
@@ -56,7 +56,7 @@ def scan(
     from hipport import api
     from hipport.reporting import report
 
-    # As for a rewrite: what is made lives to the end, and looking for garbage takes a sixth of the time.
+    # As for a rewrite: objects live to the end, and garbage collection takes a sixth of the time.
     gc.disable()
     with failing():
         config = configured(paths, None, target, rocm, warp, rules)

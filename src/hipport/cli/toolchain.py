@@ -21,7 +21,7 @@ def toolchains() -> None:
     """Install a hipcc to compile with on Debian, without root and without an AMD GPU, or remove it."""
 
 
-#: Those of install_toolchain.RECIPES, which need not be loaded to know them; the first is the usual one.
+#: The names in install_toolchain.RECIPES, repeated so that it need not be loaded; the first is the default.
 TOOLCHAINS = ("hipcc-7.0", "hipcc-5.2")
 
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 def _orders(ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
-    """Refuse what is no order of threads."""
+    """Reject an invalid order of threads."""
     for value in values:
         if re.fullmatch(r"forward|reverse|random(:\d+)?", value) is None:
             raise click.BadParameter(f"{value!r} is not forward, reverse or random:SEED")

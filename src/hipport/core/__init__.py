@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bytes, edits, findings and tables: what everything else is made of. It knows no language."""
+"""Bytes, edits, findings and tables: the base of all other packages. It knows no language."""

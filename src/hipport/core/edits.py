@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes to bytes: stretches, edits of them, and files to be made.
+"""Changes to bytes: spans, edits of them, and files to be made.
 
 Two edits conflict when the order in which they are applied could matter. That leaves three rules:
 
 * replacements (also deletions) must not overlap;
 * an insertion strictly inside a replaced span conflicts; at the start of one it goes before the new text and at
   the end of one it goes after it, whichever is applied first;
-* two insertions at one offset conflict unless they insert the same bytes, and then they are one edit, or one of them
-  alone is for the top.
+* two insertions at one offset conflict unless they insert the same bytes (then they are one edit) or exactly one of
+  them is `on_top`.
 
-Equal edits are one edit. A conflict is an error of whoever produced the edits and is never resolved by
+Equal edits are one edit. A conflict is an error of the caller that produced the edits. It is never resolved by
 dropping one of them.
 """
 
@@ -22,7 +22,7 @@ from pathlib import PurePath
 
 @dataclass(frozen=True, slots=True, order=True, init=False)
 class Span:
-    """Bytes `start` up to, not including, `end`. Raises ValueError when they are not in order."""
+    """Bytes from `start` up to `end`, exclusive. Raises ValueError if `end` is before `start`."""
 
     start: int
     end: int
@@ -37,16 +37,16 @@ class Span:
         return self.end - self.start
 
 
-# There are hundreds of them for each file; what dataclasses writes for a frozen one takes twice as long.
+# A file has hundreds of spans. The `__init__` that dataclasses generates for a frozen class takes twice as long.
 _set_start: Callable[[Span, int], None] = Span.__dict__["start"].__set__
 _set_end: Callable[[Span, int], None] = Span.__dict__["end"].__set__
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Edit:
-    """Put `new` where `span` is. An empty span inserts, an empty `new` deletes.
+    """Replace `span` by `new`. An empty span inserts, an empty `new` deletes.
 
-    Lines that all of a file needs, an `#include` say, are `on_top` of others that are inserted at that place.
+    Lines that the whole file needs, such as an `#include`, are `on_top` of other insertions at the same place.
     """
 
     span: Span
@@ -56,7 +56,7 @@ class Edit:
 
 @dataclass(frozen=True, slots=True, order=True)
 class NewFile:
-    """A file to be made, at a path relative to the root of the tree. Not an edit: there is nothing to edit yet.
+    """A file to be made, at a path relative to the root of the tree.
 
     hipport moves no files: hipcc takes `.cu` as HIP, so a port keeps every name that a build file may mention.
     """

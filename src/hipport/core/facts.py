@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Facts about a thing, computed once.
+"""Facts about an object, computed once.
 
-A fact of a text, of the files of a program or of a project is asked for by the function that works it out. What a thing
-is never changes, so a fact stays true; another text, or a project with another file, is another thing that knows
-nothing yet, but for what is carried over on purpose.
+A fact of a text, of the files of a program or of a project is asked for by the function that computes it. The objects
+are immutable, so a fact stays true. A changed text, or a project with another file, is a new object without facts,
+except those that are carried over explicitly.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class Facts:
-    """A thing of which facts are asked."""
+    """An object that facts are computed of."""
 
     @cached_property
     def _facts(self) -> dict[Any, Any]:
@@ -34,15 +34,15 @@ class Facts:
         return found
 
     def known(self, *names: str) -> dict[str, Any]:
-        """Return those of its cached properties of these names that are computed, with their values."""
+        """Return the cached properties with these names that are already computed, with their values."""
         return {name: self.__dict__[name] for name in names if name in self.__dict__}
 
     def carry(self, known: dict[str, Any]) -> None:
-        """Take cached properties for worked out: what is known of another thing, and is true of this one."""
+        """Set cached properties to values that were computed for another object and also hold for this one."""
         self.__dict__.update(known)
 
     def drop(self, kept: Iterable[str]) -> None:
-        """Let go of all but the attributes of these names."""
+        """Drop all attributes except those with these names."""
         left = self.known(*kept)
         self.__dict__.clear()
         self.__dict__.update(left)

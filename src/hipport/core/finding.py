@@ -13,8 +13,8 @@ from hipport.core.proof import Ground
 class Certainty(IntEnum):
     """How sure a pass is, which decides whether a person has to look.
 
-    SAFE: the text means the same on every input and both wavefront sizes.
-    REVIEW: it does if the assumption that the message states holds.
+    SAFE: the change means the same on every input and both wavefront sizes.
+    REVIEW: it means the same if the assumption that the message states holds.
     MANUAL: a person must act; the finding has no edits.
     """
 
@@ -28,12 +28,12 @@ class Certainty(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing a pass found at `span`, with the edits that port it, which are made all or not at all.
+    """One thing that a pass found at `span`, with the edits that port it. Either all edits are made or none.
 
     `kind` is the second half of the rule's name: `spaced` in `launch_syntax/spaced`. `creates` are files that the
-    edits need, a header of hipport's own, say; they are made when the edits are. `about` names one thing that is met in
-    several kinds of file, a package, or continuous integration: what is said of it is one fact. `proof` has the grounds
-    that it rests on, where threads wait for each other.
+    edits need, such as a helper header; they are made when the edits are. `about` names a subject that occurs in
+    several kinds of file, such as a package or continuous integration: findings about it share one fact. `proof` has
+    the grounds that the finding rests on, where threads wait for each other.
     A finding is MANUAL exactly when it has no edits; anything else raises ValueError.
     """
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Patterns of paths, with `*`, `?`, `[…]`, and `**` for any folders.
 
-Matched without going back: a pattern of a tree's own cannot make it take long. Each star ends at the first place where
-what follows it fits; a later one is never needed, as all behind it is the next star's.
+Matching never backtracks, so a pattern from a tree cannot make it slow. Each star ends at the first place where the
+text after it fits. A later place is never needed, because the next star can skip the rest.
 """
 
 from __future__ import annotations
@@ -11,21 +11,21 @@ import re
 
 
 class Glob:
-    """A pattern of whole paths with forward slashes."""
+    """A pattern that matches whole paths with forward slashes."""
 
     def __init__(self, pattern: str) -> None:
-        #: Between each `**` and the next, the names of folders and files in a row.
+        #: For each part between two `**`, the names of its folders and files, in order.
         self._rows: list[list[re.Pattern[str]]] = [[]]
         for name in pattern.split("/"):
             if name == "**":
                 self._rows.append([])
             else:
                 self._rows[-1].append(_name(name))
-        # `a/**` is what lies in `a`, and not `a`.
+        # `a/**` matches all below `a`, but not `a` itself.
         self._some = pattern.split("/")[-1] == "**"
 
     def matches(self, path: str) -> bool:
-        """Whether the pattern is about the whole of `path`."""
+        """Whether the pattern matches the whole of `path`."""
         names = path.split("/")
         first, *rest = self._rows
         if not rest:
@@ -51,7 +51,7 @@ def _fits(row: list[re.Pattern[str]], names: list[str], at: int) -> bool:
 
 
 def _name(pattern: str) -> re.Pattern[str]:
-    """Return the regular expression of the name of a file or a folder."""
+    """Return the regular expression that matches the name of one file or folder."""
     parts = [""]
     for token in re.findall(r"\*+|\?|\[[!^]?.[^\]]*\]|.", pattern, re.DOTALL):
         if token[0] == "*":
@@ -63,7 +63,7 @@ def _name(pattern: str) -> re.Pattern[str]:
             chosen = re.sub(r"([\\\[\]^&~|])", r"\\\1", token[1 + negated : -1])
             try:
                 re.compile(f"[{chosen}]")
-            except re.error:  # from z to a
+            except re.error:  # a range in reverse order, `[z-a]`
                 chosen = ""
             parts[-1] += (f"[^{chosen}]" if chosen else ".") if negated else f"[{chosen}]" if chosen else "(?!)"
         else:
@@ -71,6 +71,6 @@ def _name(pattern: str) -> re.Pattern[str]:
     first, *rest = parts
     if not rest:
         return re.compile(first, re.DOTALL)
-    # What a lookahead has found is not given up again: the expressions of Python 3.10 have no other way to say so.
+    # A lookahead does not backtrack into its match. Python 3.10 has no atomic groups.
     middle = "".join(f"(?=(?P<s{i}>.*?{part}))(?P=s{i})" for i, part in enumerate(rest[:-1]) if part)
     return re.compile(f"{first}{middle}.*{rest[-1]}", re.DOTALL)

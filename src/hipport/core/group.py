@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Groups of findings, in the order in which a person works on them."""
+"""Groups of findings, in the order in which a person handles them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _OF_DOCUMENTS = frozenset(("doc", "docs", "documentation", "tutorial", "tutorial
 
 
 class Group(Enum):
-    """A kind of file, by what is done about it; the worst come first: kernels that are wrong say nothing."""
+    """A kind of file, by the work that it needs. The worst come first: a wrong kernel fails silently."""
 
     KERNELS = "kernels"
     BUILD = "build"
@@ -23,5 +23,5 @@ class Group(Enum):
 
 
 def in_documents(path: PurePath) -> bool:
-    """Whether a file is among documents and tutorials, by the folder that it lies in."""
+    """Whether the file lies in a folder of documents or tutorials."""
     return not _OF_DOCUMENTS.isdisjoint(part.lower() for part in path.parent.parts)

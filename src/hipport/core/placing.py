@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write below a folder, and nowhere else: whatever links there are, none is followed on the way.
+"""Write below a folder, and nowhere else: no symbolic link is followed on the way.
 
-A tree may have a link in the place of any folder or file that is to be written. Everything that is written into a tree,
-or into a copy of one, is written here; a test holds that.
+A tree may have a link in the place of any folder or file that is to be written. All writing into a tree, or into a copy
+of one, happens here; a test enforces that.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pathlib import Path, PurePath
 from hipport.core import reading
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-#: ioctl_ficlone(2): the copy shares its blocks with the file until one of them is written.
+#: ioctl_ficlone(2): the copy shares its blocks with the original until one of them is written.
 _FICLONE = 0x40049409
 
 
@@ -59,7 +59,7 @@ class Below:
 
     @contextmanager
     def _at(self, path: PurePath) -> Iterator[tuple[int, str]]:
-        """The descriptor of the folder that `path` lies in, and its name there; errors are about the whole path."""
+        """Yield the descriptor of the path's folder, and its name there. Errors mention the whole path."""
         try:
             with self._folder(path.parent) as folder:
                 yield folder, path.name or "."
@@ -67,7 +67,7 @@ class Below:
             raise OSError(error.errno or errno.EIO, error.strerror or str(error), str(self.root / path)) from error
 
     def status(self, path: PurePath) -> os.stat_result | None:
-        """Return what is at a path itself, None where nothing is."""
+        """Return the status of the path itself, or None if it does not exist."""
         try:
             with self._at(path) as (folder, name):
                 return os.stat(name, dir_fd=folder, follow_symlinks=False)
@@ -80,7 +80,7 @@ class Below:
             return reading.read(name, largest, inside=folder)
 
     def names(self, path: PurePath) -> list[str]:
-        """Return what is in a folder, sorted."""
+        """Return the names in a folder, sorted."""
         with self._at(path / ".") as (folder, name):
             inner = os.open(name, _FOLDER | os.O_NOFOLLOW, dir_fd=folder)
             try:
@@ -89,25 +89,25 @@ class Below:
                 os.close(inner)
 
     def open_lock(self, path: PurePath) -> int:
-        """Open a file that is only there to be locked; make it if it is not there."""
+        """Open a file that is used only as a lock; create it if it does not exist."""
         with self._at(path) as (folder, name):
             flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
             return os.open(name, flags, 0o666, dir_fd=folder)
 
     def make_folder(self, path: PurePath) -> None:
-        """Make a folder in one that is there."""
+        """Make a folder; its parent must exist."""
         with self._at(path) as (folder, name):
             os.mkdir(name, dir_fd=folder)
 
     def make_folders(self, path: PurePath) -> None:
-        """Make a folder, and those above it, where they are not there."""
+        """Make a folder and its missing parents."""
         for each in (*reversed(path.parents), path):
             if each.parts and self.status(each) is None:
                 with suppress(FileExistsError):
                     self.make_folder(each)
 
     def make(self, path: PurePath, text: bytes, like: PurePath | None = None) -> None:
-        """Write a new file, with mode, owner and attributes of `like`."""
+        """Write a new file, with the mode, owner and attributes of `like`."""
         with self._new(path, private=like is not None) as descriptor:
             _write_all(descriptor, text)
             if like is not None:
@@ -115,7 +115,7 @@ class Below:
                     _make_like(descriptor, other)
 
     def copy(self, path: PurePath, to: PurePath) -> None:
-        """Copy a file, with mode, owner and attributes; the copy shares its blocks where the file system can."""
+        """Copy a file with its mode, owner and attributes. The copy shares its blocks where the file system can."""
         with self._opened(path) as one, self._new(to, private=True) as other:
             if not _shares(one, other):
                 _write_all(other, reading.read_open(one))
@@ -123,7 +123,7 @@ class Below:
         settle([self.root / to])
 
     def put(self, path: PurePath, text: bytes) -> None:
-        """Put a file in the place of what is there, or make it; with the mode that it has."""
+        """Replace a file, keeping its mode, or make it."""
         status = self.status(path)
         if status is not None and not stat.S_ISREG(status.st_mode):
             raise OSError(errno.EINVAL, "not a regular file", str(self.root / path))
@@ -137,7 +137,7 @@ class Below:
             raise
 
     def keep(self, path: PurePath, to: PurePath) -> None:
-        """Give a file another name, or where the file system cannot do that, copy it."""
+        """Give a file a second name (a hard link), or copy it where the file system has no hard links."""
         try:
             with self._at(path) as (folder, name), self._at(to) as (other, new):
                 os.link(name, new, src_dir_fd=folder, dst_dir_fd=other, follow_symlinks=False)
@@ -147,12 +147,12 @@ class Below:
             self.copy(path, to)
 
     def replace(self, path: PurePath, to: PurePath) -> None:
-        """Put a file, or a folder, in the place of another."""
+        """Rename a file or a folder; it replaces what is at `to`."""
         with self._at(to) as (other, new), self._at(path) as (folder, name):
             os.replace(name, new, src_dir_fd=folder, dst_dir_fd=other)
 
     def move(self, path: PurePath, to: PurePath, temporary: PurePath) -> None:
-        """Put a file in the place of another, on whatever file system that is."""
+        """Move a file over another, also between file systems."""
         try:
             self.replace(path, to)
         except OSError as error:
@@ -160,16 +160,16 @@ class Below:
                 raise
             self.copy(path, temporary)
             self.replace(temporary, to)
-        # Two names of one file do not replace each other.
+        # rename(2) does nothing if both are links to the same file.
         self.remove(path)
 
     def touch(self, path: PurePath) -> None:
-        """Give a file the time of now."""
+        """Set a file's times to now."""
         with self._opened(path) as descriptor:
             os.utime(descriptor)
 
     def remove(self, path: PurePath) -> None:
-        """Remove a file, if it is there."""
+        """Remove a file, if it exists."""
         with suppress(FileNotFoundError), self._at(path) as (folder, name):
             os.unlink(name, dir_fd=folder)
 
@@ -179,7 +179,7 @@ class Below:
             os.rmdir(name, dir_fd=folder)
 
     def remove_files(self, path: PurePath) -> None:
-        """Remove a folder that has only files in it."""
+        """Remove a folder that contains only files."""
         for name in self.names(path):
             self.remove(path / name)
         self.remove_folder(path)
@@ -207,9 +207,9 @@ class Below:
 
 
 def place(root: Path, path: PurePath, text: bytes) -> None:
-    """Write a file of a tree that hipport has copied; a link inside of the copy is followed.
+    """Write a file of a tree that hipport has copied; links that stay inside the copy are followed.
 
-    Raises Refused where a link leads out of it.
+    Raises Refused if a link leads out of it.
     """
     inside = resolved(root, path)
     if inside is None:
@@ -223,13 +223,13 @@ def place(root: Path, path: PurePath, text: bytes) -> None:
 
 
 def resolved(root: Path, path: PurePath) -> PurePath | None:
-    """Return where a path below `root` leads, relative to it, all links followed; None if that is outside."""
+    """Return the target of a path below `root`, relative to it, with all links followed; None if it is outside."""
     top, real = (Path(os.path.realpath(each)) for each in (root, root / path))
     return PurePath(real.relative_to(top)) if real.is_relative_to(top) and real != top else None
 
 
 def write_named(path: Path, text: bytes, trees: Sequence[Path] = ()) -> None:
-    """Write a file that the user has named. In a tree no link may take it elsewhere; it may be a pipe anywhere else.
+    """Write a file that the user has named. In a tree no link is followed; elsewhere the file may be a pipe.
 
     A tree is one of `trees`, or a repository. Raises Refused.
     """
@@ -244,9 +244,9 @@ def write_named(path: Path, text: bytes, trees: Sequence[Path] = ()) -> None:
 
 
 def check_named(path: Path, trees: Sequence[Path] = (), *, folder: bool = False, coming: Path | None = None) -> None:
-    """Raise Refused where `write_named` would, as far as that can be told before; or the same for a new `folder`.
+    """Raise Refused where `write_named` would, as far as that is known before; or the same for a new `folder`.
 
-    The folder `coming` will be there by then.
+    The folder `coming` does not exist yet, but will by then.
     """
     below, inside = _named(path, trees)
     if not folder and not path.parent.is_dir() and not (coming is not None and path.is_relative_to(coming)):
@@ -265,10 +265,10 @@ def check_named(path: Path, trees: Sequence[Path] = (), *, folder: bool = False,
 
 
 def check_given(paths: Iterable[Path]) -> None:
-    """Raise Refused where a path leads out of the tree that it is spelled in: what is there is not to be changed.
+    """Raise Refused if a path leads out of the tree that it is spelled in: the target must not be changed.
 
-    That is a repository, or, for a file, the current folder: a hook or a pattern of a shell's has found such a path,
-    and nobody has looked where it leads.
+    The tree is a repository or, for a file, the current folder. A hook or a pattern of the shell gives such paths, so
+    nobody has looked where they lead.
     """
     problems = []
     for path in paths:
@@ -283,7 +283,7 @@ def check_given(paths: Iterable[Path]) -> None:
 
 
 def _named(path: Path, trees: Sequence[Path]) -> tuple[Below | None, PurePath]:
-    # As it is spelled: what a link on the way leads to is just the question.
+    # The path as it is spelled: the check is about where links on the way lead.
     whole = Path(os.path.normpath(path.absolute()))
     given = {Path(os.path.normpath(tree.absolute())) for tree in trees} | {tree.resolve() for tree in trees}
     if not path.is_absolute():
@@ -295,7 +295,7 @@ def _named(path: Path, trees: Sequence[Path]) -> tuple[Below | None, PurePath]:
 
 
 def settle(paths: Iterable[Path]) -> None:
-    """See files, and the names in folders, to the disk."""
+    """Flush files, and the names in folders, to the disk."""
 
     def see(some: Sequence[Path]) -> None:
         for path in some:
@@ -305,7 +305,7 @@ def settle(paths: Iterable[Path]) -> None:
             finally:
                 os.close(descriptor)
 
-    # Many at once share what each would wait for alone: 800 files take 0.2 s, one by one 6 s.
+    # Parallel flushes share their waiting: 800 files take 0.2 s, and 6 s one by one.
     every = list(paths)
     with ThreadPoolExecutor(8) as pool:
         for _ in pool.map(see, (every[i::8] for i in range(min(8, len(every))))):
@@ -315,9 +315,9 @@ def settle(paths: Iterable[Path]) -> None:
 def walk(
     top: Path, tell: Callable[[OSError], None] = lambda error: None
 ) -> Iterator[tuple[Path, list[str], list[str]]]:
-    """Yield each folder at and below `top`, its folders (which may be taken out), and all else in it. Follows no link.
+    """Yield each folder at and below `top`, its subfolders (the caller may remove some), and its other entries.
 
-    However deep folders are; `tell` is told of those that cannot be read.
+    Follows no link, and has no limit of depth. `tell` is called for each folder that cannot be read.
     """
     waiting = [str(top)]
     while waiting:
@@ -335,26 +335,26 @@ def walk(
         waiting += [f"{folder}{os.sep}{name}" for name in folders]
 
 
-#: A tree may have a link by the one name and a folder or a file by the other.
-_ALIKE = "two files of the tree have this name in upper and lower case, which are the same here"
+#: A tree may have a link by one name, and a folder or a file by the other.
+_SAME_NAME = "two files of the tree have this name in upper and lower case, which are the same here"
 
 
 def make_new_folder(path: Path, *, parents: bool = False) -> None:
-    """Make a folder of a new copy; it may be there for another path of the tree, but not as a link."""
+    """Make a folder of a new copy. It may exist already, for another path of the tree, but not as a link."""
     if path.is_symlink():
-        raise OSError(errno.EEXIST, _ALIKE, str(path))
+        raise OSError(errno.EEXIST, _SAME_NAME, str(path))
     path.mkdir(parents=parents, exist_ok=True)
 
 
 def copy_new(path: Path, to: Path) -> None:
-    """Copy a regular file into a new copy of its tree, where nothing is by its name."""
+    """Copy a regular file into a new copy of its tree. Nothing may exist by its name."""
     if os.path.lexists(to):
-        raise OSError(errno.EEXIST, _ALIKE, str(to))
+        raise OSError(errno.EEXIST, _SAME_NAME, str(to))
     shutil.copy2(path, to, follow_symlinks=False)
 
 
 def remove_tree(top: Path) -> None:
-    """Remove a folder that hipport has made, and all in it, as far as that can be done."""
+    """Remove a folder that hipport has made, with its contents, as far as possible."""
     found = []
     with suppress(OSError):
         if not top.is_symlink():
@@ -363,7 +363,7 @@ def remove_tree(top: Path) -> None:
         found.append(folder)
         for name in names:
             with suppress(OSError):
-                # Those of a tree that is only to be read were copied as they were.
+                # Read-only folders of a tree were copied as read-only.
                 (folder / name).chmod(stat.S_IRWXU)
         for name in others:
             with suppress(OSError):
@@ -387,7 +387,7 @@ def _write_all(descriptor: int, text: bytes) -> None:
 
 
 def _shares(one: int, other: int) -> bool:
-    import fcntl  # not there on Windows, where everything else can be imported
+    import fcntl  # missing on Windows, where the rest of the module can be imported
 
     try:
         fcntl.ioctl(other, _FICLONE, one)
@@ -399,7 +399,7 @@ def _shares(one: int, other: int) -> bool:
 def _make_like(descriptor: int, like: int) -> None:
     status, mine = os.fstat(like), os.fstat(descriptor)
     if (mine.st_uid, mine.st_gid) != (status.st_uid, status.st_gid):
-        # Only root may give a file away: otherwise it is now of who has written it.
+        # Only root may change the owner; otherwise the file belongs to the current user.
         with suppress(PermissionError):
             os.fchown(descriptor, -1, status.st_gid)
             os.fchown(descriptor, status.st_uid, -1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a finding rests on: the grounds of its proof, and what is missing to one."""
+"""What a finding rests on: the grounds of its proof, and which parts are not proven."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from pathlib import PurePath
 
 
 class Scope(Enum):
-    """The threads that a ground is said of, the largest group first; each is part of the one before."""
+    """The threads that a ground holds for, the largest group first; each group is part of the one before."""
 
     GRID = "grid"  #: all threads of a launch
     BLOCK = "block"  #: all threads of a block
     WARP = "warp"  #: the lanes of a warp, or of a wavefront
-    GROUP = "group"  #: neighbouring lanes, or the lanes that a mask, group or branch has
-    THREAD = "thread"  #: a thread for itself
+    GROUP = "group"  #: neighbouring lanes, or the lanes of a mask, a group or a branch
+    THREAD = "thread"  #: one thread
 
     def __str__(self) -> str:
         return self.value
@@ -23,10 +23,10 @@ class Scope(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """One fact that a finding rests on: `claim`, said of the threads of `scope`, holds because of `reason`.
+    """One fact that a finding rests on: `claim` holds for the threads of `scope` because of `reason`.
 
-    `path` and `line` are where the reason stands, in the files as they were read. What is not `proven` is assumed: the
-    reason then says what is missing.
+    `path` and `line` are the place of the reason, in the files as they were read. A ground that is not `proven` is
+    assumed; its reason then says what is missing.
     """
 
     claim: str
@@ -39,7 +39,7 @@ class Ground:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """Something that waits for other threads and stays as it is, from `start` to `end`: what it is, and why it may."""
+    """Code from `start` to `end` that waits for other threads and stays as it is: what it is, and why it may stay."""
 
     start: int
     end: int
@@ -47,16 +47,16 @@ class Kept:
     proof: tuple[Ground, ...]
 
 
-#: In front of what is missing, at the end of a message.
+#: Precedes the missing parts of a proof at the end of a message.
 _NOT_PROVEN = "; not proven: "
 
 
 def without_reason(message: str) -> str:
-    """Return a message without what is missing to a proof of what it assumes."""
+    """Return a message without the missing parts of its proof."""
     return message.partition(_NOT_PROVEN)[0]
 
 
 def missing(proof: tuple[Ground, ...]) -> str:
-    """Return the end of a message that rests on something that is not proven: what that is; empty if all is."""
+    """Return the end of a message whose proof is not complete: the missing parts; empty if all is proven."""
     reason = next((each.reason for each in proof if not each.proven), "")
     return f"{_NOT_PROVEN}{reason}" if reason else ""

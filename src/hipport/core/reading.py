@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read files that somebody else has made: regular ones only, without waiting, and no more than is asked for.
+"""Read files of others: regular ones only, without blocking, and up to a limit.
 
-A tree may have a pipe, a device or a link to one in the place of any file. Every file that is not hipport's own is
-read here; a test holds that.
+A tree may have a pipe, a device or a link to one in the place of any file. Every file that hipport did not make is
+read here; a test enforces that.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import os
 import stat
 from pathlib import Path
 
-#: Files of more bytes are data.
+#: Larger files, in bytes, are data.
 LARGEST = 1 << 28
-#: Settings, manifests and the like of more bytes are none.
+#: Larger files, in bytes, are not settings or manifests.
 SETTINGS = 1 << 22
 
 
@@ -23,13 +23,13 @@ def read(path: str | Path, largest: int | None = None, *, inside: int | None = N
     """Return the bytes of a regular file.
 
     With `inside`, the descriptor of a folder, `path` is a name in it, and no link is followed.
-    Raises OSError for anything else, for a file of more than `largest` bytes (LARGEST if not given), and where a path
-    cannot be one.
+    Raises OSError for anything else, for a file of more than `largest` bytes (LARGEST by default), and for an invalid
+    path.
     """
     largest = LARGEST if largest is None else largest
     descriptor = opened(path, inside)
     try:
-        # One byte more than may be: what says that it is empty, or grows, has its end where reading finds it.
+        # One byte more than the limit, so that a file that grows, or reports size 0, is noticed.
         text = read_open(descriptor, largest + 1)
     finally:
         os.close(descriptor)
@@ -39,7 +39,7 @@ def read(path: str | Path, largest: int | None = None, *, inside: int | None = N
 
 
 def beginning(path: str | Path, size: int) -> bytes:
-    """Return the first bytes of a regular file; nothing where there is none to read."""
+    """Return the first bytes of a regular file; empty if it cannot be read."""
     try:
         descriptor = opened(path, None)
     except OSError:
@@ -53,7 +53,7 @@ def beginning(path: str | Path, size: int) -> bytes:
 
 
 def read_or_nothing(path: str | Path, largest: int | None = None) -> bytes:
-    """Return the bytes of a regular file, none where there is no such file to read."""
+    """Return the bytes of a regular file; empty if it cannot be read."""
     try:
         return read(path, largest)
     except OSError:
@@ -61,7 +61,7 @@ def read_or_nothing(path: str | Path, largest: int | None = None) -> bytes:
 
 
 def is_file(path: str | Path) -> bool:
-    """Whether there is a regular file. Where this user may not look, as in folders of PATH, there is none: no error."""
+    """Whether there is a regular file. False, and no error, where the user has no access, as in folders of PATH."""
     try:
         return stat.S_ISREG(Path(path).stat().st_mode)
     except (OSError, ValueError):
@@ -74,19 +74,19 @@ def digest(path: str | Path) -> str:
 
 
 def said(error: OSError) -> str:
-    """Return what an error says, to stand behind a path."""
+    """Return the reason of an error, to be appended to a path."""
     text = error.strerror or str(error)
     return text[:1].lower() + text[1:]
 
 
 def opened(path: str | Path, inside: int | None = None) -> int:
-    """Open a regular file to be read; `inside` is as for `read`. Raises OSError for anything else, without waiting."""
+    """Open a regular file for reading; `inside` is as for `read`. Raises OSError for anything else, never blocks."""
     flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
     try:
-        # Looked at before it is opened: to open a device may do something.
+        # Checked before opening, because opening a device may have an effect.
         _check(os.stat(path, dir_fd=inside, follow_symlinks=inside is None), path)
         descriptor = os.open(path, flags | (os.O_NOFOLLOW if inside is not None else 0), dir_fd=inside)
-    except ValueError as error:  # a NUL, or what is no text of this system
+    except ValueError as error:  # a NUL, or text that the system cannot encode
         raise OSError(errno.EINVAL, "such a path cannot exist", ascii(str(path))) from error
     try:
         _check(os.fstat(descriptor), path)
@@ -102,7 +102,7 @@ def _check(status: os.stat_result, path: str | Path) -> None:
 
 
 def read_open(descriptor: int, most: int = 1 << 62) -> bytes:
-    """Return what is to be read of an open file, and no more than `most` bytes."""
+    """Return the bytes of an open file, at most `most` of them."""
     parts = []
     size = os.fstat(descriptor).st_size + 1
     while most > 0 and (part := os.read(descriptor, min(most, size))):

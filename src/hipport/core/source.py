@@ -2,8 +2,8 @@
 """Bytes, and changes to them.
 
 A file is a `Source`; applying edits gives a new `Source` that remembers the one it came from, so that every later
-finding can be reported at the line the user wrote. Code inside of a file that is in another language is a `Source` of
-its own, `Embedded` in the file.
+finding can be reported at the line the user wrote. Code in another language inside a file is a `Source` of its own,
+`Embedded` in the file.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from hipport.core.finding import Certainty, Finding
 from hipport.core.group import Group
 
 _LINE_END = re.compile(rb"\r?\n")
-#: What ends a line where a carriage return alone does, too.
+#: The end of a line, where a lone carriage return ends one too.
 ANY_LINE_END = re.compile(rb"\r\n|\n|\r")
 
 
@@ -35,10 +35,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Source(Facts):
-    """The bytes of one file, and how they came to be.
+    """The bytes of one file, and the edits that made them.
 
     `before` and `edits` say which text these bytes were made from; both are empty for a file as it was read.
-    Whatever a subclass derives from the text is cached on the instance and forgotten when it is pickled.
+    Whatever a subclass derives from the text is cached on the instance and dropped when it is pickled.
     """
 
     path: PurePath
@@ -56,21 +56,21 @@ class Source(Facts):
         self.carry(state)
 
     def forget(self) -> None:
-        """Let go of all that was derived from the text; it is derived again when it is asked for."""
+        """Drop everything that was derived from the text; it is derived again on demand."""
         self.drop(self.__getstate__())
 
-    #: What a person works on who has to change such a file: here, where and with what a program runs.
+    #: The group of a finding in this kind of file; by default the packages and environment that a program runs with.
     group: ClassVar[Group] = Group.PACKAGES
 
-    #: What is still asked of a text when edits of it have been made: where things stood, and what it began as.
+    #: Facts that are still needed after a text was edited: its lines, and its origin.
     lasting: ClassVar[tuple[str, ...]] = ("_line_starts", "_written")
 
     def settle(self) -> None:
-        """Let go of what was derived from the text but for what is asked of it when edits of it have been made."""
+        """Drop what was derived from the text, except facts that are needed after it was edited."""
         self.drop((*self.__getstate__(), *self.lasting))
 
     def steps_from(self, before: Source) -> tuple[tuple[Edit, ...], ...]:
-        """Return the edits that made this text of an earlier one, step by step; none where they did not."""
+        """Return the edits that led from `before` to this text, step by step; empty if `before` is no ancestor."""
         steps: list[tuple[Edit, ...]] = []
         step: Source = self
         while step.before is not None and step.text != before.text:
@@ -90,7 +90,7 @@ class Source(Facts):
                 continue
             if span.end > len(self.text):
                 raise Conflict(f"{self.path}: {edit} lies outside the text of {len(self.text)} bytes")
-            # Equal spans of which one survived de-duplication: two replacements, or two insertions at one place.
+            # Of two equal spans that survive de-duplication, both replace or both insert.
             apart = previous is None or span.start >= previous.span.end
             if previous is not None and span == previous.span:
                 apart = not len(span) and previous.on_top and not edit.on_top
@@ -139,7 +139,7 @@ class Source(Facts):
 
     def _origin_before(self, span: Span) -> Span:
         starts, ends = self._written
-        # The last edit whose text starts at or before the span's start; inside that text, or after it.
+        # The last edit whose text starts at or before the start of the span, which is inside that text or after it.
         i = bisect_right(starts, span.start) - 1
         if i < 0:
             start = span.start
@@ -150,7 +150,7 @@ class Source(Facts):
         if not len(span):
             inside = i >= 0 and starts[i] < span.start < ends[i]
             return self.edits[i].span if inside else Span(start, start)
-        # The first edit whose text ends at or after the span's end; inside that text, or before it.
+        # The first edit whose text ends at or after the end of the span, which is inside that text or before it.
         j = bisect_left(ends, span.end)
         if j < len(self.edits) and starts[j] < span.end:
             end = self.edits[j].span.end
@@ -165,16 +165,16 @@ class Source(Facts):
         lines = self.text.splitlines(keepends=True)
         if lines and not lines[-1].endswith((b"\n", b"\r")):
             lines.pop()
-        # They are kept for every file: an array of numbers takes an eighth of a list of them.
+        # Kept for every file: an array takes an eighth of the memory of a list.
         return array("I", [0, *accumulate(map(len, lines))])
 
     def line_start(self, offset: int) -> int:
-        """Return where the line that `offset` is on starts, by what ends lines of this language."""
+        """Return where the line of `offset` starts, by the line ends of this language."""
         start = self.text.rfind(b"\n", 0, offset) + 1
         return start if self.line_end is _LINE_END else self.text.rfind(b"\r", start, offset) + 1 or start
 
     def indent(self, offset: int) -> bytes | None:
-        """Return what stands in front of `offset` on its line; None if that is more than white space."""
+        """Return the indentation of the line up to `offset`; None if other text precedes `offset`."""
         start = self.line_start(offset)
         return self.text[start:offset] if not self.text[start:offset].strip() else None
 
@@ -184,7 +184,7 @@ class Source(Facts):
         return line, offset - self._line_starts[line - 1] + 1
 
     def offset(self, line: int, column: int) -> int:
-        """Return the byte at `line` and `column` (both from 1), or the nearest there is on that line."""
+        """Return the byte at `line` and `column` (both from 1), or the nearest one on that line."""
         starts = self._line_starts
         if line > len(starts):
             return len(self.text)
@@ -200,50 +200,50 @@ class Source(Facts):
         return self.text[starts[number - 1] : end].rstrip(b"\r\n")
 
     def quoted(self, offset: int) -> bool:
-        """Whether the byte is known to be inside a string. Here nothing is known of strings."""
+        """Whether the byte is known to be inside a string. The base class knows no strings."""
         return False
 
-    #: What ends a line of this language: a carriage return alone does so in few.
+    #: The end of a line in this language: in few, a lone carriage return ends one.
     line_end: ClassVar[re.Pattern[bytes]] = _LINE_END
 
     @cached_property
     def newline(self) -> bytes:
-        """The line ending that inserted lines should use: the first one in the file, or a line feed.
+        """The line ending for inserted lines: the first one in the file, or a line feed.
 
-        A carriage return alone is taken only where the file has no other.
+        A lone carriage return is used only if the file has no other line ending.
         """
         match = _LINE_END.search(self.text) or self.line_end.search(self.text)
         return match.group() if match else b"\n"
 
     @property
     def errors(self) -> int:
-        """The number of places that the language's parser does not understand."""
+        """The number of places that the parser of the language does not understand."""
         return 0
 
     @classmethod
     def prepare(cls) -> None:
-        """Load what parsing this language takes, so that processes which are forked have it."""
+        """Load the parser of this language, so that forked processes share it."""
 
-    #: The languages of code inside of files in this one.
+    #: The languages of code that is embedded in files of this one.
     embeds: ClassVar[tuple[type[Source], ...]] = ()
 
     @property
     def embedded(self) -> tuple[Embedded, ...]:
-        """The code in other languages that is inside."""
+        """The embedded code in other languages."""
         return ()
 
     def reads_alike(self, result: Source) -> bool:
-        """Say whether what edits have left as it was is read as before: no string or comment ends elsewhere."""
+        """Say whether text outside the edits is lexed as before: no string or comment ends elsewhere."""
         return True
 
     def harmless(self, edit: Edit) -> bool:
-        """Say whether `edit` provably leaves `errors` as it is, so that nothing need be parsed again."""
+        """Say whether `edit` provably leaves `errors` as it is, so that nothing has to be parsed again."""
         return False
 
     def same_shape(self, edits: Sequence[Edit]) -> bool:
-        """Say whether `edits` leave the text in the same shape: what can be asked of one that has errors already.
+        """Say whether `edits` keep the shape of the text. This replaces `errors` for a text that already has errors.
 
-        There, what a parser makes of a place depends on all others, and how many errors it counts says nothing.
+        There, the parse of one place depends on all others, so the number of errors means nothing.
         """
         return False
 
@@ -252,29 +252,29 @@ class Layout(Protocol):
     """A mapping between code and the file that contains it."""
 
     def span(self, span: Span) -> Span:
-        """Return where in the file the code at `span` is."""
+        """Return the span in the file of the code at `span`."""
         ...
 
     def edit(self, edit: Edit) -> Edit | None:
-        """Return the edit of the file that makes `edit` of the code; None where there is none."""
+        """Return the edit of the file that makes `edit` of the code; None if there is none."""
         ...
 
     def place(self, offset: int) -> str:
-        """Say in words where the code at `offset` is, as people see the file."""
+        """Describe the place of the code at `offset`, as users see the file."""
         ...
 
 
 @dataclass(frozen=True)
 class Embedded:
-    """Code inside of a file: as a source of its own, and how it lies there."""
+    """Code inside a file, as a source of its own, and its layout in the file."""
 
     source: Source
     layout: Layout
 
     def carried(self, finding: Finding) -> Finding:
-        """Return what was found in the code as it is of the file.
+        """Return a finding in the code as a finding in the file.
 
-        Edits that cannot be made there leave the finding to a person.
+        If its edits cannot be made there, the finding becomes MANUAL.
         """
         message = f"{finding.message} ({self.layout.place(finding.span.start)})"
         span = self.layout.span(finding.span)

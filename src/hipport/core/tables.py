@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read the tables that passes keep beside them."""
+"""Read the tables of knowledge that lie beside the passes."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ TOMLDecodeError = tomllib.TOMLDecodeError
 
 
 def parse(text: str) -> dict[str, Any]:
-    """Return the TOML table that `text` is. Raises TOMLDecodeError."""
+    """Parse a text as TOML. Raises TOMLDecodeError."""
     return tomllib.loads(text)
 
 
 def read(path: Path) -> dict[str, Any]:
-    """Return the TOML table at `path`, all of it. Raises OSError and TOMLDecodeError."""
+    """Return the whole TOML table at `path`. Raises OSError and TOMLDecodeError."""
     with path.open("rb") as file:
         return tomllib.load(file)
 
 
 def one_of(names: str | Iterable[str], rest: str = r"\w*") -> str:
-    """Return a pattern for one of `names`, which a string has between spaces; `*` in a name stands for `rest`.
+    """Return a pattern for one of `names`; a string lists them separated by spaces. `*` in a name stands for `rest`.
 
-    Of names that begin alike the longer one is tried first.
+    Longer names are tried before their prefixes.
     """
     each = names.split() if isinstance(names, str) else names
     return (
@@ -42,7 +42,7 @@ def one_of(names: str | Iterable[str], rest: str = r"\w*") -> str:
 
 
 class LastChecked(NamedTuple):
-    """When the rows of a table were last seen to hold, and on which release of ROCm ("any" where it matters not)."""
+    """When the rows of a table were last checked, and on which release of ROCm ("any" if that does not matter)."""
 
     date: date
     rocm: str
@@ -50,15 +50,15 @@ class LastChecked(NamedTuple):
 
 @cache
 def load(path: Path) -> dict[str, Any]:
-    """Return the TOML table at `path`, without what says when it was checked. The result is shared: do not change it.
+    """Return the TOML table at `path`, without its entry `checked`. The result is shared: do not change it.
 
-    Raises OSError, TOMLDecodeError, and ValueError where it says badly when it was checked.
+    Raises OSError, TOMLDecodeError, and ValueError if that entry is invalid.
     """
     return _read(path)[0]
 
 
 def checked(path: Path) -> LastChecked | None:
-    """Return when the rows of the table at `path` were last seen to hold, if it says so. Raises as `load`."""
+    """Return when the rows of the table at `path` were last checked, if it says so. Raises the errors of `load`."""
     return _read(path)[1]
 
 
@@ -70,7 +70,7 @@ def _read(path: Path) -> tuple[dict[str, Any], LastChecked | None]:
 
 
 def as_checked(said: Any, where: str) -> LastChecked:
-    """Return what is said of when something was checked, `{ date = 2026-11-26, rocm = "7.2" }`. Raises ValueError."""
+    """Parse an entry such as `{ date = 2026-11-26, rocm = "7.2" }`. Raises ValueError."""
     if not isinstance(said, dict) or set(said) != {"date", "rocm"}:
         raise ValueError(f'{where}: `checked` needs a date and a release, {{ date = 2026-11-26, rocm = "7.2" }}')
     if type(said["date"]) is not date:

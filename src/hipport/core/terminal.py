@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Text for terminals and logs: what comes from a tree stays on its line, moves no cursor and commands nobody.
+"""Text for terminals and logs: text from a tree stays on its line, and neither a terminal nor a CI interprets it.
 
-The names of files, and what files say, may have any characters. They are shown as `\\n`, `\\x1b` and the like where a
-terminal would act on them, or where a CI would: it reads commands from the output of what it runs.
+Names and contents of files may have any characters. Those that a terminal interprets are shown as `\\n`, `\\x1b` and so
+on; so are the ones by which a CI recognizes commands in the output of a job.
 """
 
 from __future__ import annotations
@@ -11,37 +11,37 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-#: Controls of either set, what reverses the direction of text, what else ends lines, and bytes that are no UTF-8.
+#: C0 and C1 controls, marks that change the direction of text, other line ends, and bytes that are not UTF-8.
 _ACTS = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 _SHORT = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
-#: What GitHub, Azure Pipelines and TeamCity read as commands anywhere in a line; `::` only begins one.
+#: GitHub, Azure Pipelines and TeamCity read these as commands anywhere in a line; `::` only at its start.
 _COMMANDS = re.compile(r"(?<=#)#(?=(?:vso|teamcity)?\[)")
-#: Stands for the escape character of hipport's own colours until a line is done; nobody else can know it.
+#: Replaces the escape character of hipport's own colours until a line is done. It is random, so no input has it.
 _MARK = f"\0{os.urandom(6).hex()}"
 _PAINTED = re.compile(rf"{_MARK}\[(\d+)m")
 
 
 def escaped(text: str) -> str:
-    """Return a text of somebody else's as it may stand within a line."""
+    """Escape text from outside, so that it can stand within a line."""
     return _ACTS.sub(_shown, text)
 
 
 def joined(lines: Iterable[str]) -> str:
-    """Return lines as a text. What hipport has painted stays so; else each line is one line, and text."""
+    """Join lines to one text. Hipport's own colours stay; otherwise each line is one line of plain text."""
     return "".join(f"{_line(line)}\n" for line in lines)
 
 
 def block(text: str, indent: str = "    ") -> Iterator[str]:
-    """Yield the lines of a text that has several, such as a compiler's: all but the first are indented."""
+    """Yield the lines of a text with several lines, such as a compiler's message; all but the first are indented."""
     first, *rest = text.expandtabs().split("\n")
     yield first
     yield from (indent + line for line in rest)
 
 
 def painter(colours: Mapping[str, str]) -> Callable[[str, str], str]:
-    """Return what puts a text into a style, by the style's number for a terminal; without any, it stays as it is.
+    """Return a function that colours a text by the name of a style; `colours` has the terminal's numbers.
 
-    What it returns is for lines that `joined` joins.
+    Without numbers it returns the text as it is. Its result is input for `joined`.
     """
 
     def paint(style: str, text: str) -> str:
@@ -51,12 +51,12 @@ def painter(colours: Mapping[str, str]) -> Callable[[str, str], str]:
 
 
 def json_for_logs(text: str) -> str:
-    """Return JSON in which no string has what Azure Pipelines and others read as a command."""
+    """Return JSON whose strings have nothing that a CI, such as Azure Pipelines, reads as a command."""
     return text.replace("##", r"#\u0023")
 
 
 def quoted_as_git(name: bytes) -> bytes:
-    """Return a path as git writes it in patches: in quotes, with escapes, if it has characters that need it."""
+    """Return a path as git writes it in patches: quoted and escaped if its characters need it."""
     text = name.decode("utf-8", "surrogateescape")
     if not (b'"' in name or b"\\" in name or escaped(text) != text):
         return name
@@ -84,7 +84,7 @@ def _shown(match: re.Match[str]) -> str:
 
 def _line(line: str) -> str:
     parts = _PAINTED.split(line)
-    # Every other part is the number of a style.
+    # Parts with odd indexes are the numbers of styles.
     parts[::2] = [_without_commands(escaped(part)) for part in parts[::2]]
     before = "".join(parts[::2])
     if before.lstrip().startswith("::"):

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run passes over a project, and hold them to their laws."""
+"""Run passes over a project, and enforce their laws."""

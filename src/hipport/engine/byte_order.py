@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that begin with a byte-order mark: passes read them without it, and results are put behind it.
+"""Files with a byte-order mark: passes read them without it, and results get it back.
 
-The mark is no part of the first line: what is put on top goes behind it, and a first line that is matched, or written
-once more elsewhere, is so without it.
+The mark is not part of the first line. Text inserted at the top goes after it, and a first line that is matched or
+copied does not include it.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ SourceT = TypeVar("SourceT", bound=Source)
 
 
 def bare(project: Project) -> Project:
-    """Return the project with each file as it is behind its mark."""
+    """Return the project with the byte-order mark of each file removed."""
     return project.replacing({path: replace(each, text=each.text[len(MARK) :]) for path, each in _marked(project)})
 
 
 def restored(bare: Project, before: Project) -> Project:
-    """Return what passes made of `bare`, with the marks that the files had `before`, and the same edits."""
+    """Return the result of passes on `bare`, with the same edits and the byte-order marks that files had `before`."""
     return bare.replacing({path: _behind_mark(bare.by_path[path]) for path, _ in _marked(before)})
 
 
 def moved(span: Span) -> Span:
-    """Return where a span of a file as it is behind its mark is in the file."""
+    """Return the place in the file of a span in the text without its mark."""
     return Span(span.start + len(MARK), span.end + len(MARK))
 
 

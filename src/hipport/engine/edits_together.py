@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which findings of one pass can be applied together: edits without conflicts, and without new errors of syntax."""
+"""Which findings of one pass can be applied together: their edits do not conflict and add no syntax errors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _COMMENTS = re.compile(rb"(?:\s|/\*(?:[^*]|\*(?!/))*\*/)*")
 
 
 def edits_of(findings: Iterable[Finding]) -> list[Edit]:
-    """Return the edits of findings; lines that several of them put on top are one edit, in the order they come in."""
+    """Return the edits of findings; lines that several of them insert at the top are merged into one edit, in order."""
     edits = [edit for finding in findings for edit in finding.edits]
     top = {edit.new for edit in edits if edit.on_top and not len(edit.span)}
     if len(top) < 2:
@@ -31,13 +31,13 @@ def edits_of(findings: Iterable[Finding]) -> list[Edit]:
 
 
 def without_moot(outcomes: Sequence[tuple[Finding, Outcome, str]]) -> Iterator[tuple[Finding, Outcome, str]]:
-    """Leave out edits in what an earlier or larger edit of another finding takes away, and findings without others."""
+    """Drop edits of text that an earlier or larger edit of another finding deletes, and findings left without edits."""
     applied = [finding for finding, outcome, _ in outcomes if outcome is Outcome.APPLIED]
     gone = [
         (edit.span, i)
         for i, finding in enumerate(applied)
         for edit in finding.edits
-        # But for the comments, which stay.
+        # Comments stay, so they do not count.
         if edit.span and _COMMENTS.fullmatch(edit.new)
     ]
     number = {id(finding): i for i, finding in enumerate(applied)}
@@ -56,14 +56,14 @@ def without_moot(outcomes: Sequence[tuple[Finding, Outcome, str]]) -> Iterator[t
 
 
 def _lies_in(span: Span, other: Span, *, as_well: bool) -> bool:
-    """Say whether `span` is a part of `other`, or, `as_well`, all of it; a place at its edge is none."""
+    """Say whether `span` is a proper part of `other`, or with `as_well` equal to it; a place at its edge is not."""
     if not span:
         return other.start < span.start < other.end
     return other.start <= span.start and span.end <= other.end and (as_well or span != other)
 
 
 def without_conflicts(source: Source, findings: Sequence[Finding]) -> list[Finding]:
-    """Return those of the findings whose edits do not conflict with those of an earlier one."""
+    """Return the findings whose edits do not conflict with those of an earlier one."""
     kept: list[Finding] = []
     for finding in findings:
         try:
@@ -75,21 +75,21 @@ def without_conflicts(source: Source, findings: Sequence[Finding]) -> list[Findi
 
 
 def breaks(source: Source, result: Source) -> bool:
-    """Say whether edits have made more errors of syntax, or comments or strings of what they have not touched."""
+    """Say whether edits add syntax errors, or turn text outside them into comments or strings."""
     return result.errors > source.errors or not source.reads_alike(result)
 
 
 def is_sound(source: Source, finding: Finding) -> bool:
-    """Whether the edits are known to break no syntax without parsing, or nothing can be known by that."""
+    """Whether the edits provably break no syntax without parsing, or the parser cannot tell."""
     rest = [edit for edit in finding.edits if not source.harmless(edit)]
     return not rest or (source.errors > 0 and source.same_shape(rest))
 
 
 def without_errors(source: Source, findings: Sequence[Finding]) -> list[Finding]:
-    """Return those of the findings with whose edits the text has no more errors of syntax than before.
+    """Return the findings with whose edits the text has no more syntax errors than before.
 
-    In a file full of macros the parser loses its way; what it then makes of one place is no matter of the others. What
-    is for review may hold only with what else of the pass is, and stays or goes together.
+    In a file full of macros the parser gets lost, and its errors at one place say nothing about others. REVIEW findings
+    may hold only together with the others of the pass, so they are kept or dropped as a group.
     """
     kept = [finding for finding in findings if is_sound(source, finding)]
     sure = {id(finding) for finding in kept}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Findings that a comment leaves out: `// hipport: ignore[rule] reason`."""
+"""Findings that a comment ignores: `// hipport: ignore[rule] reason`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def ignored(source: Source, span: Span, rule: str) -> str | None:
 def reason_to_ignore(source: Source, finding: Finding, name: str) -> str | None:
     """Return the reason if a comment on the finding's first line ignores it: `// hipport: ignore[rule] reason`.
 
-    Without brackets all rules are meant. Comments that stand alone in the lines before count as well.
+    Without brackets all rules are ignored. Comments that stand alone on the lines before count as well.
     """
     first = source.first
     if not first.fact(_has_notes):
@@ -39,7 +39,7 @@ def reason_to_ignore(source: Source, finding: Finding, name: str) -> str | None:
 
 
 def _note(source: Source, number: int) -> re.Match[bytes] | None:
-    """Return the comment for hipport in a line."""
+    """Return the comment for hipport on a line."""
     begin = source.offset(number, 1)
     end = begin + len(source.line(number))
     match = _IGNORE.search(source.text, begin, end)
@@ -49,7 +49,7 @@ def _note(source: Source, number: int) -> re.Match[bytes] | None:
 
 
 def _alone(source: Source, match: re.Match[bytes]) -> bool:
-    """Whether a comment is all that stands in its line."""
+    """Whether a comment stands alone on its line."""
     start = source.text.rfind(b"\n", 0, match.start()) + 1
     code_before = source.text[start : match.start()].strip(b" \t\xef\xbb\xbf")
     code_behind = match.group().startswith(b"/*") and match.group().partition(b"*/")[2].strip()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Knowledge of CUDA's and HIP's names, which is passed to the parts of hipport that have none."""
+"""Knowledge of CUDA's and HIP's names, for packages that must not import passes."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ def _of_nothing(path: str) -> bool:
 class Knowledge:
     """Knowledge of the passes for builders and verifiers; empty by itself.
 
-    `before_executor` are passes that run on an original before the executor's own: what makes C++ of inline PTX.
-    `vendored` has the markers of third-party code by its name, `translate` turns nvcc's arguments in makefiles into
-    hipcc's, and `of_hip` says whether an include is of HIP.
+    `before_executor` are passes that run on an original before the executor's own, such as the one that turns inline
+    PTX into C++. `vendored` has the markers of third-party code by its name, `translate` turns nvcc's arguments in
+    makefiles into hipcc's, and `of_hip` says whether an include is a HIP header.
     """
 
     before_executor: tuple[Pass[Any], ...] = ()

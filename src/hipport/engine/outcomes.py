@@ -21,11 +21,11 @@ class Outcome(Enum):
     """The outcome of a finding."""
 
     APPLIED = "applied"  #: its edits were made
-    DECLINED = "declined"  #: its certainty is beyond what was accepted; nothing was changed
+    DECLINED = "declined"  #: it is less certain than what was accepted; nothing was changed
     REPORTED = "reported"  #: it has no edits; a person must act
     IGNORED = "ignored"  #: a comment on its line says so
     DROPPED = "dropped"  #: its edits would have broken the file's syntax
-    FAILED = "failed"  #: the pass failed on the file: a defect of hipport's, for which nothing may be written
+    FAILED = "failed"  #: the pass failed on the file: a defect of hipport, so nothing may be written
 
     def __str__(self) -> str:
         return self.value
@@ -33,9 +33,9 @@ class Outcome(Enum):
 
 @dataclass(frozen=True)
 class Reported:
-    """A finding at the place in the user's file.
+    """A finding with its place in the user's file.
 
-    `span` is in the file as it was read; `line` and `column` (bytes, both from 1) are where it starts there.
+    `span` is in the file as it was read; `line` and `column` (bytes, both from 1) are its start.
     """
 
     path: PurePath
@@ -49,12 +49,12 @@ class Reported:
     reason: str = ""
     group: Group = Group.KERNELS
     about: str = ""
-    #: Of the same finding with several programs, those with the first.
+    #: Of equal findings from several programs, the proof of the first is kept.
     proof: tuple[Ground, ...] = field(default=(), compare=False)
 
     @property
     def needs_person(self) -> bool:
-        """Whether something is left to do: all but what was changed for certain, or ignored on purpose."""
+        """Whether a person has to act: true unless it was applied as SAFE, or ignored on purpose."""
         if self.outcome is Outcome.APPLIED:
             return self.certainty is not Certainty.SAFE
         return self.outcome is not Outcome.IGNORED
@@ -62,7 +62,7 @@ class Reported:
 
 @dataclass(frozen=True)
 class Ported:
-    """A project before and after, and everything that was found on the way."""
+    """A project before and after, and all findings."""
 
     before: Project
     project: Project
@@ -71,7 +71,7 @@ class Ported:
 
     @property
     def failures(self) -> tuple[Reported, ...]:
-        """The places where passes failed. Their changes are missing, so nothing of this may be written."""
+        """The findings of failed passes. Their changes are missing, so nothing of this result may be written."""
         return tuple(each for each in self.reported if each.outcome is Outcome.FAILED)
 
     @property
@@ -86,7 +86,7 @@ class Ported:
 
 @dataclass(frozen=True)
 class Scanned:
-    """The contents of a tree, and the result that a rewrite would have."""
+    """The contents of a tree, and the result of a rewrite that was not written."""
 
     extensions: tuple[Extension, ...]
     ported: Ported
@@ -97,16 +97,16 @@ class Result:
     """The result of running a sequence of passes on a project."""
 
     changed: dict[PurePath, Source]
-    #: The edits that made `changed`, step by step: what a process sends instead of all the texts in between.
+    #: The edits that led to `changed`, step by step: a process sends these instead of all intermediate texts.
     edits: dict[PurePath, list[tuple[Edit, ...]]]
     reported: list[Reported]
-    #: With the files that need them.
+    #: Each with the file that needs it.
     created: list[tuple[PurePath, NewFile]]
     #: How often each pass was called, in order.
     calls: list[tuple[str, int]]
 
     def without(self, paths: AbstractSet[PurePath]) -> Result:
-        """Return it without what was done to some files."""
+        """Return the result without everything about the given files."""
         return Result(
             {path: each for path, each in self.changed.items() if path not in paths},
             {path: steps for path, steps in self.edits.items() if path not in paths},
@@ -116,9 +116,9 @@ class Result:
         )
 
     def followed(self, more: Result, heard: AbstractSet[PurePath] = frozenset()) -> Result:
-        """Return it with what was done after it; what is applied then replaces what was reported at the same place.
+        """Return this result followed by `more`; applied findings replace reports at the same place.
 
-        Of the files in `heard`, all counts that was not reported before.
+        For the files in `heard`, only findings that were not reported before are added.
         """
         done = {(each.path, each.span, each.rule) for each in more.reported if each.outcome is Outcome.APPLIED}
         known = {(each.path, each.span, each.rule) for each in self.reported}

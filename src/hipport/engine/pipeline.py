@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run passes over a project.
 
-Within a step every call of a pass sees the same project. Between steps the edits are made. What the engine holds
-passes to is written at `run`.
+Within a step every call of a pass sees the same project. Edits are applied between steps. `run` states the laws for
+passes.
 """
 
 from __future__ import annotations
@@ -44,16 +44,16 @@ from hipport.syntax.kept_comments import keeping_comments
 L = TypeVar("L", bound=Source)
 T = TypeVar("T")
 
-# Calls within calls. Python 3.10 needs some 500 bytes of stack for each, of the 8 MB that a process has.
+# Nested calls. Python 3.10 needs about 500 bytes of stack for each, of the 8 MB that a process has.
 _DEEPEST = 10_000
 
-# How often what is not understood as a whole is worked through again.
+# The maximum number of runs over a file that is not parsed completely.
 _ROUNDS = 4
 
 _MEETING = "the file has syntax errors, and this edit conflicts with another one of the same pass"
 _UNSETTLED = "this rule finds more to change each time the file is ported, so it does not understand the file"
 
-# How many more objects there have to be than were before Python looks for garbage among them.
+# So many new objects trigger Python's garbage collector.
 _COLLECTED = 50_000
 
 
@@ -63,22 +63,22 @@ class Pass(Generic[L]):
 
     language: type[L]
     find: Callable[[L, Project], Iterable[Finding]]
-    #: What a person works on next who reads its findings, if that is not what the kind of file says.
+    #: The group of its findings, if it differs from that of the file.
     group: Group | None = None
-    #: Whether it looks at what a program has for HIP already, too: to report, and never to change.
+    #: Whether it also reads a program's existing HIP backend: it may report there, but never change.
     at_backends: bool = False
-    #: Files of one program that say this are seen together, though no include connects them.
+    #: Files of one program that match this are put together, even if no include connects them.
     together: re.Pattern[bytes] | None = None
-    #: The text of a file by its name, where the pass puts other files into hipport's folder than headers.
+    #: Returns the text of a file by name, if the pass creates files other than headers in hipport's folder.
     module: Callable[[str, Project], bytes | None] | None = None
-    #: The kinds of findings by which threads wait for each other: these carry a proof.
+    #: The kinds of its findings about threads that wait for each other: these carry a proof.
     proves: frozenset[str] = frozenset()
-    #: What waits at a part of a file, a line say, and stays as it is.
+    #: Returns the waiting code in a span, such as a line, that stays as it is.
     kept: Callable[[L, Project, Span], Iterable[Kept]] | None = None
 
     @cached_property
     def name(self) -> str:
-        """The name of the module that defines the pass: a pass is a file."""
+        """The name of the module that defines the pass: one file is one pass."""
         return self.find.__module__.rpartition(".")[2]
 
     @property
@@ -89,7 +89,7 @@ class Pass(Generic[L]):
 
 @dataclass(frozen=True)
 class Progress:
-    """The progress of a run: its pass, and how many of the pass's files are done."""
+    """The progress of a run: the current pass, and how many of its files are done."""
 
     name: str
     done: int
@@ -98,7 +98,7 @@ class Progress:
 
 @contextmanager
 def _collecting_less() -> Iterator[None]:
-    """Look for garbage less often: what is made here is mostly kept, and looked through in vain."""
+    """Collect garbage less often: most objects created here are kept, so collections find little."""
     thresholds = gc.get_threshold()
     gc.set_threshold(max(thresholds[0], _COLLECTED) if thresholds[0] else 0, *thresholds[1:])
     try:
@@ -115,14 +115,14 @@ def run(
     on_progress: Callable[[Progress], None] | None = None,
     jobs: int = 1,
 ) -> Ported:
-    """Run `passes` in order over `project` and return what it became.
+    """Run `passes` in order over `project` and return the result.
 
     Findings up to `accept` are applied. With more than one job, passes run in processes, each with files of its
-    own; the result is the same. The laws that every pass is held to:
+    own; the result is the same. The laws for every pass:
 
     * its findings' edits must not conflict with each other (a conflict drops its edits to that file, and is a failure);
-    * a file must not come out with more syntax errors than it went in with (what does that is dropped);
-    * a failure inside a pass is reported, before all else, and the run goes on: one of them may not hide others.
+    * a file must not have more syntax errors after it than before (findings that cause them are dropped);
+    * a failure inside a pass is reported before everything else, and the run goes on: it must not hide others.
     """
     before = project
     project = known(byte_order.bare(project))
@@ -144,7 +144,7 @@ def run(
     for of_cpp, group in groupby(passes, key=lambda each: issubclass(each.language, Cpp)):
         steps = tuple(group)
         coming = {language for language in languages - {each.language for each in steps} if concerned[language]}
-        # The files that parts are made of are another project's, which forgets with them what it knows of them.
+        # Files of the parts belong to another project, and their cached facts are dropped with it.
         if of_cpp:
             asked = concerning(project)
             seen = tuple(each.together for each in steps if each.together is not None)
@@ -154,13 +154,13 @@ def run(
         results = _worked_through(
             [*parts, *(view for _, views in shared for view in views)], steps, accept, jobs, tell, coming
         )
-        result = _together(results[: len(parts)])
+        result = _merged(results[: len(parts)])
         rest = iter(results[len(parts) :])
         for code, views in shared:
             result = settled(project, code, result, [next(rest) for _ in views])
         reported += result.reported
         for _, file in result.created:
-            # What several files need is made once; different texts for one path are a defect of the passes.
+            # A file that several files need is created once; different texts for one path are a defect of the passes.
             if created.setdefault(file.path, file) != file:
                 raise Conflict(f"two different files would be made at {file.path}")
         changed = result.changed
@@ -169,7 +169,7 @@ def run(
     project = byte_order.restored(project, before)
     reported = [_in_file(each, before.by_path[each.path]) for each in reported]
     reported.sort(key=lambda r: (r.outcome is not Outcome.FAILED, r.path.as_posix(), r.span.start, r.span.end, r.rule))
-    # Some are there already, left by an earlier run, perhaps of an older release.
+    # Some exist already, from an earlier run, perhaps of an older release.
     project = project.replacing(
         {
             path: project.by_path[path].apply([Edit(Span(0, len(project.by_path[path].text)), file.text)])
@@ -184,7 +184,7 @@ def run(
 
 
 def _beside_links(project: Project, created: Mapping[PurePath, NewFile]) -> Iterator[NewFile]:
-    """Yield hipport's headers once more for each link to a file: a compiler looks for them from where the link is."""
+    """Yield hipport's headers again for each link to a file: a compiler searches for them beside the link."""
     for path, links in project.links.items():
         source = project.by_path.get(path) if project.concerns(path) else None
         for include in source.includes if isinstance(source, Cpp) else ():
@@ -197,7 +197,7 @@ def _beside_links(project: Project, created: Mapping[PurePath, NewFile]) -> Iter
 
 
 def _own_files(project: Project, created: dict[PurePath, NewFile], passes: Sequence[Pass[Any]]) -> Iterator[Reported]:
-    """Restore files of hipport that others use and that are missing, and report those that nothing uses."""
+    """Restore hipport's files that are included but missing, and report those that nothing includes."""
 
     def put_back(source: Source, span: Span, name: str, place: PurePath, files: Sequence[NewFile]) -> Reported:
         line, column = source.first.position(span.start)
@@ -232,7 +232,7 @@ def _resolved(path: PurePath, include: str) -> PurePath:
 
 
 def _concerns(language: type[Source], source: Source) -> bool:
-    """Whether a pass over the language is called for the file. hipport's own headers are finished."""
+    """Whether a pass over the language is called for the file. hipport's own headers are not ported again."""
     if isinstance(source, language):
         return not (isinstance(source, Cpp) and source.is_hipport_header)
     return any(issubclass(inside, language) for inside in source.embeds)
@@ -243,19 +243,20 @@ def _concerns_any(passes: Sequence[Pass[Any]], source: Source) -> bool:
 
 
 def _concerned(language: type[Source], project: Project) -> list[int]:
-    """The places of the files that a pass over the language is called for: the same ones in every step."""
+    """The indexes of the files that a pass over the language is called for: the same ones in every step."""
     return [
         i for i, source in enumerate(project.sources) if project.concerns(source.path) and _concerns(language, source)
     ]
 
 
 def _found(each: Pass[Any], source: Source, project: Project) -> list[tuple[Finding, Source, Finding]]:
-    """Call the pass for a file, or for the code inside of it that is in the pass's language.
+    """Call the pass for a file, or for embedded code in the pass's language.
 
-    Each finding comes with what it was found in, and as it was there: the same twice, but for code inside.
+    Each finding comes with the source that it was found in, and the finding as it is there; outside embedded code both
+    findings are the same.
     """
     if isinstance(source, Cpp) and source.side and not each.at_backends:
-        return []  # Its authors have ported it.
+        return []  # its authors have ported it
     if isinstance(source, each.language):
         return [(finding, source, finding) for finding in each.find(source, project)]
     return [
@@ -268,9 +269,9 @@ def _found(each: Pass[Any], source: Source, project: Project) -> list[tuple[Find
 
 @contextmanager
 def _deeply() -> Iterator[None]:
-    """Let functions call themselves once per level of nesting: a generated `else if` chain has hundreds of levels.
+    """Raise the recursion limit to one call per level of nesting: a generated `else if` chain has hundreds of levels.
 
-    Parsers do, too, of a text with edits as of the one before: else what is deep would be an error of the edits.
+    Parsers of the edited text need it as well: otherwise deep nesting would look like an error of the edits.
     """
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(max(limit, _DEEPEST))
@@ -282,12 +283,12 @@ def _deeply() -> Iterator[None]:
 
 @_deeply()
 def _sequence(part: Part, passes: Sequence[Pass[Any]], accept: Certainty, tell: Callable[[str, int], None]) -> Result:
-    """Run passes over a part of a project; what a second run would do is done by this one.
+    """Run passes over a part of a project, until a second run would change nothing.
 
-    Where the parser is lost it guesses, and what it makes of one place depends on all others: an edit lets it see a
-    function, say, where it saw none before, and a pass that has been there by then would find it in a second run. So
-    such files go through the passes until nothing changes, and so do all that are not C++. A rule by which a file never
-    comes to that says nothing of its code: the file is ported again without its edits, and what it has found is for a
+    Where the parser is lost it guesses, and its guess at one place depends on all others: after an edit it may see a
+    function that it missed before, and an earlier pass would find something there in a second run. So such files go
+    through the passes until nothing changes, and so do all files other than C++. If a rule never gets there, it says
+    nothing about the file's code: the file is ported again without that rule's edits, and its findings are left to a
     person.
     """
     unsettled: dict[PurePath, set[str]] = {}
@@ -296,7 +297,7 @@ def _sequence(part: Part, passes: Sequence[Pass[Any]], accept: Certainty, tell: 
     while last:
         for path, rules in last.items():
             unsettled.setdefault(path, set()).update(rules)
-        anew, _ = _once(part.project, last.keys(), passes, accept, _untold, unsettled)
+        anew, _ = _once(part.project, last.keys(), passes, accept, _ignore_progress, unsettled)
         result = result.without(last.keys()).followed(anew, last.keys())
         project = part.project.replacing(result.changed)
         result, last = _again(part, result, project, passes, accept, unsettled, anew.changed.keys())
@@ -312,7 +313,7 @@ def _again(
     unsettled: Mapping[PurePath, AbstractSet[str]],
     among: AbstractSet[PurePath] | None = None,
 ) -> tuple[Result, dict[PurePath, set[str]]]:
-    """Run passes again over what has to be, with the rules by which files are still changed at the end."""
+    """Run passes again over the given files, and return the rules by which files still change at the end."""
     again = set(result.changed if among is None else among)
     last: dict[PurePath, set[str]] = {}
     for _ in range(_ROUNDS):
@@ -321,7 +322,7 @@ def _again(
         again |= others if part.only is None else others & part.only
         if not again:
             return result, {}
-        more, project = _once(project, again, passes, accept, _untold, unsettled)
+        more, project = _once(project, again, passes, accept, _ignore_progress, unsettled)
         again = set(more.changed)
         last = {path: set() for path in again}
         for each in more.reported:
@@ -332,18 +333,18 @@ def _again(
 
 
 def _may_settle_later(before: Source, after: Source) -> bool:
-    """Whether passes may find more in what they have made of a file: where the parser is, or was, lost.
+    """Whether passes may find more in the result for a file: the parser is, or was, lost there.
 
-    Build files and Python are short, so that another look costs little, and are read by patterns in part: all of them
-    are looked at again.
+    Build files and Python are short, so another run costs little, and passes read them partly by patterns: all of them
+    are run again.
     """
     return any(not isinstance(each, Cpp) or each.guessed for each in (after, before))
 
 
 def _in_own_language(project: Project, changed: AbstractSet[PurePath]) -> tuple[Project, set[PurePath]]:
-    """Read files again in the language that they now have, and return their dependents, too.
+    """Read files again in the language that they now have, and return their dependents as well.
 
-    A header that says nothing of CUDA, but of a function that hipport has a header for, is CUDA's from then on.
+    A header without CUDA that calls a function for which hipport has a header becomes CUDA by that include.
     """
     other: dict[PurePath, Source] = {}
     for path in changed:
@@ -364,7 +365,7 @@ def _once(
 ) -> tuple[Result, Project]:
     """Run passes over some files of a project, and return the findings and the new project.
 
-    Of rules that are `unsettled` in a file, no edits are made.
+    Edits of rules that are `unsettled` in a file are not made.
     """
     result = Result({}, {}, [], [], [])
     concerned = {
@@ -394,24 +395,24 @@ def _once(
     return result, project
 
 
-#: What a process was given to work on: the parts, and for each the rest of what `_sequence` takes.
+#: The input of a process: the parts, and the other arguments of `_sequence`.
 _given: list[tuple[Sequence[Part], Sequence[Pass[Any]], Certainty]] = []
 
 
 def _give(parts: Sequence[Part], passes: Sequence[Pass[Any]], accept: Certainty) -> None:
     _given[:] = [(parts, passes, accept)]
-    # What the process has from the one before stays, and would only be copied where it is looked through.
+    # Objects inherited from the parent stay alive; traversing them would only copy their pages.
     gc.freeze()
 
 
 @_collecting_less()
 def _edits_only(number: int) -> Result:
     ((parts, passes, accept),) = _given
-    return replace(_sequence(parts[number], passes, accept, _untold), changed={})
+    return replace(_sequence(parts[number], passes, accept, _ignore_progress), changed={})
 
 
-def _together(results: Sequence[Result]) -> Result:
-    """Return what was done to parts of a project as what was done to it."""
+def _merged(results: Sequence[Result]) -> Result:
+    """Merge the results for parts of a project into one."""
     whole = Result({}, {}, [], [], [])
     for result in results:
         whole.changed.update(result.changed)
@@ -428,10 +429,10 @@ def _worked_through(
     tell: Callable[[str, int], None],
     coming: Iterable[type[Source]] = (),
 ) -> list[Result]:
-    """Run the passes over the parts, with several jobs each in a process."""
+    """Run the passes over the parts; with several jobs, each part in a process."""
     if jobs > 1 and len(parts) > 1:
         return _in_processes(parts, passes, accept, jobs, tell, coming)
-    return [_sequence(part, passes, accept, _untold if part.view else tell) for part in parts]
+    return [_sequence(part, passes, accept, _ignore_progress if part.view else tell) for part in parts]
 
 
 def _in_processes(
@@ -442,11 +443,11 @@ def _in_processes(
     tell: Callable[[str, int], None],
     coming: Iterable[type[Source]] = (),
 ) -> list[Result]:
-    """Run the passes over the parts, each in a process, and meanwhile load what the languages `coming` next take."""
+    """Run the passes over the parts, each in a process, and meanwhile load the parsers that are needed next."""
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor, as_completed
 
-    # A forked process has all that is loaded and worked out already: the passes with their tables, and the parts.
+    # A forked process inherits everything that is loaded and computed: the passes with their tables, and the parts.
     method = "fork" if "fork" in multiprocessing.get_all_start_methods() else None
     context = multiprocessing.get_context(method)
     with ProcessPoolExecutor(jobs, context, _give, (parts, passes, accept)) as pool:
@@ -469,14 +470,14 @@ def _in_processes(
     return [results[number] for number in range(len(parts))]
 
 
-def _untold(name: str, steps: int) -> None:
-    """A process tells of its progress when it is done."""
+def _ignore_progress(name: str, steps: int) -> None:
+    """Discard progress: a process reports only when it is done."""
 
 
 def _step(
     each: Pass[Any], source: Source, project: Project, accept: Certainty, unsettled: AbstractSet[str]
 ) -> tuple[Source, list[Reported], tuple[NewFile, ...]]:
-    """Call a pass for a file and make its edits: return the new text, what was found, and the files that it needs."""
+    """Call a pass for a file and make its edits: return the new text, the findings, and the files that it needs."""
     try:
         findings = _found(each, source, project)
     except Exception as error:
@@ -504,7 +505,7 @@ def _step(
         try:
             result = source.apply(edits_of(changing))
         except Conflict:
-            # In what goes, nothing need be changed.
+            # Text that another edit deletes need not be changed.
             outcomes = list(without_moot(outcomes))
             changing = kept = [finding for finding, outcome, _ in outcomes if outcome is Outcome.APPLIED]
             result = source.apply(edits_of(changing))
@@ -558,7 +559,7 @@ def _reported(each: Pass[Any], source: Source, finding: Finding, outcome: Outcom
 
 
 def _in_file(reported: Reported, source: Source) -> Reported:
-    """Return a finding of a file as passes got it at its place in the file as it was read."""
+    """Return a finding of a file without its byte-order mark at its place in the file as it was read."""
     if not source.text.startswith(byte_order.MARK) or reported.outcome is Outcome.FAILED:
         return reported
     span = byte_order.moved(reported.span)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Code for devices that several programs share comes out as with each of them alone, or is reported.
+"""Device code that several programs share must come out as with each of them alone; otherwise it is reported.
 
-It is ported with each program by itself. Where all come to the same text, that is what the files become, and the
-programs with them; what one needs of the C library, or of a header of HIP's, all have. Where they do not, no program is
-chosen before another: the files are ported as those of one program, and a finding says which do not agree, and where.
+It is ported once with each program. If all results agree, they become the files, and the programs get their own
+results; includes that one program needs are added for all. If they disagree, no program takes precedence: the files are
+ported as those of one program, and a finding says which programs disagree, and where.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from hipport.program.project import Project
 
 
 def settled(project: Project, code: Shared, together: Result, alone: Sequence[Result]) -> Result:
-    """Return what becomes of the tree, of what does where shared code is of one program and with each program alone."""
+    """Return the result for the tree, from that with all programs together and those with each program alone."""
     files = frozenset(code.files)
     differing = _differing(project, code, alone)
     if differing is not None:
@@ -48,17 +48,17 @@ def settled(project: Project, code: Shared, together: Result, alone: Sequence[Re
     for view, result in zip(code.views, alone, strict=True):
         own = files.intersection(view)
         for path in own.intersection(result.changed):
-            # What one needs on top of it, all have.
+            # Lines that one program needs at the top are added for all.
             known, source = changed.get(path), result.changed[path]
             changed[path] = source if known is None or len(known.text) < len(source.text) else known
         created += [each for each in result.created if each[0] in own]
-        # What is seen twice is one finding: the one that asks for more.
+        # Of findings that differ only in certainty, the one that asks for more is kept.
         for each in result.reported:
             if each.path in own:
                 found.setdefault((each.path, each.span, each.rule, each.outcome), []).append(each)
     for same in found.values():
         most = max(each.certainty for each in same)
-        # What is missing to a proof may differ with the program: the first says it.
+        # The missing parts of a proof may differ between programs: the first one counts.
         once: dict[Reported, Reported] = {}
         for each in same:
             once.setdefault(replace(each, message=without_reason(each.message)), each)
@@ -67,7 +67,7 @@ def settled(project: Project, code: Shared, together: Result, alone: Sequence[Re
 
 
 def _differing(project: Project, code: Shared, alone: Sequence[Result]) -> tuple[PurePath, int, int, Span] | None:
-    """Return a file that comes out otherwise with one program than with another, both, and the place in the file."""
+    """Return a file whose results for two programs differ, the two programs, and the place in the file."""
     first: dict[PurePath, int] = {}
     made: dict[PurePath, tuple[bytes, PurePath, int]] = {}
     for number, (view, result) in enumerate(zip(code.views, alone, strict=True)):
@@ -88,7 +88,7 @@ def _differing(project: Project, code: Shared, alone: Sequence[Result]) -> tuple
 
 
 def _place(path: PurePath, one: Source, other: Source, first: Result, second: Result) -> Span:
-    """Return where in the file as it was read the two differ first."""
+    """Return the first difference of two results, as a place in the file as it was read."""
     found = [
         {(each.span, each.rule, each.outcome) for each in result.reported if each.path == path}
         for result in (first, second)

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The CPU executor: CUDA and HIP programs rewritten to C++, compiled with the machine's compiler, and run."""
+"""The CPU executor: CUDA and HIP programs are rewritten to C++, compiled with the machine's compiler, and run."""

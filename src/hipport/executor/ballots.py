@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Look where HIP's ballots are kept in fewer bits than there are lanes.
+"""Find where HIP's ballots are stored in fewer bits than there are lanes.
 
-`unsigned mask = __ballot(p);` compiles, and on wavefronts of 64 lanes loses the votes of half of them. What is kept in
-a variable, returned, or counted, and is nothing but a ballot, or bits of one (`&`, `|`, `^`, `~`), gets `SIMT_KEPT`
-around it, which passes it on and faults where votes of lanes are lost (core.h). Its type stays what it was, so whatever
-compiled compiles still. A cast, or a shift, says what is wanted: halves that are taken on purpose are left alone.
+`unsigned mask = __ballot(p);` compiles, and on wavefronts of 64 lanes loses the votes of half of them. If a value is
+stored in a variable, returned, or counted, and consists only of a ballot, or bits of one (`&`, `|`, `^`, `~`), it gets
+`SIMT_KEPT` around it, which returns it unchanged and faults if votes of lanes are lost (core.h). Its type does not
+change, so code that compiled still compiles. A cast or a shift is explicit: halves that are taken on purpose are left
+alone.
 
-A variable of 64 bits that is given a ballot once and never changed, nor shifted by 32, is a ballot wherever it stands.
-What a function of the program's takes as 32 bits is kept in them.
+A 64-bit variable that is assigned a ballot once and never changed, nor shifted by 32, is a ballot in every use. A value
+that a function of the program takes as 32 bits is stored in them.
 
-Not seen: what reaches 32 bits by way of a variable that is changed, a member, or what a function of 64 bits returns.
+Not seen: values that reach 32 bits through a variable that is changed, a member, or the 64-bit result of a function.
 """
 
 from __future__ import annotations
@@ -28,10 +29,10 @@ from hipport.syntax.lexing import PARENTHESES
 _BUILT_IN = rb"__ballot(?:64|_sync)?|__activemask|__match_(?:any|all)(?:_sync)?|__builtin_amdgcn_ballot_w64"
 _DIRECT = re.compile(rb"[\s(]*(?:" + _BUILT_IN + rb")\s*\([^;{}]*\)[\s)]*")
 _MACRO = re.compile(rb"^[ \t]*#[ \t]*define[ \t]+(?P<name>\w+)\([^()\n]*\)(?P<body>[^\n]*)", re.MULTILINE)
-#: Functions of the device that count or search 32 bits.
+#: Device functions that count or search 32 bits.
 _COUNTS = re.compile(rb"\b__(?:popc|ffs|clz|brev)\s*\Z")
 _OF_32_BITS = frozenset((b"unsigned", b"int", b"unsigned int", b"uint32_t", b"std::uint32_t", b"uint"))
-# A variable that keeps all of a ballot; and what changes it, or takes half of it.
+# A variable that holds a whole ballot; and code that changes it, or takes half of it.
 _WIDE = (
     rb"\b(?:auto|(?:std::)?uint64_t|unsigned\s+long(?:\s+long)?(?:\s+int)?)\s+(?:const\s+)?"
     rb"(?P<name>[A-Za-z_]\w*)\s*=(?!=)"
@@ -43,11 +44,11 @@ _CHANGED = (
 _HALVES = re.compile(rb">>=?\s*32\b")
 _KEYWORD = re.compile(rb"\s*(?:else|do)\b|\s*(?:case\b[^:;{}]*|default|[A-Za-z_]\w*)\s*:(?!:)")
 _CONDITION = re.compile(rb"\s*(?:if|while|for|switch)\s*(?:constexpr\s*)?\(")
-# A declaration's words in front of the name; what a star or an ampersand stands before is not kept in bits.
+# The words of a declaration before the name; a pointer or reference does not store the value.
 _DECLARATION = re.compile(
     rb"\s*(?:[\w:]+(?:\s*<(?:[^;{}<>]|<(?:[^;{}<>]|<[^;{}<>]*>)*>)*>)?[\s]+)+(?P<name>[A-Za-z_]\w*)\s*"
 )
-#: Something that may be assigned to: no two words side by side, no comparison, no macro that declares something.
+#: An assignable expression: no two words side by side, no comparison, no macro that declares something.
 _PLACE = re.compile(rb"(?!.*[\w)\]]\s+\w)(?!.*(?:<|(?<!-)>))[\s*(]*[A-Za-z_][^;{}=?#]*(?<=[\w\]])\s*", re.DOTALL)
 _FUNCTION = re.compile(
     rb"(?P<name>[A-Za-z_][\w:]*)\s*" + PARENTHESES + rb"\s*(?:const\s*|noexcept\s*|__restrict__\s*)*\Z"
@@ -64,15 +65,15 @@ _TYPE = re.compile(
 _LAMBDA = re.compile(rb"\]\s*(?:\([^{};]*\))?[^{};()]*\Z")
 _ARRAY = re.compile(rb"\w\s*\[[^\]]*\]\s*\Z")
 _NOT_FUNCTIONS = frozenset((b"if", b"for", b"while", b"switch", b"catch"))
-# What stands in front of a bracket that only groups.
+# Precedes a bracket that only groups.
 _OPERATORS = b"=&|^~("
-#: What stands before `=` where nothing but a ballot is kept, or none of its bits are lost.
+#: Precedes `=` where a result that is not only a ballot is stored, or no bits are lost.
 _OTHER_ASSIGNMENTS = frozenset(bytes([each]) for each in b"=!<>+-*/%&")
 _INSIDE = re.compile(rb"\([^()]*\)|\[[^][]*\]")
 
 
 def _aliases(component: Component) -> frozenset[bytes]:
-    """Return the macros of the program that are a ballot by another name."""
+    """Return the macros of the program that expand to a ballot."""
     return frozenset(
         match["name"]
         for source in component
@@ -83,7 +84,7 @@ def _aliases(component: Component) -> frozenset[bytes]:
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Yield a finding per ballot that may be kept in 32 bits."""
+    """Yield a finding for each ballot that may be stored in 32 bits."""
     if source.is_hipport_header:
         return
     names = b"|".join([_BUILT_IN, *map(re.escape, sorted(project.component(source).fact(_aliases)))])
@@ -111,7 +112,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
 
 
 def _in_variables(source: Cpp, names: bytes) -> Iterator[tuple[int, int, bytes]]:
-    """Yield where variables of 64 bits stand that are a ballot: the first and last byte, and the name."""
+    """Yield the uses of 64-bit variables that are a ballot: the first and last byte, and the name."""
     code = source.code
     for match in re.finditer(_WIDE + rb"(?=[\s(~]*(?:" + names + rb")\s*\()", code):
         end = _right(code, match.end())
@@ -127,7 +128,7 @@ def _in_variables(source: Cpp, names: bytes) -> Iterator[tuple[int, int, bytes]]
 
 
 def _given_to(source: Cpp, project: Project, start: int, end: int) -> bytes | None:
-    """Return the type of 32 bits that a function of the program's takes the expression as, if it is an argument."""
+    """Return the 32-bit type as which a function of the program takes the expression, if it is an argument."""
     opening = _left(source.code, start, b"(;{}")
     if source.code[opening : opening + 1] != b"(":
         return None
@@ -147,7 +148,7 @@ def _given_to(source: Cpp, project: Project, start: int, end: int) -> bytes | No
 
 
 def _in_macro(code: bytes, at: int) -> bool:
-    """Whether a place is in a directive of the preprocessor."""
+    """Whether a place is in a preprocessor directive."""
     line = code.rfind(b"\n", 0, at) + 1
     while line > 1 and code[:line].rstrip(b"\r\n").endswith(b"\\"):
         line = code.rfind(b"\n", 0, line - 1) + 1
@@ -155,7 +156,7 @@ def _in_macro(code: bytes, at: int) -> bool:
 
 
 def _left(code: bytes, at: int, stops: bytes) -> int:
-    """Return the offset of the last of `stops` before `at` that stands in no brackets that close before it; else -1."""
+    """Return the offset of the last of `stops` before `at`, ignoring brackets that close before it; else -1."""
     depth = 0
     for i in range(at - 1, -1, -1):
         each = code[i]
@@ -171,7 +172,7 @@ def _left(code: bytes, at: int, stops: bytes) -> int:
 
 
 def _slot(code: bytes, start: int, closing: int) -> tuple[int, int] | None:
-    """Return where the whole expression lies that a call is part of: from `=`, `return` or a bracket on."""
+    """Return the span of the whole expression that contains a call: from `=`, `return` or a bracket on."""
     left = _left(code, start, b";{}(,[=?:")
     while code[left - 1 : left + 1] == b"::":
         left = _left(code, left - 1, b";{}(,[=?:")
@@ -190,7 +191,7 @@ def _slot(code: bytes, start: int, closing: int) -> tuple[int, int] | None:
 
 
 def _right(code: bytes, at: int) -> int:
-    """Return where the expression ends that `at` is in."""
+    """Return where the expression that contains `at` ends."""
     depth = 0
     for i in range(at, len(code)):
         each = code[i]
@@ -204,14 +205,14 @@ def _right(code: bytes, at: int) -> int:
 
 
 def _statement(code: bytes, start: int, end: int) -> tuple[int, int]:
-    """Return where the statement lies, roughly."""
+    """Return the approximate span of the statement."""
     first = max(code.rfind(each, 0, start) for each in (b";", b"{", b"}"))
     last = code.find(b";", end)
     return first + 1, last if last >= 0 else len(code)
 
 
 def _is_ballot(text: bytes, names: bytes, variable: bytes = b"") -> bool:
-    """Whether an expression is a ballot, or bits of one; the variable, if there is one."""
+    """Whether an expression is only a ballot, or bits of one, or the given variable that holds one."""
     text = text.strip()
     while text.startswith(b"(") and _closes(text) == len(text) - 1:
         text = text[1:-1].strip()
@@ -240,7 +241,7 @@ def _is_ballot(text: bytes, names: bytes, variable: bytes = b"") -> bool:
 
 
 def _closes(text: bytes) -> int:
-    """Return where the bracket closes that a text begins with; its length if it does not."""
+    """Return where the bracket at the start of a text closes; the text's length if it does not."""
     depth = 0
     for i, each in enumerate(text):
         depth += (each in b"([{") - (each in b")]}")
@@ -250,7 +251,7 @@ def _closes(text: bytes) -> int:
 
 
 def _kept_in(source: Cpp, start: int, end: int) -> bytes | None:
-    """Return the type of what the expression from `start` on is kept in, as the program may write it there."""
+    """Return the type in which the expression from `start` on is stored, if the program may write it there."""
     code = source.code
     before = code[:start].rstrip()
     if re.search(rb"\breturn\Z", before):
@@ -276,7 +277,7 @@ def _kept_in(source: Cpp, start: int, end: int) -> bytes | None:
         return None if re.search(rb"\bauto\b", place) else b"decltype(" + declared["name"] + b")"
     bare = place.strip()
     while (less := _INSIDE.sub(b"", bare)) != bare:
-        bare = less  # what stands in brackets may be anything
+        bare = less  # text in brackets may be anything
     bare = bare or b"("
     if re.search(rb"\w\s*[&*]", bare) or (_PLACE.fullmatch(bare) is None and bare != b"*"):
         return None
@@ -284,7 +285,7 @@ def _kept_in(source: Cpp, start: int, end: int) -> bytes | None:
 
 
 def _returned(source: Cpp, at: int) -> bytes | None:
-    """Return the type that the function around `at` returns; None where it does not stand there in plain words."""
+    """Return the type that the function around `at` returns; None if it is not written plainly."""
     code = source.code
     while True:
         opening = _left(code, at, b"{")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compare arrays: by how much numbers of a type may differ, how two arrays differ, and what a tolerance hides.
+"""Compare arrays: the tolerance for numbers of a type, the differences of two arrays, and what a tolerance hides.
 
 Loaded by run_cases.py in the interpreter that has NumPy; it must not need hipport.
 """
@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 numpy: Any = importlib.import_module("numpy")
 
-#: The distance from 1 to the next number of a type. NumPy has not all of them: what is in 32 bits there is of such a
-#: type, and the type's name is told besides.
+#: The distance from 1 to the next number of a type. NumPy lacks some of them: values of such a type are stored in 32
+#: bits, and the name of the type is given separately.
 UNITS = {
     "float64": 2.0**-52,
     "complex128": 2.0**-52,
@@ -26,21 +26,21 @@ UNITS = {
     "float8_e5m2": 2.0**-2,
     "float8_e5m2fnuz": 2.0**-2,
 }
-#: How many times the original's differences from itself in other orders of its threads a port may differ.
+#: By how many times the original's differences in other orders of its threads a port may differ.
 SPREADS = 4.0
-# Units of a value for the functions that made it, and of a sum for each root of its terms. Both sides of an executor
-# compute the same but for the order of sums, so that few units of the largest value are enough.
+# Units of a value for the functions that computed it, and of a sum for the square root of its number of terms. Both
+# sides compute the same except for the order of sums, so a few units of the largest value are enough.
 _FUNCTIONS, _TERMS, _SAME_CODE = 8, 4, 16
-# A tolerance is worth a warning above so many times what its type comes to: fast functions are less precise. Not above
-# such a part of a value, though, if its type is not that coarse.
+# A tolerance causes a warning above this multiple of the type's tolerance, because fast functions are less precise; but
+# not below this part of a value, unless its type is that coarse.
 _MUCH, _COARSE = 16, 1 / 32
 
 
 class Tolerance(NamedTuple):
-    """By how much a value may differ from what is expected: `relative` times that, and `absolute`.
+    """By how much a value may differ from the expected one: by `relative` times that, plus `absolute`.
 
-    `origin` says what it comes from. `own` is what the type alone would allow: a value that is off by more than itself
-    and by more than that is wrong, whatever a case allows. `spread` is, value by value, what the original differs by.
+    `origin` says where it comes from. `own` is the tolerance of the type alone: a value whose error exceeds both itself
+    and `own` is wrong, whatever a case allows. `spread` is, for each value, the difference of the original from itself.
     """
 
     relative: float
@@ -57,7 +57,7 @@ def type_of(value: Any) -> str:
 
 
 def unit_of(*types: str) -> float:
-    """Return the distance from 1 to the next number of the coarsest of some types; 0 of integers."""
+    """Return the distance from 1 to the next number of the coarsest of some types; 0 for integers."""
     return max((UNITS.get(each, 0.0) for each in types), default=0.0)
 
 
@@ -71,11 +71,11 @@ def largest(array: Any) -> float:
 
 
 def of_type(unit: float, terms: int, scale: float, *, same_code: bool) -> tuple[float, float]:
-    """Return what values of a type may differ by, (relative, absolute): each is a sum of at most `terms` numbers.
+    """Return the tolerance of values of a type, (relative, absolute), if each is a sum of at most `terms` numbers.
 
-    The error of such a sum grows with the root of their number, and with its largest values (`scale`). Of types of 16
-    and fewer bits they are added in 32, and rounded on the way. Where the `same_code` computed both, the order of sums
-    is all that differs.
+    The error of such a sum grows with the square root of their number, and with its largest values (`scale`). Types of
+    16 and fewer bits are added in 32, and rounded on the way. If the `same_code` computed both, only the order of sums
+    differs.
     """
     added = min(unit, UNITS["float32"])
     if same_code:
@@ -96,9 +96,9 @@ def tolerance_for(
     of_case: bool,
     same_code: bool,
 ) -> Tolerance | None:
-    """Return what an output may differ by: what the case gives, or else what follows from its type. None: by nothing.
+    """Return the tolerance of an output: that of the case, or else that of its type. None means equal.
 
-    `types` are those of the output and of what is expected. `about` has the number of `terms` and the `scale` of the
+    `types` are those of the output and of the expected value. `about` has the number of `terms` and the `scale` of the
     case's inputs. An output that a case with tolerances does not name has to be equal.
     """
     unit = unit_of(*types) if same_code else unit_of(types[0]) or unit_of(types[1])
@@ -125,9 +125,9 @@ def tolerance_for(
 
 
 def compare(output: Any, expected: Any, tolerance: Tolerance | None) -> dict[str, Any]:
-    """Return how two arrays differ, as plain values; `why` is empty if they agree.
+    """Return the differences of two arrays, as JSON values; `why` is empty if they agree.
 
-    Without a tolerance they are to be equal, and of equal types. NaN equals NaN, and nothing else; integers are exact.
+    Without a tolerance they must be equal, and of equal types. NaN equals only NaN; integers are exact.
     """
     output, expected = numpy.asarray(output), numpy.asarray(expected)
     result: dict[str, Any] = {"absolute": 0.0, "relative": 0.0, "where": None, "count": 0, "size": int(expected.size)}
@@ -147,7 +147,7 @@ def compare(output: Any, expected: Any, tolerance: Tolerance | None) -> dict[str
             ratio = numpy.where(error == 0, 0.0, error / numpy.abs(expected.astype("float64")))
         error = numpy.where(close, 0.0, numpy.maximum(error, 1e-300))
         allowed = numpy.zeros(error.shape)
-    # Beyond the tolerance, not the greatest: that is what is wrong.
+    # The worst among those beyond the tolerance, because these are wrong.
     shown = numpy.where(close, -1.0, error) if not close.all() else error
     worst = numpy.unravel_index(int(numpy.argmax(shown)), shown.shape)
     result.update(
@@ -170,7 +170,7 @@ def compare(output: Any, expected: Any, tolerance: Tolerance | None) -> dict[str
 
 
 def _floats(output: Any, expected: Any, tolerance: Tolerance) -> tuple[Any, Any, Any, Any]:
-    """Return errors, relative errors, what was allowed, and what is close."""
+    """Return errors, relative errors, the allowed errors, and which values are close."""
     wide = "complex128" if numpy.issubdtype(output.dtype, numpy.complexfloating) else "float64"
     a, b = output.astype(wide), expected.astype(wide)
     with numpy.errstate(all="ignore"):
@@ -180,11 +180,11 @@ def _floats(output: Any, expected: Any, tolerance: Tolerance) -> tuple[Any, Any,
         size = numpy.abs(b)
         ratio = numpy.where(same, 0.0, error / size)
         ratio = numpy.where(numpy.isnan(ratio), numpy.inf, ratio)
-        # What the type cannot tell from zero has no relative error.
+        # A value that the type cannot distinguish from zero has no relative error.
         ratio = numpy.where((size <= tolerance.own[1]) & (error <= tolerance.own[1]), 0.0, ratio)
         spread = 0.0 if tolerance.spread is None else SPREADS * tolerance.spread
         allowed = numpy.maximum(tolerance.absolute + tolerance.relative * size, spread)
-        # A small number is not right because the tolerance is larger than it.
+        # A tolerance larger than a small number does not make it correct.
         own = numpy.maximum(tolerance.own[1] + tolerance.own[0] * size, spread)
         is_other = (error >= size) & (error > own) if tolerance.origin != "equal" else numpy.zeros(size.shape, bool)
         # The tolerance of an infinity would be infinite.
@@ -193,7 +193,7 @@ def _floats(output: Any, expected: Any, tolerance: Tolerance) -> tuple[Any, Any,
 
 
 def _used(tolerance: Tolerance, error: Any, ratio: Any, allowed: Any, close: Any) -> dict[str, Any]:
-    """Return a tolerance, with the value that is nearest to it or furthest beyond."""
+    """Return a tolerance, with the value that comes nearest to it or exceeds it most."""
     with numpy.errstate(all="ignore"):
         part = numpy.where(error == 0, 0.0, error / numpy.where(allowed == 0, 1e-300, allowed))
     beyond = not close.all()
@@ -213,7 +213,7 @@ def _used(tolerance: Tolerance, error: Any, ratio: Any, allowed: Any, close: Any
 
 
 def with_spread(tolerance: Tolerance | None, spread: Any) -> Tolerance | None:
-    """Return a tolerance that also takes what the original differs by in other orders of its threads."""
+    """Return a tolerance that includes the original's differences in other orders of its threads."""
     if tolerance is None or spread is None or not spread.any():
         return tolerance
     origin = f"{tolerance.origin}, or {SPREADS:g} times the original's own in other orders of its threads"
@@ -221,7 +221,7 @@ def with_spread(tolerance: Tolerance | None, spread: Any) -> Tolerance | None:
 
 
 def spread_of(one: Any, other: Any) -> Any:
-    """Return, value by value, by how much two outputs of the original differ where both are numbers."""
+    """Return, for each value, the difference of two outputs of the original where both are numbers."""
     with numpy.errstate(all="ignore"):
         error = numpy.abs(one.astype("float64") - other.astype("float64"))
     return numpy.where(numpy.isfinite(error), error, 0.0)

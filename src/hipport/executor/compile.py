@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compile what `prepare` made with the machine's C++ compiler, and link it to the executor's runtime.
+"""Compile the tree that `prepare` made with the machine's C++ compiler, and link it to the executor's runtime.
 
-The runtime is compiled once and kept, as are the executor's headers, precompiled, and every unit under a hash of all
-that it was made from. Messages name the files and lines that the user wrote.
+The runtime is compiled once and cached, like the executor's precompiled headers; every unit is cached under a hash of
+all its inputs. Messages name the files and lines that the user wrote.
 """
 
 from __future__ import annotations
@@ -51,15 +51,15 @@ from hipport.toolchain.toolchains import cache
 HERE = Path(__file__).with_name("native")
 INCLUDE = HERE / "include"
 RUNTIME = HERE / "runtime"
-#: What cuBLAS and its like stand on: a library of its own, for the programs that use it.
+#: cuBLAS and similar libraries use this one, which is linked only to programs that need it.
 MATH = HERE / "math"
-#: hipport's own headers, which ported code includes.
+#: hipport's helper headers, which ported code includes.
 HELPERS = HERE.parents[1] / "include"
 
 _FORMAT = 1
-#: Of how many units the headers are precompiled: that takes as long as they take in four units without.
+#: The number of units from which precompiling pays off: it takes as long as reading the headers in four units.
 _WORTH = 4
-#: For how long a precompiled header that is not used is kept.
+#: For how many days a precompiled header that is not used is kept.
 _DAYS = 3
 _PRELUDE = "simt/prelude.h"
 
@@ -73,7 +73,7 @@ _DEFINES: Mapping[str, tuple[str, ...]] = {
         "-D__HIP_DEVICE_COMPILE__=1",
     ),
 }
-# Loops are rewritten in all files; those of the host have none of the executor's headers to say what stands in them.
+# Loops are rewritten in all files; host files do not include the executor's headers, which define these macros.
 _NO_TURNS = (
     "-DSIMT_NEXT_TURN=((void)0)",
     "-DSIMT_LOCKSTEP_TURN=((void)0)",
@@ -95,12 +95,12 @@ _SANITIZERS = frozenset(("address", "bounds", "undefined", "thread"))
 class CompileOptions:
     """Options of a compilation. `env` is the environment, with PATH and HOME.
 
-    `optimize` is the level for kernels; `sanitize` has any of `address`, `undefined`, `bounds`, and
-    `thread`, for races; `indices` has those named that are outside of an array's type, and goes on. `flags` are further
-    ones for every unit. `precompile` has the executor's headers compiled once, as soon as there were a few units.
-    `jobs` is how many compilers run at once (None: as many as there are processors), `timeout` the seconds that each
-    may take. `compiler` is one that was chosen; else g++ or clang++ is looked for. `passes` are run on the sources
-    before the executor's own: what makes C++ of inline PTX.
+    `optimize` is the level for kernels; `sanitize` has any of `address`, `undefined`, `bounds`, and `thread`, for
+    races; `indices` reports array indices outside the array's type, and continues. `flags` are additional ones for
+    every unit. `precompile` compiles the executor's headers once, after a few units have used them. `jobs` is the
+    number of concurrent compilers (None: the number of processors), `timeout` the limit for each in seconds. `compiler`
+    is a given one; else g++ or clang++ is searched. `passes` are run on the sources before the executor's own, such as
+    the one that turns inline PTX into C++.
     """
 
     env: Mapping[str, str]
@@ -124,7 +124,7 @@ class CompileOptions:
 
 @dataclass(frozen=True)
 class CompiledUnit:
-    """One unit: the file as the user knows it, relative to the root, and the object it became."""
+    """One unit: the file as the user knows it, relative to the root, and its object file."""
 
     path: PurePath
     object: Path
@@ -153,9 +153,10 @@ class Executable:
 
 @dataclass(frozen=True)
 class _Command:
-    """How a unit is compiled: its words, without what stands in front, which has to be compiled with `fronted`.
+    """The command for a unit, without its prefix, the flags that include a header first.
 
-    These are flags, and a standard; None for a unit without the executor's headers.
+    `fronted` are the flags and the standard with which that header must be compiled; None for a unit without the
+    executor's headers.
     """
 
     language: str
@@ -165,7 +166,7 @@ class _Command:
 
 @dataclass(frozen=True)
 class Builder:
-    """Compiles, and remembers what it compiled, for one set of options and one dialect."""
+    """Compiles units, with a cache, for one set of options and one dialect."""
 
     options: CompileOptions
     dialect: Dialect
@@ -177,29 +178,29 @@ class Builder:
 
     @cached_property
     def kept(self) -> Path:
-        """The folder for what is kept between runs."""
+        """The folder for results that are kept between runs."""
         return cache(self.options.env).resolve() / "simt"
 
     @cached_property
     def own_headers(self) -> str:
-        """A hash of the executor's headers: all that is compiled depends on them."""
+        """A hash of the executor's headers, on which everything compiled depends."""
         return hash_tree((INCLUDE, HELPERS, MATH))
 
     def flags(self, *, device: bool = True, standard: int | None = None) -> tuple[str, ...]:
-        """Return the flags for a unit of C++, without its own: device code, or a host's that has none."""
+        """Return the flags for a unit of C++, without its own: for device code, or for host code without any."""
         family = self.compiler.family
         return (
             f"-std=gnu++{standard or self.options.standard}",
             self.options.optimize,
-            # addr2line of binutils 2.40 takes the folder of a file from the wrong entry of DWARF 5's tables.
+            # addr2line of binutils 2.40 takes a file's folder from the wrong entry of DWARF 5's tables.
             *(("-gdwarf-4", "-g1") if self.options.debug else ()),
             "-fPIC",
-            # So that a kernel can become part of the loop over its threads.
+            # Allows a kernel to be inlined into the loop over its threads.
             "-fno-semantic-interposition",
             "-ftls-model=initial-exec",
-            # How fast a short loop over threads is depends on where its instructions lie: 0.75 to 1.25 ns a thread.
+            # The speed of a short loop over threads depends on its alignment: 0.75 to 1.25 ns a thread.
             "-falign-loops=64",
-            # Assemblers leave no note of a call within a section: linking.KEEP_USES would lack it.
+            # Assemblers emit no relocation for a call within a section, and linking.KEEP_USES would miss it.
             *(("-ffunction-sections",) if device else ()),
             *KEEP_CALLS[family],
             *MEANING,
@@ -213,33 +214,33 @@ class Builder:
         )
 
     def _sanitize(self, *, linking: bool = False) -> tuple[str, ...]:
-        # The runtime looks for races itself: of ThreadSanitizer only what the compiler inserts is used.
+        # The runtime looks for races itself: it uses only the calls that the compiler inserts for ThreadSanitizer.
         names = [name for name in self.options.sanitize if not (linking and name == "thread")]
         told = TELL_VOLATILE[self.compiler.family] if "thread" in names else ()
         return (f"-fsanitize={','.join(names)}", "-fno-sanitize-recover=all", *told) if names else ()
 
     @cached_property
     def includes(self) -> tuple[str, ...]:
-        """The folders of the executor's headers, and of Thrust, which come after a program's own."""
+        """The folders of the executor's headers, and of Thrust, which follow a program's own."""
         folders = tuple(f"-I{folder}" for folder in include_folders(self.dialect, self.kept))
         return (*thrust.find(self.options.env, self.dialect).flags, *folders)
 
     def runtime(self) -> Path:
-        """Return the runtime library, compiled now if it was not yet. Raises NotCompiled."""
+        """Return the runtime library, compiling it if necessary. Raises NotCompiled."""
         options = self.options
         return runtime(self.compiler, self.kept, env=options.env, timeout=options.timeout)
 
     def math(self) -> Path:
-        """Return the library of linear algebra and transforms, compiled now if it was not yet. Raises NotCompiled."""
+        """Return the library of linear algebra and transforms, compiling it if necessary. Raises NotCompiled."""
         options = self.options
-        # Two thirds of the time of -O2, and loops over numbers in memory gain nothing by it.
+        # Takes two thirds of the time of -O2, and loops over numbers in memory are no slower.
         return _library(self.compiler, self.kept, MATH, optimize="-O1", env=options.env, timeout=options.timeout)
 
     def precompiled(self, header: str = _PRELUDE, flags: Sequence[str] = (), *, standard: int | None = None) -> Path:
-        """Return a folder with the precompiled `header` for units of device code, made now if it was not yet.
+        """Return a folder with the precompiled `header` for units of device code, compiling it if necessary.
 
-        `header` is a path below a folder of includes; `flags` are those of the units, which must be the same. To be
-        used, it has to be the first that a unit includes. Raises NotCompiled.
+        `header` is a path below an include folder; `flags` are those of the units, which must be the same. To be used,
+        it must be the first header that a unit includes. Raises NotCompiled.
         """
         command, folder = self._precompiling(header, flags, standard)
         made = folder / f"{header}.gch"
@@ -266,7 +267,7 @@ class Builder:
     def front(
         self, header: str = _PRELUDE, flags: Sequence[str] = (), *, standard: int | None = None, units: int = _WORTH
     ) -> list[str]:
-        """Return the flags that put `header` in front of `units` units: precompiled, if there were enough of them."""
+        """Return the flags that put `header` before `units` units: precompiled, if there were enough of them."""
         _, folder = self._precompiling(header, flags, standard)
         with locked(folder):
             if not self.options.precompile or not precompiled.is_wanted(folder, units, _WORTH):
@@ -277,7 +278,7 @@ class Builder:
         return [f"-I{folder}", "-include", header]
 
     def compile(self, units: Iterable[Unit], prepared: Prepared, *, header: str = _PRELUDE) -> tuple[CompiledUnit, ...]:
-        """Compile `units`, whose sources are the user's, from the tree that was prepared of them."""
+        """Compile `units`, whose sources are the user's, from the tree that was prepared from them."""
         units = tuple(units)
         places = SourcePlaces(prepared.root, copies={prepared.folder: prepared.base})
         digests = Digests()
@@ -301,10 +302,10 @@ class Builder:
                 flag for flag in self.flags(device=False) if not flag.startswith("-std=") and flag != "-fpermissive"
             ]
             return _Command("c", (*given, "-std=gnu11", *own, *self.includes))
-        # A standard that is older than the executor's headers is no reason to fail.
+        # A standard that is older than the executor's headers must not cause an error.
         used = max(standard or 0, self.options.standard)
         device = unit.language == "hip"
-        # Sanitizers, of which there can be one, look at accesses in another way.
+        # Sanitizers, of which there can be only one, instrument accesses in another way.
         step = self.compiler.lockstep(prepared) if device and not self.options.sanitize else ()
         fronted = ((*(f for f in own if f == "-fopenmp"), *step), used) if device else None
         return _Command("c++", (*self.flags(device=device, standard=used), *step, *own, *self.includes), fronted)
@@ -323,7 +324,7 @@ class Builder:
         begin = [self.compiler.path, "-x", command.language]
         end = [*command.words, *SAY[self.compiler.family], "-c", str(source)]
         whole = [*begin, *front, *end]
-        # Whether headers are precompiled changes nothing of what comes out.
+        # The result does not depend on whether headers are precompiled.
         key = digest_of(_FORMAT, self.compiler.identity, [*begin, *end], bool(front), self.own_headers)
         folder = self.kept / "objects" / key[:2] / key[2:]
         states = folder / "states.json"
@@ -344,7 +345,7 @@ class Builder:
                 return CompiledUnit(path, Path(), False, False, seconds, messages, said, tuple(whole))
             read = digests.all_of(_all_read(listing, unit.folder))
             name = digest_of(sorted(read.items())) + ".o"
-            # Complete before it has its name: others may look at the same time.
+            # Renamed when complete, because other processes may read it.
             shutil.copyfile(new, folder / f"{name}.{os.getpid()}")
             (folder / f"{name}.{os.getpid()}").replace(folder / name)
         state = {"read": read, "said": said, "seconds": seconds, "object": name}
@@ -359,7 +360,7 @@ class Builder:
         shared: bool = False,
         name: str = "program",
     ) -> tuple[Path, bool]:
-        """Link objects to the runtime; returns the program, or the shared object, and whether it was there already."""
+        """Link objects to the runtime; return the program, or the shared object, and whether it existed already."""
         runtime = self.runtime()
         try:
             keeping.prune(self.kept, keeping.limit(self.options.env))
@@ -409,9 +410,9 @@ _OF_MATH = re.compile(r"undefined reference to `simt::(?:blas|fft|sparse)::")
 
 
 def runtime(compiler: Compiler, kept: Path, *, env: Mapping[str, str], timeout: float = 600.0) -> Path:
-    """Return the runtime library in the folder `kept`, compiled now if it was not yet. Raises NotCompiled.
+    """Return the runtime library in the folder `kept`, compiling it if necessary. Raises NotCompiled.
 
-    It is of no dialect, and never instrumented; in a program that AddressSanitizer is in, it tells that of its stacks.
+    It has no dialect, and is never instrumented; in a program with AddressSanitizer it informs that about its stacks.
     """
     return _library(compiler, kept, RUNTIME, env=env, timeout=timeout)
 
@@ -425,7 +426,7 @@ def _library(
     env: Mapping[str, str],
     timeout: float,
 ) -> Path:
-    """Return the shared library of the sources in `folder`, compiled now if it was not yet. Raises NotCompiled."""
+    """Return the shared library of the sources in `folder`, compiling it if necessary. Raises NotCompiled."""
     flags = ["-std=c++17", optimize, "-g1", "-fPIC", "-fvisibility=hidden", "-fno-semantic-interposition"]
     flags += ["-ftls-model=initial-exec", "-pthread", "-fno-omit-frame-pointer", "-Wall"]
     flags += [*SAY[compiler.family], "-DSIMT_RUNTIME"]
@@ -456,14 +457,14 @@ def _library(
 
 
 def dialect_defines(dialect: Dialect, *, device: bool = True) -> tuple[str, ...]:
-    """Return what is defined for a unit with device code, or for one of the host alone."""
+    """Return the macro definitions for a unit with device code, or for one of the host alone."""
     return (_DEFINES if device else _HOST_DEFINES)[dialect]
 
 
 def include_folders(dialect: Dialect, kept: Path | None = None) -> tuple[Path, ...]:
-    """Return the folders of the executor's headers, in the order that they are looked in, after a program's own.
+    """Return the folders of the executor's headers, in search order; they follow a program's own.
 
-    The second has hipport's own headers, made ready for the executor in the folder `kept`, if one is given.
+    The second has hipport's helper headers, prepared for the executor in the folder `kept`, if one is given.
     """
     if kept is None:
         return INCLUDE, HELPERS
@@ -488,11 +489,11 @@ def program(
     vendored: Mapping[str, tuple[str, ...]] | None = None,
     exclude: Sequence[str] = (),
 ) -> Executable:
-    """Build the one program that the sources at `what` make up, files or a folder or what they were ported to.
+    """Build the program that the sources at `what` make up, files or a folder or their port.
 
-    A Makefile beside them is asked (`make --dry-run`) what it compiles, and how. `out` is where the prepared tree goes;
-    by default a folder of the cache. `given` are the paths that a port was asked for, where it has more: files from
-    elsewhere that these include. Raises NotCompiled, NoCompiler, and discover.NotFound.
+    `make --dry-run` of a Makefile beside them lists the compilations. `out` is the folder of the prepared tree, by
+    default one in the cache. `given` are the paths that a port was asked for, if it has more: files from elsewhere that
+    these include. Raises NotCompiled, NoCompiler, and discovery.NotFound.
     """
     builder = Builder(options, dialect)
     builder.compiler  # noqa: B018 - without one, nothing else need be done
@@ -518,13 +519,13 @@ def program(
 
 
 def _all_read(listing: Path, folder: Path) -> list[str]:
-    """Return the files that a unit was made from, of which the compiler has left a list."""
+    """Return the files that a unit was made from, from the compiler's list."""
     names = precompiled.files_listed(listing, folder)
     return [name for name in names if not name.startswith(str(INCLUDE)) and not name.endswith(".gch")]
 
 
 def _prune(folder: Path) -> None:
-    """Take away what nobody has used for days: precompiled headers are large."""
+    """Delete files that were not used for days: precompiled headers are large."""
     for each in folder.iterdir():
         with suppress(OSError):
             if time.time() - (each / ".lock").stat().st_mtime > _DAYS * 86400:
@@ -532,15 +533,15 @@ def _prune(folder: Path) -> None:
 
 
 def _units(sources: Sequence[Path], folder: Path) -> list[Path]:
-    """Write units that include `sources`, a few each: the standard library's headers take half of the time of one.
+    """Write units that include `sources`, a few each: the standard library's headers take half of a unit's time.
 
-    With fewer processors there are fewer units, each of them several whole units of more processors: what compiles
-    with two compiles with more.
+    With fewer processors there are fewer units, each of which combines several units of more processors. So sources
+    that compile with two processors compile with more.
     """
     count = 2
     while 2 * count <= processors():
         count *= 2
-    # The longest first, so that all take about as long.
+    # The longest first, so that all units take a similar time.
     by_size = sorted(sources, key=lambda each: (-each.stat().st_size, each.name))
     units = []
     for number in range(min(count, len(sources))):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""C++ compilers for the executor: which are here, and the flags under which they keep what device code means."""
+"""C++ compilers for the executor: which exist, and the flags under which they preserve the meaning of device code."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from hipport.toolchain.processes import limited
 
 _OLDEST = {"g++": 11, "clang": 14}
 
-# Lanes that go different ways are told apart by the chain of calls that they wait in, and those that are further behind
-# go first, by the address. So no optimization may make one call of two, or two of one, or move blocks: no joining of
-# equal ends of branches (tail merging, cross-jumping, folding equal functions, sinking, hoisting), no copies of what
-# follows a branch for each of its ways (jump threading, splitting paths and loops, duplicating tails), no frames left
-# out. What is needed was found by leaving out one after the other (tests/test_simt_compile.py has the functions).
+# Divergent lanes are identified by the chain of calls in which they wait, and those that are further behind, by
+# address, run first. So no optimization may merge or duplicate calls, or move blocks: no merging of equal ends of
+# branches (tail merging, cross-jumping, identical code folding, sinking, hoisting), no copies of code after a branch
+# for each of its sides (jump threading, splitting of paths and loops, tail duplication), no omitted frames. Each flag
+# was found necessary by leaving it out (tests/test_simt_compile.py has the functions).
 KEEP_CALLS = {
     "g++": (
         "-fno-tree-tail-merge",
@@ -37,13 +37,12 @@ KEEP_CALLS = {
         "-fno-split-loops",
         "-fno-peel-loops",
         "-fno-unroll-loops",
-        # Loops that turn a known number of times, once above all (by 512 to 256), are taken apart, and what is copied
-        # is laid out by who dominates whom: what follows a branch before the branch. Unrolling them completely has no
-        # flag of its own.
+        # Loops with a constant trip count, mostly one (by 512 to 256), are peeled, and copies are laid out by
+        # dominance: code after a branch comes before the branch. Complete unrolling has no flag of its own.
         "--param=max-completely-peel-times=0",
         "--param=max-completely-peeled-insns=0",
         "-fno-tree-vrp",
-        # Jumps around conditions that are known on one way.
+        # Jumps around conditions that are known on one path.
         "-fno-gcse",
         "-fno-tree-dominator-opts",
         "-fno-tree-ch",
@@ -53,16 +52,16 @@ KEEP_CALLS = {
         "-fno-reorder-blocks",
         "-fno-reorder-blocks-and-partition",
         "-fno-omit-frame-pointer",
-        # Not for calls: g++ 12 makes a comparison of vectors of four bytes a mask where it should be 0 or 1.
+        # Not because of calls: for vectors of four bytes, g++ 12 turns a comparison into a mask instead of 0 or 1.
         "-fno-tree-slp-vectorize",
     ),
     "clang": (
         "-fno-optimize-sibling-calls",
         "-fno-unroll-loops",
         "-fno-omit-frame-pointer",
-        # As for a GPU: no call becomes dependent on more conditions, or on fewer.
+        # As for a GPU: no call becomes control dependent on more conditions, or on fewer.
         *("-Xclang", "-fconvergent-functions"),
-        # With lifetimes, the way out of a loop is laid out before the loop.
+        # With lifetime markers, the exit of a loop is laid out before the loop.
         *("-Xclang", "-disable-lifetime-markers"),
         *("-mllvm", "-enable-tail-merge=0"),
         *("-mllvm", "-disable-tail-duplicate"),
@@ -72,8 +71,8 @@ KEEP_CALLS = {
         *("-mllvm", "-simplifycfg-sink-common=0"),
     ),
 }
-# What device code means on every machine and with every compiler: integers wrap, memory has no types, char has a sign,
-# and nothing is fused that the text does not fuse.
+# The meaning of device code on every machine and with every compiler: integers wrap, there is no type-based aliasing,
+# char is signed, and operations are fused only if the text fuses them.
 MEANING = (
     "-fwrapv",
     "-fno-strict-aliasing",
@@ -81,24 +80,24 @@ MEANING = (
     "-ffp-contract=off",
     "-fno-math-errno",
 )
-# Processors that give 0 for a division by it, where others stop: the runtime has what this calls.
+# GPUs return 0 for an integer division by zero, where CPUs stop: the runtime has the function that this calls.
 DIVISION = ("-fsanitize=integer-divide-by-zero", "-fno-sanitize-recover=integer-divide-by-zero")
-# Where an index is outside of an array's type, the compiler calls the runtime (runtime/faults.cpp), and continues.
+# For an index outside of an array's type, the compiler calls the runtime (runtime/faults.cpp), and continues.
 INDICES = {
     "g++": ("-fsanitize=bounds", "-fsanitize-recover=bounds"),
     "clang": ("-fsanitize=array-bounds", "-fsanitize-recover=array-bounds"),
 }
-# What nvcc takes and other compilers refuse, or warn of.
+# Code that nvcc accepts and other compilers reject, or warn about.
 LENIENT = {
     "g++": ("-fpermissive", "-w", "-Wno-narrowing"),
     "clang": ("-w", "-Wno-c++11-narrowing", "-Wno-register"),
 }
-# Lanes that make each access to volatile shared memory together, as code from before __syncwarp has it, and let others
-# go on where they look at other volatile memory in vain: the compiler calls the runtime for each access
-# (runtime/races.cpp), by what it has for ThreadSanitizer.
+# Lanes that make each access to volatile shared memory together, as code from before __syncwarp expects, and that let
+# others run while they poll other volatile memory: the compiler calls the runtime for each access (runtime/races.cpp),
+# by its instrumentation for ThreadSanitizer.
 TELL_VOLATILE = {"g++": ("--param=tsan-distinguish-volatile=1",), "clang": ("-mllvm", "-tsan-distinguish-volatile=1")}
 _LOCKSTEP = {family: ("-fsanitize=thread", *flags, "-DSIMT_LOCKSTEP=1") for family, flags in TELL_VOLATILE.items()}
-# Not that of assembly.
+# Not `asm volatile`.
 _VOLATILE = re.compile(rb"\bvolatile\b(?!\s*\()")
 SAY = {
     "g++": ("-fdiagnostics-color=never", "-fno-diagnostics-show-caret", "-fmax-errors=50"),
@@ -107,17 +106,17 @@ SAY = {
 
 
 def has_volatile(prepared: Prepared) -> bool:
-    """Whether a tree has volatile memory."""
+    """Whether a tree uses volatile memory."""
     return any(_VOLATILE.search(source.code) for source in prepared.sources.values() if isinstance(source, Cpp))
 
 
 class NoCompiler(Exception):
-    """There is no C++ compiler that is new enough. The message says what there is."""
+    """There is no C++ compiler that is new enough. The message says which exist."""
 
 
 @dataclass(frozen=True)
 class Compiler:
-    """A C++ compiler that works. `family` is `g++` or `clang`, `machine` what it compiles for (x86_64-linux-gnu)."""
+    """A working C++ compiler. `family` is `g++` or `clang`, `machine` its target (x86_64-linux-gnu)."""
 
     path: str
     family: str
@@ -127,16 +126,16 @@ class Compiler:
 
     @property
     def precompiled(self) -> str:
-        """The suffix of headers that it has compiled."""
+        """The suffix of its precompiled headers."""
         return "pch" if self.family == "clang" else "gch"
 
     def lockstep(self, prepared: Prepared) -> tuple[str, ...]:
-        """Return the flags for a tree that has volatile memory; none for others."""
+        """Return the flags for a tree that uses volatile memory; none for others."""
         return _LOCKSTEP[self.family] if has_volatile(prepared) else ()
 
     @property
     def keeps_calls(self) -> tuple[str, ...]:
-        """The flags under which calls in different places of the text stay different calls."""
+        """The flags under which calls at different places of the text stay different calls."""
         return KEEP_CALLS[self.family]
 
     def __str__(self) -> str:
@@ -162,28 +161,28 @@ def find_compiler(env: Mapping[str, str]) -> Compiler:
 
 
 def of_toolchains(env: Mapping[str, str]) -> Iterator[Path]:
-    """The clang of each ROCm there is, the newest first."""
+    """The clang of each ROCm installation, the newest first."""
     for found in sorted(toolchains.find(env), key=lambda each: each.hip, reverse=True):
         status, said = limited([str(found.hipcc), "-print-prog-name=clang++"], Path("/"), found.environment(env), 60)
-        # It may say first what its own script lacks.
+        # Its wrapper script may print a warning first.
         if status == 0 and (last := said.strip().rpartition("\n")[2]).startswith("/"):
             yield Path(last)
 
 
 def probe(path: Path, env: Mapping[str, str]) -> Compiler | None:
     """Ask a compiler for its family and version; None if it does not answer like g++ or clang."""
-    said = _said([str(path), "--version"], env)
+    said = _output_of([str(path), "--version"], env)
     clang = re.search(r"clang version (\d+(?:\.\d+)*)", said)
-    version = clang[1] if clang else _said([str(path), "-dumpfullversion"], env).strip()
+    version = clang[1] if clang else _output_of([str(path), "-dumpfullversion"], env).strip()
     if not re.fullmatch(r"\d+(?:\.\d+)*", version):
         return None
     family = "clang" if clang else "g++"
-    machine = _said([str(path), "-dumpmachine"], env).strip()
+    machine = _output_of([str(path), "-dumpmachine"], env).strip()
     identity = f"{path.resolve()} {machine} {said}"
     return Compiler(str(path), family, tuple(map(int, version.split("."))), identity, machine)
 
 
-def _said(command: Sequence[str], env: Mapping[str, str]) -> str:
+def _output_of(command: Sequence[str], env: Mapping[str, str]) -> str:
     try:
         done = subprocess.run(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=dict(env),
@@ -197,7 +196,7 @@ def _said(command: Sequence[str], env: Mapping[str, str]) -> str:
 def run_compiler(
     command: Sequence[str], env: Mapping[str, str], timeout: float, folder: Path | None = None
 ) -> tuple[int, str, float]:
-    """Run a compiler; returns its status, what it said, and the seconds it took."""
+    """Run a compiler; return its status, its output, and the seconds it took."""
     start = time.monotonic()
     try:
         status, said = limited(command, folder or Path(), {**env, "LC_ALL": "C"}, timeout)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Turn assembly for GPUs that nothing has made C++ of into a fault that names it.
+"""Turn assembly for GPUs that no pass has turned into C++ into a fault that names it.
 
-A program that comes by such a statement ends there; one that does not, runs. The assembly of CPUs is left alone: its
-instructions have no types behind dots, as PTX's have, and no underscores, as AMD's have.
+A program that reaches such a statement ends there; one that does not, runs. Assembly for CPUs is left alone: its
+instructions have no types after dots, as PTX has, and no underscores, as AMD's have.
 
-In originals, barriers with a number become the runtime's: PTX's `bar.sync`, `bar.arrive` and their longer names.
+In originals, barriers with a number become the runtime's: PTX's `bar.sync`, `bar.arrive` and their longer forms.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _ASM = re.compile(rb"\b(?:__asm__|__asm|asm)\b\s*(?:(?:volatile|__volatile__|__v
 _LITERAL = re.compile(
     rb'R"(?P<mark>[^\s()\\"]{0,16})\((?P<raw>.*?)\)(?P=mark)"|"(?P<plain>(?:[^"\\\n]|\\.)*)"', re.DOTALL
 )
-# `mma.sync`, `ld.global`; also with the type in a hole or in another literal: `shfl.`. Then AMD's, by the prefixes of
+# `mma.sync`, `ld.global`; also with the type in a macro or in another literal: `shfl.`. Then AMD's, by the prefixes in
 # LLVM's AMDGPU operand syntax: `s_nop`, `v_mov_b32`, `ds_read_b32`.
 _OF_GPUS = re.compile(
     rb"(?:^|[\s;{}@])(?:trap|exit|brkpt|[a-z]\w*\.(?:[a-z]\w*|\Z)"
@@ -37,12 +37,12 @@ _INPUT = re.compile(rb'\s*(?:\[\s*(?P<name>\w+)\s*\]\s*)?"[^"\n]*"\s*\(')
 
 
 def find_cuda(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Yield a finding per statement of assembly that no CPU has, in a program of CUDA's."""
+    """Yield a finding for each assembly statement that is not for a CPU, in a CUDA program."""
     yield from _find(source, barriers=True)
 
 
 def find_hip(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Yield a finding per statement of assembly that no CPU has, in a program of HIP's."""
+    """Yield a finding for each assembly statement that is not for a CPU, in a HIP program."""
     yield from _find(source, barriers=False)
 
 
@@ -54,7 +54,7 @@ def _find(source: Cpp, *, barriers: bool) -> Iterator[Finding]:
         if end is None:
             continue
         inside = source.text[match.end() : end]
-        # The text ends where the first operands begin.
+        # The text ends where the operands begin.
         operands = source.code.find(b":", match.end(), end)
         text = b"".join(map(_written, _LITERAL.finditer(inside[: operands - match.end() if operands >= 0 else None])))
         if not _OF_GPUS.search(text.replace(b"\\n", b" ").replace(b"\\t", b" ")):
@@ -72,19 +72,19 @@ def _find(source: Cpp, *, barriers: bool) -> Iterator[Finding]:
 
 
 def _written(literal: re.Match[bytes]) -> bytes:
-    """Return what a literal has between its quotes, as it would be written in a plain one: lines end by `\\n`."""
+    """Return the text of a literal as in a plain one: line ends become `\\n`."""
     raw = literal["raw"]
     return literal["plain"] if raw is None else b"\\n".join(raw.replace(b'"', b"'").splitlines())
 
 
 def _barrier(source: Cpp, text: bytes, operands: int, end: int) -> bytes | None:
-    """Return the runtime's barrier for a statement with that text, whose operands are in front of `end`."""
+    """Return the runtime's barrier for a statement with that text, whose operands end at `end`."""
     match = _BARRIER.fullmatch(text.replace(b"\\n", b" ").replace(b"\\t", b" "))
     if match is None:
         return None
     named: dict[bytes, bytes] = {}
     if operands >= 0:
-        # It has no outputs: what stands behind the second colon.
+        # There are no outputs: the operand follows the second colon.
         colon = source.code.find(b":", operands + 1, end)
         if source.code[operands + 1 : colon if colon >= 0 else end].strip():
             return None

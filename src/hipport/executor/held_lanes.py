@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keep the lanes of a wavefront together where some wait for memory, as they are kept together on AMD.
+"""Make lanes of a wavefront converge around waiting loops as they do on AMD.
 
-On AMD the lanes that leave a loop wait behind it for those of their wavefront that are still in it, those that pass a
-branch by wait behind it for those in it, and one branch runs before the other. So who waits for what another lane does
-behind the loop, or in the other branch, waits forever, while the executor's lanes, which run each on its own, would go
-on. `SIMT_TOGETHER` in front of a loop that waits, and of each loop and branch around it or around a call of who does,
-has them wait as on a GPU; see Together in core.h. `SIMT_SIDE` begins a branch of such a statement. A function that
-waits has one where it may return before its end, or calls itself; what `goto` leads back to, from its label on.
+On AMD, lanes that leave a loop wait after it for the lanes of their wavefront that are still in it. Lanes that skip a
+branch wait after it for those in it, and one side of a branch runs before the other. So a lane that waits for another
+lane's action after the loop, or in the other branch, waits forever, while the executor's lanes, which run
+independently, would continue. `SIMT_TOGETHER` before a loop that waits, and before each loop and branch around it or
+around a call that may wait, makes lanes wait as on a GPU; see Together in core.h. `SIMT_SIDE` begins a branch of such a
+statement. A function that waits has one where it may return before its end, or calls itself; for `goto` backwards it
+starts at the label.
 
-A loop has no more in it than what leads back to its condition. Compilers put a way out of it behind it, such as
-`if (taken) { …; break; }`, and so what sets the flag that the condition asks for (clang 21 for gfx942, seen in the
-assembly). `SIMT_LEAVES` is put there. `hipport::opaque` keeps a flag from being seen through, and a branch of the other
-lanes that does something keeps the way in the loop.
+A loop contains only what leads back to its condition. Compilers move an exit such as `if (taken) { …; break; }` after
+the loop, and also the code that sets the flag in the loop's condition (clang 21 for gfx942, seen in the assembly).
+`SIMT_LEAVES` is put there. `hipport::opaque` hides a flag from the compiler, and a branch of the other lanes with an
+effect keeps the exit inside the loop.
 
-Loops that only wait for a compare-and-swap of what they have just read get nothing: lanes hold nothing there.
+Loops that only wait for a compare-and-swap of a value that they have just read get nothing: lanes hold no lock there.
 """
 
 from __future__ import annotations
@@ -36,21 +37,21 @@ _FUNCTIONS = frozenset(("function_definition", "lambda_expression"))
 _GOTOS = frozenset(("goto_statement",))
 _RETURNS = frozenset(("return_statement", *_FUNCTIONS))
 _MACROS = frozenset(("preproc_def", "preproc_function_def"))
-# A macro that may be one statement with a condition of its own.
+# A macro that may be a statement with its own condition.
 _CONTROLS = re.compile(rb"\s*(?:\\\s*)*(?:if|for|while|do|switch)\b|\s*\{")
-# What comes first of what is put in one place.
+# The order of insertions at one place.
 _CLOSES, _SIDE, _LEAVES, _DECLARES, _TOGETHER = range(5)
 
 
 class _Put(NamedTuple):
     at: int
     order: int
-    outer: int  # of two of one order, that of the statement that begins first or ends last comes first
+    outer: int  # of two with the same order, that of the statement that begins first or ends last comes first
     text: bytes
 
 
 def edits(source: Cpp, component: Component) -> Iterator[Edit]:
-    """Yield what keeps lanes together in a file."""
+    """Yield the edits that make lanes converge in a file."""
     if source.is_hipport_header or not waits.DEVICE.search(source.code):
         return
     loops = component.fact(waits.waiting_loops)[source.path]
@@ -69,7 +70,7 @@ def edits(source: Cpp, component: Component) -> Iterator[Edit]:
 
 
 class _Statements:
-    """The statements of a file in which lanes are kept together, and what is put there."""
+    """The statements of a file at which lanes must converge, and the insertions there."""
 
     def __init__(self, source: Cpp, component: Component, calls: waits.Waiters) -> None:
         self.source = source
@@ -84,20 +85,20 @@ class _Statements:
         self._number = 0
 
     def add_loop(self, loop: waits.Loop) -> None:
-        """A loop waits."""
+        """Handle a loop that waits."""
         node = self._at(loop.start)
         while node is not None and node.type not in LOOPS and node.start_byte == loop.start:
             node = node.parent
         if node is not None and node.type in LOOPS and node.start_byte == loop.start:
             self._add_around(node)
         else:
-            # In a macro, or in what the parser does not understand.
+            # In a macro, or in code that the parser does not understand.
             self._put(loop.start, _TOGETHER, -loop.end, b"SIMT_TOGETHER(%d) " % self._next())
             if (around := self._at(loop.start)) is not None and not self._in_macro(around):
                 self._add_around(around)
 
     def add_call(self, match: re.Match[bytes]) -> None:
-        """What waits is called, perhaps."""
+        """Handle a call of something that may wait."""
         node = self._at(match.start())
         if node is None or self._in_macro(node):
             return
@@ -118,7 +119,7 @@ class _Statements:
         return _CONTROLS.match(self.macros.get(macro, b"")) is not None
 
     def functions(self) -> list[Node]:
-        """Functions that have something in them that waits, or may: a way back to a label."""
+        """Functions that contain something that waits, or may wait: a jump back to a label."""
         if b"goto" in self.code:
             for each in nodes(self.source.tree.root_node, _GOTOS):
                 function = _function_of(each)
@@ -141,7 +142,7 @@ class _Statements:
         )
 
     def add_function(self, function: Node, calls: re.Pattern[bytes]) -> None:
-        """Keep those together that are in a function, where some may leave it before others."""
+        """Make lanes converge at the end of a function if some may return before others."""
         body = function.child_by_field_name("body")
         if body is None or body.type != "compound_statement":
             return
@@ -179,7 +180,7 @@ class _Statements:
             self._add_around(label)
 
     def _add_around(self, node: Node) -> None:
-        """Keep those together that are in a statement around a place, or pass it by."""
+        """Make lanes converge that are in a statement around a place, or skip it."""
         each: Node | None = node
         while each is not None and each.type not in _FUNCTIONS:
             if each.type in _STATEMENTS and not self._is_constant(each):
@@ -192,7 +193,7 @@ class _Statements:
         return node.type == "if_statement" and b"constexpr" in self.code[node.start_byte : node.start_byte + 20]
 
     def puts(self) -> list[_Put]:
-        """Return all that is put anywhere."""
+        """Return all insertions."""
         for (start, end, kind), node in sorted(self._found.items(), key=lambda each: each[0]):
             number = self._next()
             if kind == "declaration":
@@ -246,7 +247,7 @@ def _function_of(node: Node | None) -> Node | None:
 
 
 def _statement_of(node: Node, code: bytes) -> tuple[Node | None, bool]:
-    """Return the statement that an expression is part of, and whether only some lanes come to the expression."""
+    """Return the statement that contains an expression, and whether only some lanes may reach the expression."""
     on_condition = False
     each: Node | None = node
     while each is not None and not each.type.endswith("_statement") and each.type != "declaration":
@@ -280,7 +281,7 @@ def _leads_to(goto: Node, label: Node, code: bytes) -> bool:
 
 
 def _sides(node: Node) -> Iterator[tuple[int, int, bool]]:
-    """Yield where branches begin, their numbers, and whether what is put there comes in front of a statement."""
+    """Yield the beginnings of branches, their numbers, and whether the insertion precedes a statement."""
     if node.type == "if_statement":
         taken, other = node.child_by_field_name("consequence"), node.child_by_field_name("alternative")
         if taken is None or other is None:
@@ -294,6 +295,6 @@ def _sides(node: Node) -> Iterator[tuple[int, int, bool]]:
         cases = [each for each in body.named_children if each.type == "case_statement"] if body is not None else []
         for number, case in enumerate(cases):
             colon = next((each for each in case.children if each.type == ":"), None)
-            # Without a statement of its own it is one with the next.
+            # A case without a statement shares that of the next.
             if colon is not None and case.end_byte > colon.end_byte:
                 yield colon.end_byte, number, False

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that the executor keeps between runs in the user's cache, and the limit of their size.
+"""The executor's files in the user's cache, and the limit of their size.
 
-An entry is a folder that is made once and used by whoever comes later: an object, a program, a prepared tree, a
-precompiled header, a library. Its `.lock` or `states.json` is touched whenever it is used.
-What was used last goes last.
+An entry is a folder that is created once and reused: an object, a program, a prepared tree, a precompiled header, a
+library. Its `.lock` or `states.json` is touched at each use. The least recently used entries are deleted first.
 """
 
 from __future__ import annotations
@@ -16,27 +15,27 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-#: Bytes that are kept, where the environment does not say otherwise.
+#: The size limit in bytes, unless the environment sets another.
 LIMIT = 4 << 30
-#: The environment's variable with another limit, in megabytes.
+#: The environment variable for another limit, in megabytes.
 VARIABLE = "HIPPORT_CACHE_MB"
-#: What was used within these seconds stays: it may be about to be linked or run.
+#: Entries used within these seconds stay, because they may be about to be linked or run.
 _IN_USE = 3600.0
-#: Seconds between two looks at the whole folder.
+#: Seconds between two scans of the whole folder.
 _PAUSE = 600.0
 _ENTRIES = ("objects/*/*", "programs/*/*", "trees/*", "precompiled/*", "torch/*", "runtime/*", "math/*", "helpers/*")
 _MARKS = (".lock", "states.json")
 
 
 def used(folder: Path) -> None:
-    """Count an entry as used now."""
+    """Mark an entry as used now."""
     for mark in _MARKS:
         with suppress(OSError):
             os.utime(folder / mark)
 
 
 def limit(env: Mapping[str, str]) -> int:
-    """Return how many bytes are kept. Raises ValueError if the environment's variable is no number."""
+    """Return the size limit in bytes. Raises ValueError if the environment variable is not a number."""
     said = env.get(VARIABLE)
     if said is None:
         return LIMIT
@@ -46,10 +45,10 @@ def limit(env: Mapping[str, str]) -> int:
 
 
 def prune(kept: Path, most: int, *, now: float | None = None, pause: float = _PAUSE) -> list[Path]:
-    """Take away the entries below `kept` that were not used for longest, until at most `most` bytes are left.
+    """Delete the least recently used entries below `kept`, until at most `most` bytes are left.
 
-    Looks only if nobody has for `pause` seconds. What was used within the hour stays. Other processes may use, make and
-    prune entries meanwhile. Returns what went.
+    Scans only if no process has for `pause` seconds. Entries used within the hour stay. Other processes may use,
+    create and delete entries meanwhile. Returns the deleted entries.
     """
     now = time.time() if now is None else now
     mark = kept / ".pruned"
@@ -88,7 +87,7 @@ def _size(entry: Path) -> int:
 
 
 def _take(entry: Path, last: float) -> bool:
-    """Take an entry away, unless somebody holds it or has used it after all."""
+    """Delete an entry, unless a process holds its lock or has used it since."""
     try:
         if _last_use(entry) > last:
             return False
@@ -97,7 +96,7 @@ def _take(entry: Path, last: float) -> bool:
         return False
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        # Away in one step: who comes now finds nothing, and makes it again.
+        # Renamed first, so that other processes find either the whole entry or none.
         going = entry.with_name(f".{entry.name}.{os.getpid()}")
         entry.rename(going)
     except OSError:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Turn launches by brackets into what a C++ compiler reads: `k<<<g, b>>>(x)` → `SIMT_LAUNCH("k", (g, b), k)(x)`.
+"""Turn launches by brackets into C++: `k<<<g, b>>>(x)` → `SIMT_LAUNCH("k", (g, b), k)(x)`.
 
-The configuration comes before the kernel, for the kernel, which may have commas outside of parentheses, to be the
-macro's last argument. What stands behind the brackets is not touched. Lines stay where they are.
+The configuration precedes the kernel, so that the kernel, which may have commas outside parentheses, is the macro's
+last argument. The text after the brackets is not changed. Lines stay where they are.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _PARAMETERS = re.compile(rb"#[ \t]*define[ \t]+\w+\(([^()]*)\)")
 _LINE_ENDS = re.compile(rb"\\?\r?\n")
 _GLOBAL = re.compile(rb"\b__global__\b(?:[^;{}()]|\((?:[^()]|\([^()]*\))*\)(?=\s*\w))*?\b(?!__)(\w+)\s*\(")
 _VOID = rb"\s*(?:const\s+)?void\s*(?:const\s*)?\*\s*"
-# Not the first argument of a launch behind `(void*)`, whose macro knows the cast.
+# Not the first argument of a launch after `(void*)`, whose macro handles the cast.
 _UNTYPED = re.compile(
     rb"(?:(?P<launch>Launch\w*\s*\(\s*)?\("
     + _VOID
@@ -39,12 +39,12 @@ _UNTYPED = re.compile(
 )
 _OPENING = re.compile(rb"\s*<(?!<)")
 _NO_KERNEL = re.compile(rb"\s*(?:[(<.\[]|::|->)")
-#: How far before its brackets a kernel's name may begin.
+#: How many bytes before its brackets a kernel's name may begin.
 _FAR = 2000
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Yield a finding per launch; MANUAL where kernel or configuration are not found."""
+    """Yield a finding for each launch; MANUAL if kernel or configuration are not found."""
     code = source.code
     yield from _untyped(source, project)
     if b"<" not in code:
@@ -52,7 +52,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
     for opening in launch_openings(source):
         closing = launch_closing(source, opening.end, anywhere_in_macros=True)
         if closing is None:
-            # Without brackets that close it is what a comment or a diagram in a macro looks like.
+            # Without closing brackets it is a comment, or a diagram in a macro.
             continue
         start = kernel_start(code, opening.start)
         if start is None:
@@ -67,7 +67,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
 
 
 def _untyped(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Yield a finding per kernel that is cast to `void*`: its type is remembered, for launches by that address."""
+    """Yield a finding for each kernel that is cast to `void*`: its type is recorded for launches by that address."""
     casts = list(_UNTYPED.finditer(source.code))
     if not casts:
         return
@@ -82,7 +82,7 @@ def _untyped(source: Cpp, project: Project) -> Iterator[Finding]:
 
 
 def _behind_arguments(code: bytes, start: int) -> int:
-    """Return where the arguments of a template end that follow, or `start` if there are none."""
+    """Return where the following template arguments end, or `start` if there are none."""
     opening = _OPENING.match(code, start)
     arguments = template_arguments(code, opening.end() - 1) if opening else None
     return code.index(b">", arguments[-1].end) + 1 if arguments else start
@@ -106,13 +106,13 @@ def _launch(source: Cpp, start: int, opening: Span, closing: Span) -> Finding:
 
 
 def _one_line(text: bytes) -> bytes:
-    """The text of an expression on one line. A comment in it would end it."""
+    """Return the text of an expression on one line; line comments in it are removed."""
     text = re.sub(rb"//[^\n]*|/\*.*?\*/", b" ", text, flags=re.DOTALL)
     return b" ".join(re.sub(rb"\\\r?(?:\n|\Z)", b" ", text).split())
 
 
 def kernel_start(code: bytes, end: int) -> int | None:
-    """Return where the expression starts that ends in front of `end`: a name, a member, a call, an element."""
+    """Return where the expression that ends at `end` starts: a name, a member, a call, an element."""
     at = _skip_back(code, end)
     floor = max(0, end - _FAR)
     seen = False
@@ -133,7 +133,7 @@ def kernel_start(code: bytes, end: int) -> int | None:
             at = opening
             seen = True
             before = _skip_back(code, at)
-            # `name(…)` and `name[…]`: what stands in front belongs to it.
+            # `name(…)` and `name[…]`: the text before belongs to it.
             word = _WORD_END.search(code, floor, before)
             if (word and word.group() not in _NO_CALL) or code[before - 1 : before] == b"]":
                 at = before
@@ -154,7 +154,7 @@ def kernel_start(code: bytes, end: int) -> int | None:
         at = _skip_back(code, qualifier.start())
         previous = code[at - 1 : at]
         if not (previous.isalnum() or previous in (b"_", b">", b")", b"]")) or _keyword_before(code, at):
-            # `::kernel`, with nothing in front.
+            # `::kernel`, at global scope.
             return qualifier.start()
     return None
 
@@ -173,7 +173,7 @@ _MATES = {b")": b"(", b"]": b"[", b"}": b"{"}
 
 
 def _bracket(code: bytes, end: int, floor: int) -> int | None:
-    """Return where the bracket opens that closes just before `end`."""
+    """Return where the bracket that closes just before `end` opens."""
     stack: list[bytes] = []
     for at in range(end - 1, floor - 1, -1):
         byte = code[at : at + 1]
@@ -188,7 +188,7 @@ def _bracket(code: bytes, end: int, floor: int) -> int | None:
 
 
 def angle(code: bytes, end: int, floor: int) -> int | None:
-    """Return where the template's argument list opens that closes just before `end`."""
+    """Return where the template argument list that closes just before `end` opens."""
     depth = 0
     at = end - 1
     while at >= floor:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Link units as nvcc and hipcc do without relocatable device code: each has device variables of its own.
+"""Link units as nvcc and hipcc do without relocatable device code: each has its own device variables.
 
-Two sources may each define a `__constant__` variable of one name, or a header that both include. For a C++ linker that
-is one symbol, defined twice. So where it says that, the symbols become local in every object that has them, and each
-unit goes on with its own: the value that a program copies to one does not show in the other.
+Two sources, or a header that both include, may each define a `__constant__` variable of one name. For a C++ linker that
+is a duplicate symbol. If it reports that, the symbols become local in every object that defines them, and each unit has
+its own: a value that a program copies to one is not visible in the other.
 """
 
 from __future__ import annotations
@@ -13,26 +13,26 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-# GNU ld's and lld's words, with names as they are in the objects.
+# Messages of GNU ld and lld, with names as they are in the objects.
 _TWICE = re.compile(r"multiple definition of [`']([^'`]+)'|duplicate symbol: (\S+)")
 
-#: Has the linker keep what refers to what: the runtime reads there which shared memory a kernel has.
+#: Makes the linker keep relocations: the runtime reads from them which shared memory a kernel uses.
 KEEP_USES = "-Wl,--emit-relocs"
-#: Runs a command and returns its status and what it said.
+#: Runs a command and returns its status and output.
 Run = Callable[[Sequence[str]], tuple[int | None, str]]
 
 
 def link(command: Callable[[Sequence[Path]], list[str]], objects: Sequence[Path], run: Run) -> tuple[int | None, str]:
-    """Run the `command` of the objects; where they define the same, once more, with copies in which it is local.
+    """Run the `command` for the objects; if there are duplicate symbols, again with copies in which these are local.
 
-    Returns the status of the last run and what it said.
+    Returns the status of the last run and its output.
     """
     status, said = run(command(objects))
     if status == 0 or not _TWICE.search(said):
         return status, said
     _, mangled = run([*command(objects), "-Wl,--no-demangle"])
     twice = {match[1] or match[2] for match in _TWICE.finditer(mangled)}
-    # A program has one `main`: with two, there are two programs.
+    # Two `main` functions mean two programs.
     if "main" in twice:
         return status, said
     with tempfile.TemporaryDirectory(prefix="hipport-") as folder:

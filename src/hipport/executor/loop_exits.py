@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Find what stands in a loop's text and is behind it on a GPU: what leads out of it, and not back to its condition."""
+"""Find code inside a loop's text that GPU compilers move after the loop: exits, which do not lead to its condition."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ if TYPE_CHECKING:
 _BARE = re.compile(rb"(?:break|return|continue)\s*;|goto\s+\w+\s*;|return\s+[\w.\->]+\s*;")
 _ONWARDS = frozenset(("continue_statement", "goto_statement"))
 _INNER = LOOPS | {"lambda_expression"}
-# A condition that ends a loop once a flag has a value: `!done`, `todo != 0`.
+# A condition that ends a loop when a flag has a value: `!done`, `todo != 0`.
 _NOT = re.compile(rb"\s*!\s*(?P<flag>[A-Za-z_]\w*)\s*")
 _IS = re.compile(rb"\s*(?P<flag>[A-Za-z_]\w*)\s*(?:(?P<how>[!=]=)\s*(?P<value>0|1|true|false)\s*)?")
 _TRUE = (b"1", b"true")
-# What may stand between a flag and the loop's condition: it is short, and the compiler copies it.
+# Text that may stand between the flag and the loop's condition: it is short, and the compiler copies it.
 _SHORT = re.compile(waits.FENCES.pattern + rb"[^()]*\)\s*;|\s*;")
 
 
 class WayOut(NamedTuple):
-    """Where a way out of a loop begins; `closes` is its end where it is one statement without braces."""
+    """The beginning of an exit of a loop; `closes` is its end if it is one statement without braces."""
 
     at: int
     closes: int | None = None
 
 
 def of_loop(loop: Node, code: bytes, volatile: frozenset[bytes]) -> Iterator[WayOut]:
-    """Yield the ways out of a loop that do more than to leave it."""
+    """Yield the exits of a loop that do more than leave it."""
     body = loop.child_by_field_name("body")
     if body is None:
         return
@@ -43,7 +43,7 @@ def of_loop(loop: Node, code: bytes, volatile: frozenset[bytes]) -> Iterator[Way
 
 
 def of_label(last: Node, label: Node, code: bytes) -> WayOut | None:
-    """Return the branch that does not lead back to a label, of the statement that does."""
+    """Return the branch that does not lead back to a label, in the statement that jumps back."""
     name = code[label.start_byte : label.end_byte]
     back = re.compile(rb"\bgoto\s+" + re.escape(name) + rb"\s*;")
     branch = next((each for each in nodes(last) if each.type == "if_statement"), None)
@@ -75,7 +75,7 @@ def _before(statements: Sequence[Node], code: bytes) -> WayOut | None:
 
 
 def _leaves(statement: Node, breaks: bool) -> bool:
-    """Whether a statement always leaves the loop; `breaks`: whether `break` does."""
+    """Whether a statement always leaves the loop; `breaks`: whether a `break` in it does."""
     if statement.type in ("return_statement", "throw_statement"):
         return True
     if statement.type == "break_statement":
@@ -96,7 +96,7 @@ def _branches(statement: Node) -> list[Node]:
     return [each for each in (taken, other) if each is not None]
 
 
-def _goes_back(statement: Node, code: bytes) -> bool:
+def _continues(statement: Node, code: bytes) -> bool:
     """Whether a statement may lead to the loop's condition before its end: by `continue`, or perhaps by `goto`."""
     for each in nodes(statement, _ONWARDS):
         if each.type == "goto_statement":
@@ -110,7 +110,7 @@ def _goes_back(statement: Node, code: bytes) -> bool:
 
 
 def _in(statement: Node, code: bytes, *, whole: bool, breaks: bool) -> Iterator[WayOut]:
-    """Yield the ways out in a statement of the loop's body; `whole`: it is all of that."""
+    """Yield the exits in a statement of the loop's body; `whole`: the statement is the whole body."""
     if statement.type == "compound_statement":
         inside = _statements(statement)
         start = _way_out(inside, code, breaks)
@@ -137,15 +137,15 @@ def _in(statement: Node, code: bytes, *, whole: bool, breaks: bool) -> Iterator[
 
 
 def _way_out(statements: Sequence[Node], code: bytes, breaks: bool) -> int | None:
-    """Return the number of the first statement of those that lead out of the loop alone; None if the last does not."""
+    """Return the index of the first of the statements that only lead out of the loop; None if the last does not."""
     if not statements or not _leaves(statements[-1], breaks):
         return None
-    start = max((i + 1 for i, each in enumerate(statements) if _goes_back(each, code)), default=0)
+    start = max((i + 1 for i, each in enumerate(statements) if _continues(each, code)), default=0)
     return start if start < len(statements) else None
 
 
 def _flags(loop: Node, code: bytes, volatile: frozenset[bytes]) -> Iterator[tuple[bytes, bool]]:
-    """Yield the flags that end a loop, and the value with which they do."""
+    """Yield the flags that end a loop, with the value that does."""
     condition = loop.child_by_field_name("condition")
     if condition is None or loop.child_by_field_name("update") is not None:
         return
@@ -164,7 +164,7 @@ def _flags(loop: Node, code: bytes, volatile: frozenset[bytes]) -> Iterator[tupl
 
 
 def _by_flag(loop: Node, body: Node, code: bytes, volatile: frozenset[bytes]) -> Iterator[WayOut]:
-    """Yield what is done by those for whom a flag then ends the loop."""
+    """Yield the code of lanes for which a flag then ends the loop."""
     if body.type != "compound_statement":
         return
     inside = _statements(body)
@@ -176,7 +176,7 @@ def _by_flag(loop: Node, body: Node, code: bytes, volatile: frozenset[bytes]) ->
             elif sets.fullmatch(code, each.start_byte, each.end_byte) and all(
                 _is_short(e, code) for e in inside[number + 1 :]
             ):
-                start = max((i + 1 for i, e in enumerate(inside[:number]) if _goes_back(e, code)), default=0)
+                start = max((i + 1 for i, e in enumerate(inside[:number]) if _continues(e, code)), default=0)
                 way_out = _before(inside[start:], code) if start else None
                 if way_out is not None:
                     yield way_out
@@ -193,7 +193,7 @@ def _is_short(statement: Node, code: bytes) -> bool:
 def _in_branch(branch: Node, rest: Sequence[Node], flag: bytes, value: bool, code: bytes) -> Iterator[WayOut]:
     taken = branch.child_by_field_name("consequence")
     condition = branch.child_by_field_name("condition")
-    if taken is None or condition is None or taken.type != "compound_statement" or _goes_back(taken, code):
+    if taken is None or condition is None or taken.type != "compound_statement" or _continues(taken, code):
         return
     asked = code[condition.start_byte : condition.end_byte].strip(b"() \t\r\n")
     passed_on = re.compile(rb"\s*" + re.escape(flag) + rb"\s*=\s*" + re.escape(asked) + rb"\s*;")

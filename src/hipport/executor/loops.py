@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Have lanes wait for each other where an iteration of a loop ends, as they do on a GPU.
+"""Make lanes converge at the end of each loop iteration, as they do on a GPU.
 
-An operation without a mask acts on the lanes that come to it together. In a loop where some lanes pass it by, those
-would come to it in their next turn while others wait there in this one, and be taken for one group; on a GPU, lanes
-that are done with a turn wait at its end. So `SIMT_NEXT_TURN` is put where `continue` leads: into the step of a `for`,
-into the condition of a `do`; a `while` becomes a `for`. Only loops with such an operation, or a call of a function that
-has one, under a condition get one: it costs a meeting in each turn. CUDA promises this of no operation; there it is
-only done for those that ask who is there.
+A maskless operation acts on the lanes that reach it together. In a loop where some lanes skip it, those would reach it
+in their next iteration while others wait there in this one, and count as one group; on a GPU, lanes that have finished
+an iteration wait at its end. So `SIMT_NEXT_TURN` is inserted where `continue` leads: in the step of a `for`, in the
+condition of a `do`; a `while` becomes a `for`. It is inserted only in loops with such an operation, or a call of a
+function that has one, under a condition, because it costs a convergence in each iteration. CUDA promises this for no
+operation; in CUDA it is done only for operations that ask for the active lanes.
 
-The same goes for volatile variables in programs with shared ones, where lanes meet as code from before `__syncwarp` has
-it; `SIMT_LOCKSTEP_TURN` is nothing where they do not. And lanes of CUDA meet around an atomic operation on what one of
-them stores before it and loads behind it, which its GPUs do as well, and ported code says.
+The same holds for volatile variables in programs with shared ones, at which lanes converge as code from before
+`__syncwarp` expects; `SIMT_LOCKSTEP_TURN` is empty if they do not. And lanes of CUDA converge around an atomic
+operation on a place that one of them stores to before and loads from after it. CUDA's GPUs do that as well, and ported
+code makes it explicit.
 
-Lanes that wait for each other in loops are the matter of held_lanes. Those that pass such a loop by in a turn are not
-to meet those that wait in it in their next, which `SIMT_LOOP_TURN` is for.
+Module held_lanes handles lanes that wait for each other in loops. Lanes that skip such a loop in one iteration must not
+converge with lanes that wait in it in their next one; `SIMT_LOOP_TURN` prevents that.
 """
 
 from __future__ import annotations
@@ -39,15 +40,14 @@ def _functions(names: str) -> bytes:
 
 
 _PRESENT = _functions("present") + rb"|" + _functions("without_a_mask") + rb"(?=\s*\()"
-# In originals, what asm statements ask of the lanes that are there.
+# In originals, asm statements that ask for the active lanes.
 _CUDA = re.compile(rb"\b(?:" + _PRESENT + rb"|" + _functions("ptx") + rb"|hipport::ptx::(?:vote|shfl)_(?!sync)\w+)")
 _HIP = re.compile(
     rb"\b(?:"
     + rb"|".join((_PRESENT, _functions("of_ports"), rb"hipport::(?:ptx::)?\w*" + _functions("of_hipport") + rb"\w*"))
     + rb")"
 )
-# hipport's own functions in which all lanes that come to them come to the same operations, one after the other: as
-# operations themselves.
+# hipport's own functions in which all active lanes execute the same operations in order: they count as operations.
 _PLAIN = frozenset(
     b"shfl_sync shfl_up_sync shfl_down_sync shfl_xor_sync ballot_sync any_sync all_sync activemask syncwarp".split()
 )
@@ -66,13 +66,13 @@ def _hip_callers(component: Component) -> frozenset[bytes]:
 
 
 def _volatile(component: Component) -> frozenset[bytes]:
-    """Return the names of volatile variables of a program that shares any."""
+    """Return the names of volatile variables, in a program that has shared variables."""
     shares = any(isinstance(source, Cpp) and b"__shared__" in source.first.text for source in component)
     return component.fact(waits.any_volatile) if shares else frozenset()
 
 
 def _is_volatile(component: Component) -> bool:
-    """Whether a program that shares memory has some that is volatile, by a variable or by a cast."""
+    """Whether a program with shared memory has volatile memory, by a variable or by a cast."""
     files = [source for source in component if isinstance(source, Cpp)]
     return bool(component.fact(_volatile)) or (
         any(b"__shared__" in source.first.text for source in files)
@@ -81,7 +81,7 @@ def _is_volatile(component: Component) -> bool:
 
 
 def _accesses(component: Component) -> re.Pattern[bytes]:
-    """Return what may be an access to volatile memory."""
+    """Return a pattern of possible accesses to volatile memory."""
     names = b"|".join([rb"(?!)", *map(re.escape, sorted(component.fact(_volatile)))])
     named = rb"\b(?:" + names + rb")\s*(?:\[|->|[-+*/&|^]?=)|[*=(]\s*(?:" + names + rb")\b"
     return re.compile(named + rb"|" + _CAST.pattern)
@@ -92,7 +92,7 @@ def _accessors(component: Component) -> frozenset[bytes]:
 
 
 def find_cuda(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Yield a finding per loop where lanes have to wait for each other."""
+    """Yield a finding for each loop in which lanes have to converge."""
     yield from _find(source, project.component(source), _CUDA, _cuda_callers)
     for match in LED.finditer(source.code) if b"atomic" in source.code else ():
         places = (match.start("atomic"), match.start("load"))
@@ -101,7 +101,7 @@ def find_cuda(source: Cpp, project: Project) -> Iterator[Finding]:
 
 
 def find_hip(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Yield a finding per loop where lanes have to wait for each other."""
+    """Yield a finding for each loop in which lanes have to converge."""
     component = project.component(source)
     yield from _find(source, component, _HIP, _hip_callers, component.fact(waits.waiters))
     for edit in held_lanes.edits(source, component):
@@ -132,17 +132,17 @@ def _find(
         return
 
     def asks(start: int, end: int) -> bytes:
-        """Return what the loop with this body gets; nothing for most."""
+        """Return the macro for a loop with this body; empty for most."""
         body = code[start:end]
         for what, by, new in looked_for:
             if by.search(body) or (what.search(body) and _CONDITION.search(body)):
                 return new
-        # Those that pass such a loop by in this turn are not to meet those that wait in it in their next.
+        # Lanes that skip such a loop in this iteration must not converge with those that wait in it in the next.
         if any(start <= each < end for each in starts) or (calls is not None and calls.search(body)):
             return b"SIMT_LOOP_TURN"
         return b""
 
-    ends: set[int] = set()  # the words `while` that end a `do`
+    ends: set[int] = set()  # the `while`s that end a `do`
     for match in _DO.finditer(code):
         closing = source.closing(match.end() - 1)
         tail = re.compile(rb"\s*(while)\s*(\()").match(code, closing + 1) if closing is not None else None

@@ -18,7 +18,8 @@ from hipport.executor.missing_names import absent
 class NotCompiled(Exception):
     """Something did not compile. `messages` say what, at the user's lines; the text is the first of them.
 
-    `of` is what it is, the original or its port; `left` what of the port was left to a person in lines that they name.
+    `of` is the original or its port; `left` are the findings of the port, left to a person, on the lines of the
+    messages.
     """
 
     of = ""
@@ -26,7 +27,7 @@ class NotCompiled(Exception):
 
     def __init__(self, messages: Sequence[Message], said: str = "") -> None:
         first = next((each for each in messages if each.severity == "error"), None)
-        #: What of CUDA's and HIP's the executor lacks, as a sentence.
+        #: The names of CUDA and HIP that the executor lacks, as a sentence.
         self.absent = absent(each.text for each in messages if each.severity == "error")
         text = f"{first.path}:{first.line}: {first.text}" if first else said or "did not compile"
         super().__init__(f"{text}; {self.absent}" if self.absent else text)
@@ -35,7 +36,7 @@ class NotCompiled(Exception):
 
 
 def left_to_a_person(messages: Sequence[Message], reported: Sequence[Reported]) -> tuple[Reported, ...]:
-    """Return what needs a person in the lines that a compiler complains of; if nothing does, in their files."""
+    """Return the findings that need a person on the lines of a compiler's messages, or else in their files."""
     lines = {(each.path.name, each.line) for each in messages if each.severity == "error"}
     names = {name for name, _ in lines}
     manual = [each for each in reported if each.needs_person and each.certainty is Certainty.MANUAL]
@@ -44,7 +45,7 @@ def left_to_a_person(messages: Sequence[Message], reported: Sequence[Reported]) 
 
 
 def located(said: str, source: Path, places: SourcePlaces) -> tuple[Message, ...]:
-    """Return the messages in what a compiler said of `source`, at the lines that the user wrote."""
+    """Return the messages in a compiler's output for `source`, at the lines that the user wrote."""
     found = places.located(parse(_as_clang(said), source), source.parent)
     return tuple(replace(each, text=hip_lacks.said(each.text)) for each in found)
 
@@ -55,7 +56,7 @@ _CONTEXT = re.compile(r"[^\s:][^:]*: (?:In|At) .*:$")
 
 
 def _as_clang(said: str) -> str:
-    """Put what g++ says into clang's order: where a template is used from behind the message, not before it."""
+    """Put the parts of g++'s messages into clang's order: the uses of a template follow the message."""
     lines: list[str] = []
     waiting: list[str] = []
     for line in said.splitlines():
@@ -74,7 +75,7 @@ def _as_clang(said: str) -> str:
 
 
 def link_errors(said: str) -> tuple[Message, ...]:
-    """Name what a program needs and nobody has."""
+    """Name the undefined symbols of a program."""
     if "multiple definition of `main'" in said:
         return (Message(PurePath(), 0, 0, "error", "there are several programs here: give the sources of one"),)
     names = dict.fromkeys(re.findall(r"undefined reference to `([^']+)'", said))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Say which names of CUDA's and HIP's libraries the executor lacks, of what a compiler did not know."""
+"""Say which names of CUDA's and HIP's libraries the executor lacks, from a compiler's messages."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from pathlib import Path
 
 from hipport.core.tables import load, one_of
 
-# What g++ 12 and clang 21 say of names and headers that they do not know.
+# The messages of g++ 12 and clang 21 about unknown names and headers.
 _UNKNOWN = re.compile(
     r"(?:use of undeclared identifier|unknown type name|no (?:type|template|member) named) ['‘](?P<clang>[\w:]+)['’]|"
     r"['‘](?P<gcc>[\w:]+)['’] (?:in namespace ['‘](?:::)?(?P<space>\w+)['’] )?"
     r"(?:was not declared|has not been declared|does not name a (?:template )?type|is not a member)|"
     r"['‘]?(?P<header>[\w./]+\.(?:h|hpp|cuh)|\bcuda/[\w/]+)['’]?(?:: No such file| file not found)"
 )
-# Behind the first: where a name is looked for that has no prefix of its own.
+# Follows such a message: the namespace in which a name without a vendor's prefix is looked up.
 _IN_SPACE = re.compile(r" (?:in namespace|of) ['‘](?:::)?(?P<space>\w+)['’]")
 _TABLE = load(Path(__file__).with_suffix(".toml"))
-#: Names that vendors begin theirs with; a name that the program has forgotten to declare is its own matter.
+#: Prefixes of vendors' names; other unknown names are the program's own errors.
 _VENDOR = re.compile(rf"(?:{one_of(_TABLE['vendors']['names'])}|cu(?=[A-Z])|csr\w+Info)\w*")
-#: Namespaces, and folders of headers, that are vendors' whatever is in them.
+#: Namespaces, and folders of headers, that belong to vendors entirely.
 _SPACES = frozenset(_TABLE["vendors"]["spaces"].split())
-#: What a name is part of, of what is known to be missing; the first that matches.
+#: The feature that a missing name belongs to; the first match counts.
 _AREAS = (
-    # As a word's beginning or end: SPMMA is a product of matrices.
+    # At the beginning or end of a word: SPMMA is a product of matrices.
     (re.compile(r"(?i)mma\b|wmma|\bmma"), "matrix instructions"),
     *((re.compile(one_of(names), re.IGNORECASE), area) for area, names in _TABLE["areas"].items()),
 )
@@ -33,9 +33,9 @@ _MOST = 12
 
 
 def absent(texts: Iterable[str]) -> str:
-    """Return a sentence on the vendors' names among those that compiler messages complain of; empty if there are none.
+    """Return a sentence about the vendors' names that compiler messages report as unknown; empty if there are none.
 
-    It names them, says what they are for where that is known, and what can be done.
+    It lists them, says what they are for if that is known, and what can be done.
     """
     names: dict[str, None] = {}
     for text in texts:

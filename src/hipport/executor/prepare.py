@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Make of a program or an extension a tree of C++ that the executor's headers can be put in front of.
+"""Turn a program or an extension into a tree of C++ that compiles with the executor's headers.
 
-The tree mirrors the one that was given, and what of others its files include. Each file of it says in its first line
-which file the user wrote, and lines stay where they are, so that messages, faults and debuggers name the user's.
+The result mirrors the given tree, with files that it includes from elsewhere. The first line of each file names the
+user's file, and lines keep their numbers, so that messages, faults and debuggers name the user's lines.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from hipport.workspace.discovery import discover, left_by_tools
 
 Dialect = Literal["cuda", "hip"]
 
-#: What makes C++ of a program of each dialect, in order: loops first, while the text is as others know it, but
-#: for bodies that are there twice.
+#: The passes that turn a program of each dialect into C++, in order: loops first, while the text is as other passes
+#: expect it, except for bodies that exist twice.
 _ALL: tuple[Pass[Any], ...] = (shared.PASS, launches.PASS)
 PASSES: Mapping[Dialect, tuple[Pass[Any], ...]] = {
     "cuda": (sides.CUDA, loops.CUDA, device_assembly.CUDA, *_ALL),
@@ -46,9 +46,9 @@ _OWN = frozenset(id(each) for passes in PASSES.values() for each in passes)
 class Prepared:
     """A tree that is ready to be compiled.
 
-    `folder` has it, and mirrors `base`, a folder that all files lie in: the file at `base/x` is `folder/x`. `root` is
-    the folder that the user gave; `sources` are the files, by where they are now. `reported` says what was not
-    understood, and why; `edited` what passes before the executor's own changed, so that it could be compiled.
+    `folder` contains it, and mirrors `base`, a common folder of all files: the file at `base/x` is `folder/x`. `root`
+    is the user's folder; `sources` are the files, by their places in the mirror. `reported` lists what was not
+    understood; `edited` what passes before the executor's own changed so that it compiles.
     """
 
     root: Path
@@ -60,7 +60,7 @@ class Prepared:
     edited: tuple[Reported, ...] = field(default=())
 
     def made(self, path: Path) -> Path:
-        """Return where the user's file or folder `path` is in the tree; itself if it is not there."""
+        """Return the place of the user's file or folder `path` in the tree; `path` itself if it is not there."""
         path = Path(os.path.normpath(path))
         if not path.is_relative_to(self.base):
             return path
@@ -74,7 +74,7 @@ def project_of(
     exclude: Sequence[str] = (),
     vendored: Mapping[str, tuple[str, ...]] | None = None,
 ) -> Project:
-    """Return what is at paths, or what was ported, with the files that the port needs and no one wrote."""
+    """Return the project at paths, or the port, with the files that the port creates."""
     if isinstance(what, Ported):
         created = tuple(source(file.path, file.text) for file in what.created)
         return replace(what.project, sources=(*what.project.sources, *created))
@@ -92,12 +92,12 @@ def prepare(
     vendored: Mapping[str, tuple[str, ...]] | None = None,
     exclude: Sequence[str] = (),
 ) -> Prepared:
-    """Write to `out` what is at `what`, files and folders or what they were ported to, as C++ for the executor.
+    """Write the sources at `what`, files and folders or their port, to `out`, as C++ for the executor.
 
-    `passes` run before the executor's own; `folders` are where includes are looked for besides beside the file; `given`
-    is what a port was asked for, where it has files from elsewhere that are included;
-    `vendored` and `exclude` are as for `discover.discover`. What is in `out` stays as it is where nothing changes.
-    Raises discover.NotFound for a path that does not exist.
+    `passes` run before the executor's own; `folders` are searched for includes, after the file's own; `given` are the
+    paths that a port was asked for, if it includes files from elsewhere; `vendored` and `exclude` are as for
+    `discovery.discover`. Unchanged files in `out` are not written again. Raises discovery.NotFound for a path that does
+    not exist.
     """
     project = project_of(what, exclude=exclude, vendored=vendored)
     if given:
@@ -131,16 +131,16 @@ def prepare(
 
 
 def rewritten(path: PurePath, text: bytes, dialect: Dialect) -> bytes:
-    """Return the text of a file that includes nothing of a program as C++ for the executor."""
+    """Return the text of a file without includes from a program, as C++ for the executor."""
     file = source(path, text)
     after, _, _, _ = _run(Project((file,)), PASSES[dialect])
     return after.sources[0].text
 
 
 def _included(project: Project, root: Path, folders: Sequence[Path]) -> list[tuple[Path, Source]]:
-    """Return all files of C++ with their places: those of the project, and what they include of others."""
+    """Return all C++ files with their places: those of the project, and those that they include from elsewhere."""
     known = {Path(os.path.normpath(root / each.path)): each for each in project.sources if isinstance(each, Cpp)}
-    # What a link leads to may have been ported already.
+    # The target of a link may have been ported already.
     linked = {Path(os.path.realpath(path)): each for path, each in known.items()}
     waiting: list[tuple[Path, Source]] = list(known.items())
     while waiting:
@@ -165,7 +165,7 @@ def _included(project: Project, root: Path, folders: Sequence[Path]) -> list[tup
 
 
 def _rooted(project: Project, files: Sequence[tuple[Path, Source]]) -> Project:
-    """Return the project with its paths relative to a folder that all `files` lie in."""
+    """Return the project with its paths relative to a common folder of all `files`."""
     assert project.root is not None
     base = Path(os.path.commonpath([project.root, *(path.parent for path, _ in files)]))
     sources = tuple(_moved(each, PurePosixPath(path.relative_to(base).as_posix())) for path, each in files)
@@ -179,9 +179,9 @@ def _moved(each: Source, path: PurePath) -> Source:
 def _run(
     project: Project, passes: Iterable[Pass[Any]]
 ) -> tuple[Project, list[Reported], list[Reported], list[NewFile]]:
-    """Run passes as `pipeline.run` does, without its law of syntax: what comes out is for the compiler alone.
+    """Run passes like `pipeline.run`, without its law of syntax: the result is only for the compiler.
 
-    Returns the project, what has no edits, what others than the executor's own passes edited, and new files.
+    Returns the project, the findings without edits, the edits of other passes than the executor's own, and new files.
     """
     project = known(project)
     reported: list[Reported] = []
@@ -190,7 +190,7 @@ def _run(
     for each in passes:
         changed: dict[PurePath, Source] = {}
         for file in project.sources:
-            # hipport's own headers are finished, but written for GPUs as all others.
+            # hipport's own headers need no porting, but they are written for GPUs like all other files.
             if not isinstance(file, each.language) or (
                 id(each) not in _OWN and isinstance(file, Cpp) and file.is_hipport_header
             ):
@@ -217,7 +217,7 @@ def _reported(each: Pass[Any], file: Source, finding: Finding, outcome: Outcome)
 
 
 def _with_lines(file: Source, given: Source, path: Path) -> bytes:
-    """Return the text with `#line` on top, and wherever it goes on with another line than the user wrote next."""
+    """Return the text with `#line` at the top, and wherever the line number differs from the user's."""
     text = file.text.removeprefix(b"\xef\xbb\xbf")
     name = str(path).replace("\\", "\\\\").replace('"', '\\"')
     top = f'#line 1 "{name}"\n'.encode("utf-8", "surrogateescape")
@@ -225,7 +225,7 @@ def _with_lines(file: Source, given: Source, path: Path) -> bytes:
         return top + text
     if not isinstance(file, Cpp):
         return top + text
-    # A pass before the executor's own, or an earlier port, has added or taken lines.
+    # A pass before the executor's own, or an earlier port, has added or removed lines.
     pieces: list[bytes] = [top]
     expected = 1
     for offset, line in _lines(file.text):
@@ -247,7 +247,7 @@ def _lines(text: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def _may_break(file: Cpp, offset: int) -> bool:
-    """Say whether a directive may stand in front of the line at `offset`."""
+    """Say whether a directive may be inserted before the line at `offset`."""
     if file.text[:offset].rstrip(b"\r\n \t").endswith(b"\\"):
         return False
     inside = file.directive(offset)
@@ -272,7 +272,7 @@ def _write(place: Path, text: bytes) -> None:
 
 
 def _link_others(folder: Path, to: Path, kept: set[Path], made: Mapping[Path, Path]) -> None:
-    """Put links where files are that are no C++, or links to what was `made`; take away what an earlier tree left."""
+    """Link to files other than C++, and link links to their copies in `made`; delete leftovers of an earlier tree."""
     for here, names, files in walk(folder):
         names[:] = [name for name in names if not name.startswith(".") and name not in left_by_tools(here, names)]
         place = to / Path(here).relative_to(folder)
@@ -283,7 +283,7 @@ def _link_others(folder: Path, to: Path, kept: set[Path], made: Mapping[Path, Pa
                 continue
             origin = Path(here, name)
             if not origin.is_file() and origin.exists():
-                continue  # a link to a folder, or a pipe, for which a compiler would wait
+                continue  # a link to a folder, or a pipe, on which a compiler would block
             target = made.get(Path(os.path.realpath(origin)), origin) if origin.is_symlink() else origin
             if link.is_symlink() and link.readlink() == target:
                 continue
@@ -302,7 +302,7 @@ def _link_others(folder: Path, to: Path, kept: set[Path], made: Mapping[Path, Pa
                 names.remove(name)
 
 
-#: Modules that the text of a prepared file depends on, in this folder.
+#: Modules in this folder on which the text of a prepared file depends.
 _REWRITING = frozenset(
     (
         "device_assembly",
@@ -321,6 +321,6 @@ _REWRITING = frozenset(
 
 
 def rewriter() -> list[str]:
-    """Return the hashes of what the text of a prepared file depends on, besides the file."""
+    """Return the hashes of everything on which the text of a prepared file depends, besides the file."""
     files = sorted(path for path in Path(__file__).parent.glob("*.*") if path.stem in _REWRITING)
     return [hashlib.sha256(path.read_bytes()).hexdigest() for path in files]

@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Have Python code that asks PyTorch for a GPU get the CPU, and tensors say that they are on `cuda:0`.
+"""Give Python code that asks PyTorch for a GPU the CPU instead, with tensors that report the device `cuda:0`.
 
-For the process that runs an extension on the executor, and for nothing else; it must not need hipport. Tensors of the
-executor are CPU tensors. A mode of PyTorch's `__torch_function__` protocol maps devices on the way in, and what
-tensors say of themselves on the way out, for calls from Python on the thread that entered it; `torch.cuda` is replaced
-function by function.
+Only for the process that runs an extension on the executor; it must not need hipport. Tensors of the executor are CPU
+tensors. A mode of PyTorch's `__torch_function__` protocol maps devices in arguments and results, for calls from Python
+on the thread that entered it; the functions of `torch.cuda` are replaced one by one.
 
-Limits: every tensor says that it is on the GPU, also one that was moved to the CPU, and `cuda()` does not copy. Code
-under `torch.jit.script` and other threads of Python see CPU tensors. Generators of CUDA give the CPU's numbers. cuBLAS,
-cuDNN, graphs, peer access and memory statistics are not there or say nothing.
+Limits: every tensor reports the GPU, even one that was moved to the CPU, and `cuda()` does not copy. Code under
+`torch.jit.script` and other Python threads see CPU tensors. CUDA generators give the CPU's numbers. cuBLAS, cuDNN,
+graphs, peer access and memory statistics are missing or return nothing.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ def _is_gpu(value: Any) -> bool:
 
 
 def _device(value: Any) -> Any:
-    """Map what stands for a device. A number is a GPU's."""
+    """Map a device argument. A number means a GPU."""
     number = isinstance(value, int) and not isinstance(value, bool)
     return _CPU if number or _is_gpu(value) else value
 
@@ -64,14 +63,14 @@ def _named(named: Mapping[str, Any]) -> dict[str, Any]:
     return kept
 
 
-#: What tensors say or do, for PyTorch's functions and the getters of its properties.
+#: Replacements for methods and properties of tensors, by PyTorch's functions and property getters.
 _ANSWERS: dict[Any, Callable[..., Any]] = {
     torch.Tensor.is_cuda.__get__: lambda tensor: True,
     torch.Tensor.is_cpu.__get__: lambda tensor: False,
     torch.Tensor.device.__get__: lambda tensor: _GPU,
     torch.Tensor.get_device: lambda tensor: 0,
     torch.Tensor.cuda: lambda tensor, *_, **__: tensor,
-    # What is done to the copy in the CPU's memory must not be seen on the GPU.
+    # A change of the copy in CPU memory must not be visible on the GPU.
     torch.Tensor.cpu: lambda tensor, *_, **__: tensor.clone(),
     torch.Tensor.pin_memory: lambda tensor, *_, **__: tensor,
     torch.Tensor.is_pinned: lambda tensor, *_, **__: True,
@@ -125,7 +124,7 @@ class _Stream:
 
 
 class _Event:
-    """An event, with the time of this machine."""
+    """An event, with this machine's clock."""
 
     cuda_event = 0
 
@@ -145,7 +144,7 @@ class _Event:
 
 
 class _Device:
-    """`torch.cuda.device(…)` and its like: a context that does nothing."""
+    """`torch.cuda.device(…)` and similar contexts, which do nothing."""
 
     def __init__(self, *_: Any, **__: Any) -> None:
         self.idx = 0
@@ -213,9 +212,9 @@ def _cuda(dialect: str, lanes: int) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def gpu(dialect: str, lanes: int, modules: Mapping[str, str]) -> Iterator[None]:
-    """Pretend, for the rest of the process and this thread's code inside the context.
+    """Pretend that there is a GPU, for the rest of the process and for this thread's code inside the context.
 
-    `modules` are the extensions that are there, by name: those are what `torch.utils.cpp_extension.load` gives.
+    `modules` are the existing extensions by name; `torch.utils.cpp_extension.load` returns these.
     """
     for name, value in _cuda(dialect, lanes).items():
         setattr(torch.cuda, name, value)
@@ -246,7 +245,7 @@ def gpu(dialect: str, lanes: int, modules: Mapping[str, str]) -> Iterator[None]:
 
 
 def main() -> None:
-    """Say whether it works here; for a look at the mode by itself."""
+    """Report whether this works here, to test the mode by itself."""
     with gpu("cuda", 32, {}):
         x = torch.ones(2, device="cuda").to("cuda:0").cuda()
         sys.stdout.write(f"{x.is_cuda} {x.device} {x.type()} {torch.zeros(1, device=x.device).cpu().sum().item()}\n")

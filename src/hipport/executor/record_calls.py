@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Record what an extension's functions are given and give, in a process of somebody's own.
+"""Record the arguments and results of an extension's functions, in another program's process.
 
-`hipport record -- python train.py` runs the command with this file as `sitecustomize.py` on its path. The environment
-says what to do: HIPPORT_RECORD, the file to write (arrays go beside it, as .npz); HIPPORT_RECORD_MODULES, names of
-extension modules with `:` between them (empty: every one that is no part of Python, PyTorch or NumPy);
-HIPPORT_RECORD_CALLS, how many calls of each function, and HIPPORT_RECORD_BYTES, the most bytes of one call.
+`hipport record -- python train.py` runs the command with this file as `sitecustomize.py` on its path. Environment
+variables control it: HIPPORT_RECORD, the file to write (arrays go beside it, as .npz); HIPPORT_RECORD_MODULES, names of
+extension modules separated by `:` (empty: all that are not part of Python, PyTorch or NumPy); HIPPORT_RECORD_CALLS, the
+maximum number of calls of each function, and HIPPORT_RECORD_BYTES, the maximum size of one call.
 
-The functions of a module are replaced as it is imported. What one function leaves in bytes for another, as rasterizers
-hand scratch memory from forward to backward, is known by its content: it has no meaning of its own, so a replay passes
-on what the port left there, and does not compare it. Calls with arguments that are not tensors, numbers, strings
-or lists of these are left out, and said to be. Operators that are called as `torch.ops.…` are not seen.
+The functions of a module are replaced when it is imported. Bytes that one function leaves for another, as rasterizers
+pass scratch memory from forward to backward, are recognized by their contents: they have no meaning of their own, so a
+replay passes on what the port left there, and does not compare it. Calls with arguments other than tensors, numbers,
+strings or lists of these are skipped and counted. Operators that are called as `torch.ops.…` are not seen.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ class Recording:
         self.arrays: dict[str, Any] = {}
         self.counts: dict[str, int] = {}
         self.busy = False
-        #: Outputs of bytes: module, shape and content → the call that first gave this, and which of its outputs it is.
+        #: Outputs of bytes: module, shape and contents → the first call that returned them, and the name of the output.
         self.bytes: dict[tuple[str, tuple[int, ...], bytes], tuple[str, str]] = {}
-        #: Those of them that another function took, by their call.
+        #: Those of them that another function took as argument, by their call.
         self.scratch: dict[str, set[str]] = {}
 
     def wrap(self, module: str, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -132,7 +132,7 @@ class Recording:
         raise NotRecordable(f"one of its arguments is a {type(value).__name__}")
 
     def save(self) -> None:
-        """Write what was recorded."""
+        """Write the recording."""
         numpy: Any = importlib.import_module("numpy")
         torch: Any = sys.modules.get("torch")
         gpu = torch.cuda.get_device_name() if torch is not None and torch.cuda.is_available() else ""
@@ -145,13 +145,13 @@ class Recording:
         whole = {"about": about, "calls": self.made, "left_out": self.left_out, "scratch": scratch}
         with _new(text) as file:
             file.write((json.dumps(whole, indent=1) + "\n").encode())
-        # What is there is replaced, also a link that the program may have put there.
+        # Existing files are replaced, including a link that the program may have put there.
         arrays.replace(self.file.with_suffix(".npz"))
         text.replace(self.file)
 
 
 def _new(path: Path) -> IO[bytes]:
-    """Open a file that is not there yet: a link is none."""
+    """Open a file that does not exist; a link counts as existing."""
     path.unlink(missing_ok=True)
     return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666), "wb")
 
@@ -166,12 +166,12 @@ def _array(value: Any) -> Any:
     value = value.detach().cpu()
     if str(value.dtype) == "torch.bfloat16":
         value = value.float()
-    # A copy: the function may change it.
+    # A copy, because the function may change it.
     return value.resolve_conj().resolve_neg().contiguous().clone().numpy()
 
 
 def _tensors(value: Any, path: str) -> Iterator[tuple[str, Any]]:
-    """Yield the tensors in a value, and its numbers, by where they are in it."""
+    """Yield the tensors in a value, with their numbers as text, by their place in it."""
     if hasattr(value, "data_ptr") or (isinstance(value, (int, float, bool)) and path.startswith("result")):
         yield path, value
     elif isinstance(value, dict):
@@ -183,7 +183,7 @@ def _tensors(value: Any, path: str) -> Iterator[tuple[str, Any]]:
 
 
 def install(recording: Recording, modules: tuple[str, ...]) -> None:
-    """Have the functions of extension modules recorded that are imported from now on."""
+    """Record the functions of extension modules that are imported from now on."""
     original = importlib.machinery.ExtensionFileLoader.exec_module
     own = tuple(str(Path(path).resolve()) for path in (sys.base_prefix,))
 
@@ -200,7 +200,7 @@ def install(recording: Recording, modules: tuple[str, ...]) -> None:
         if not wanted(module):
             return
         for name, value in list(vars(module).items()):
-            # Functions of pybind11 are Python's built-in ones, those of nanobind have a type of its own.
+            # pybind11's functions are built-in functions of Python, nanobind's have their own type.
             if not name.startswith("__") and callable(value) and not isinstance(value, type):
                 setattr(module, name, recording.wrap(module.__name__, name, value))
 
@@ -209,7 +209,7 @@ def install(recording: Recording, modules: tuple[str, ...]) -> None:
 
 
 def main() -> None:
-    """Do what the environment asks for, where this file is `sitecustomize`."""
+    """Do what the environment requests, if this file is `sitecustomize`."""
     file = os.environ.get("HIPPORT_RECORD")
     if file:
         names = tuple(name for name in os.environ.get("HIPPORT_RECORD_MODULES", "").split(":") if name)

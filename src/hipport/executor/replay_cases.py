@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cases made of recorded calls: `verify.replay` runs them as it runs any others.
+"""Cases made from recorded calls: `extension_verifier.replay` runs them like any others.
 
-Read by run_cases.py, in the child process; HIPPORT_REPLAY names the recording (see record_calls.py).
+Loaded by run_cases.py, in the child process; HIPPORT_REPLAY names the recording (see record_calls.py).
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ PACKAGE = os.environ["HIPPORT_REPLAY_MODULE"]
 CASES: dict[str, dict[str, Any]] = {name: {"name": name} for name, call in _CALLS.items() if call["module"] == PACKAGE}
 
 
-#: Outputs that hold bytes for another function, by the call that gives them; see record_calls.py.
+#: Outputs that hold bytes for another function, by the call that returns them; see record_calls.py.
 _SCRATCH: dict[str, list[str]] = _WHOLE.get("scratch", {})
-#: What calls gave in this process.
+#: The results of calls in this process.
 _given: dict[str, dict[str, Any]] = {}
 
 
 def inputs(rng: Any, name: str) -> dict[str, Any]:
-    """Return the arrays that a call was given, and its own description."""
+    """Return the arguments of a call that are arrays, and its description."""
     wanted = (key for key in _ARRAYS.files if key.startswith(f"{name}/in/"))
     return {"name": name, **{key: _ARRAYS[key] for key in wanted}}
 
 
 def call(package: Any, name: str, **arrays: Any) -> dict[str, Any]:
-    """Call the function as it was called; its results, and what it left in its arguments.
+    """Repeat the call; return its results, and the contents of its arguments afterwards.
 
-    Scratch memory that it was given is what the function before it leaves here.
+    Scratch memory among its arguments is what the previous function left here.
     """
     torch: Any = importlib.import_module("torch")
     recorded = _CALLS[name]
@@ -82,14 +82,14 @@ def call(package: Any, name: str, **arrays: Any) -> dict[str, Any]:
 
 
 def reference(name: str, **_: Any) -> dict[str, Any]:
-    """Return what came of the call when it was recorded."""
+    """Return the recorded results of the call."""
     start = f"{name}/out/"
     found = {key.removeprefix(start): _ARRAYS[key] for key in _ARRAYS.files if key.startswith(start)}
     return {key: array for key, array in found.items() if key not in _SCRATCH.get(name, ())}
 
 
 def _tensors(value: Any, path: str) -> Iterator[tuple[str, Any]]:
-    """Yield the tensors in a value, and its numbers, by where they are in it."""
+    """Yield the tensors in a value, with its numbers, by their place in it."""
     if hasattr(value, "data_ptr") or isinstance(value, (int, float, bool)):
         yield path, value
     elif isinstance(value, dict):

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run the cases of an extension in every configuration, and compare what they give.
+"""Run the cases of an extension in every configuration, and compare their outputs.
 
-A script, run in a child process by the interpreter that has PyTorch; it must not need hipport. Its argument is a JSON
-file, the request (see `verifier.py`, which writes it); the answer goes to the file that the request names.
+A script, run in a child process by the interpreter that has PyTorch; it must not need hipport. Its argument is the
+request, a JSON file (written by `extension_verifier.py`); the answer goes to the file that the request names.
 
-PyTorch is loaded once. Each configuration is a process of its own, forked from this one before any extension is loaded,
-with limits on time and memory. What ends such a process (a fault of the executor, a crash, a time-out) is the outcome
-of the case that ran; the next process goes on with the case behind it.
+PyTorch is loaded once. Each configuration has its own process, forked from this one before any extension is loaded,
+with limits on time and memory. If such a process ends early (a fault of the executor, a crash, a timeout), that is the
+outcome of the current case; another process continues with the next case.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-#: How the executor ends a process in which it found a fault.
+#: The exit status of a process in which the executor found a fault.
 FAULT = 97
 
 
@@ -57,9 +57,9 @@ def inputs_of(cases: Any, case: str) -> dict[str, Any]:
 
 
 def _check(cases: Any, asked: Iterable[str] = ()) -> None:
-    """Raise TypeError, with what is meant, for names of a cases.py that are something else than what they should be.
+    """Raise TypeError, with an explanation, for names of a cases.py that have a wrong type.
 
-    ValueError where there is nothing to run: no case at all, or not one of those that were `asked` for.
+    ValueError if there is nothing to run: no case at all, or none of those that were `asked` for.
     """
     if not isinstance(cases.CASES, dict) or not all(isinstance(each, dict) for each in cases.CASES.values()):
         raise TypeError("CASES has to be a dict: the name of each case -> a dict of parameters of inputs()")
@@ -81,7 +81,7 @@ def _check(cases: Any, asked: Iterable[str] = ()) -> None:
 
 
 def checksum(inputs: Mapping[str, Any]) -> int:
-    """Return the CRC-32 of all arrays, as recordings have it."""
+    """Return the CRC-32 of all arrays, which recordings contain."""
     crc = 0
     for name in sorted(inputs):
         value = inputs[name]
@@ -94,12 +94,12 @@ def checksum(inputs: Mapping[str, Any]) -> int:
 def _on_device(value: Any, device: str = "cpu") -> Any:
     if not isinstance(value, numpy.ndarray):
         return value
-    # A copy: it lies in memory with a guard page behind it, which NumPy's does not.
+    # A copy, which has a guard page behind it, unlike NumPy's memory.
     return torch.from_numpy(value).clone() if device == "cpu" else torch.from_numpy(value).to(device)
 
 
 def _array(value: Any) -> Any:
-    """A tensor as an array; of types that NumPy has not, as bfloat16, in 32 bits."""
+    """A tensor as an array; types that NumPy lacks, such as bfloat16, become 32 bits."""
     if not isinstance(value, torch.Tensor):
         return numpy.asarray(value)
     value = value.detach().cpu()
@@ -112,13 +112,13 @@ def _array(value: Any) -> Any:
 
 
 def _end_with_parent() -> None:
-    """A process in a session of its own would outlive a hipport that is ended: see prctl(2), PR_SET_PDEATHSIG."""
+    """End with the parent: a process in its own session would outlive hipport (prctl(2), PR_SET_PDEATHSIG)."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)
 
 
 def _run_child(request: Mapping[str, Any], run: Mapping[str, Any], names: list[str], folder: Path, say: int) -> None:
-    """In a process of its own: run cases, and tell of each through the pipe `say`."""
+    """In a separate process: run cases, and report each through the pipe `say`."""
     os.setsid()
     _end_with_parent()
     said = os.open(folder / "said", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
@@ -165,12 +165,12 @@ def _run_child(request: Mapping[str, Any], run: Mapping[str, Any], names: list[s
 
 
 def _one(cases: Any, package: Any, name: str, device: str) -> tuple[dict[str, Any], dict[str, str]]:
-    """Run a case; its outputs as arrays, and of which types they are."""
+    """Run a case; return its outputs as arrays, and their types."""
     arguments = {key: _on_device(value, device) for key, value in inputs_of(cases, name).items()}
     outputs = cases.call(package, **arguments)
     found = {key: _array(value) for key, value in outputs.items()}
     for key, array in found.items():
-        # None, where no gradient came to a tensor; or a list of tensors.
+        # None if a tensor has no gradient; or a list of tensors.
         if array.dtype == object:
             raise TypeError(f"call() has to return tensors and numbers, but {key} is {outputs[key]!r:.60}")
     types = {
@@ -182,9 +182,9 @@ def _one(cases: Any, package: Any, name: str, device: str) -> tuple[dict[str, An
 def _slopes(cases: Any, package: Any, name: str, device: str) -> dict[str, Any]:
     """Gradients by central differences, at a few places of each input that the cases name in GRADIENTS.
 
-    GRADIENTS is {gradient: (output, weight, input)}: the output called `gradient` is that of the sum of `output` times
-    the input `weight` (None: plain sum), by the input `input`. GRADIENT_CASES, if there is one, names the cases that
-    are small and smooth enough for it.
+    GRADIENTS is {gradient: (output, weight, input)}: the output called `gradient` is the gradient with respect to the
+    input `input` of the sum of `output` times the input `weight` (None: plain sum). GRADIENT_CASES, if it exists, names
+    the cases that are small and smooth enough.
     """
     slopes: dict[str, Any] = {}
     if name not in getattr(cases, "GRADIENT_CASES", cases.CASES):
@@ -212,7 +212,7 @@ def _slopes(cases: Any, package: Any, name: str, device: str) -> dict[str, Any]:
                 ends.append((float((values * (moved[weight] if weight else 1)).sum()), float(moved[by].flat[place])))
             if len(ends) == 2:
                 found.append((ends[0][0] - ends[1][0]) / (ends[0][1] - ends[1][1]))
-        # Where the sum is no number it has no slope.
+        # A sum that is not finite has no gradient.
         if len(found) == len(places) and numpy.isfinite(found).all():
             slopes[f"{gradient}/places"] = places
             slopes[f"{gradient}/values"] = numpy.asarray(found)
@@ -228,7 +228,7 @@ def _file(case: str) -> str:
 
 
 def _run(request: Mapping[str, Any], run: Mapping[str, Any], names: list[str], folder: Path) -> dict[str, Any]:
-    """Run cases in one configuration, in as many processes as it takes."""
+    """Run cases in one configuration, in as many processes as necessary."""
     folder.mkdir(parents=True, exist_ok=True)
     results: dict[str, Any] = {}
     left = list(names)
@@ -260,7 +260,7 @@ def _run(request: Mapping[str, Any], run: Mapping[str, Any], names: list[str], f
         said = (folder / "said").read_text(errors="replace") if (folder / "said").exists() else ""
         faults = _faults(report)[seen:]
         if current is None and status != 0:
-            # It did not get as far as a case: nor would the others.
+            # It did not reach a case, and the others would not either.
             outcome = _outcome(status, said, faults)
             results.update({name: outcome for name in left if name not in results})
         elif current is not None:
@@ -272,14 +272,14 @@ def _run(request: Mapping[str, Any], run: Mapping[str, Any], names: list[str], f
 def _watch(
     read: int, child: int, request: Mapping[str, Any], results: dict[str, Any], report: Path
 ) -> tuple[str | None, int | None, int]:
-    """Follow a child; return the case in which it ended, if in one, and its status (None: out of time).
+    """Follow a child; return the case during which it ended, if any, and its status (None: timeout).
 
-    And how many lines of its `report` belong to the cases that it got through, which have them.
+    Also return the number of lines of its `report` that belong to completed cases.
     """
     current: str | None = None
     seen = 0
     rest = b""
-    limit = request["seconds"] * 3  # to load what it needs
+    limit = request["seconds"] * 3  # while it loads modules
     ready = False
     while True:
         readable, _, _ = select.select([read], [], [], limit)
@@ -345,7 +345,7 @@ def _faults(report: Path) -> list[dict[str, Any]]:
 
 
 def _references(request: Mapping[str, Any], cases: Any, names: Iterable[str]) -> tuple[dict[str, Any], list[str]]:
-    """Return case → reference → outputs: what the cases compute themselves, and what was recorded."""
+    """Return case → reference → outputs: those that the cases compute themselves, and recorded ones."""
     found: dict[str, Any] = {name: {} for name in names}
     unchecked = []
     recorded: dict[str, Any] = {}
@@ -375,7 +375,7 @@ def _references(request: Mapping[str, Any], cases: Any, names: Iterable[str]) ->
 
 
 class _Case:
-    """What the outputs of a case are compared with: `references`, by name, and by what they may differ."""
+    """The references for the outputs of a case, by name, and their tolerances."""
 
     def __init__(self, cases: Any, name: str, references: Mapping[str, Mapping[str, Any]]) -> None:
         self.references = dict(references)
@@ -387,16 +387,16 @@ class _Case:
         }
         cased = name in getattr(cases, "GRADIENT_CASES", cases.CASES)
         self.sloped = set(getattr(cases, "GRADIENTS", {})) if cased else set()
-        #: The types of the original's outputs, and by how much these differ in other orders of its threads.
+        #: The types of the original's outputs, and their differences in other orders of its threads.
         self.types: dict[str, str] = {}
         self.spreads: dict[str, Any] = {}
 
     def compared(self, outputs: Mapping[str, Any], types: Mapping[str, str], side: str) -> dict[str, Any]:
-        """Return output → reference → difference; an output that only one side has is one, too."""
+        """Return output → reference → difference; an output that only one side has counts as a difference."""
         result: dict[str, Any] = {}
         for against, expected in self.references.items():
             for key in sorted({*outputs, *expected}):
-                # A reference need not differentiate what finite differences check.
+                # A reference need not contain gradients that finite differences check.
                 if against == "reference" and key in self.sloped - set(expected):
                     continue
                 difference: dict[str, Any] = {"absolute": 0.0, "relative": 0.0, "where": None, "count": 0, "size": 0}
@@ -412,19 +412,19 @@ class _Case:
         return result
 
     def tolerance(self, key: str, kind: str, expected: Any, against: str, side: str) -> Any:
-        """Return what an output may differ by from what is expected."""
+        """Return the tolerance of an output for an expected value."""
         of_case = self.tolerances is not None
         given = self.tolerances.get(key) if self.tolerances is not None else None
         there = self.types.get(key, kind) if against == "original" else str(expected.dtype)
         spread = self.spreads.get(key) if against == "original" and side != "original" else None
-        # Sums whose order is that of threads have another in each run; others have that of the code.
+        # Sums in the order of threads differ in each run; others have the order of the code.
         by_order = side == "original" or (spread is not None and spread.any())
         same_code = against == "original" and side != "gpu" and not by_order
         found = arrays.tolerance_for(given, (kind, there), expected, self.about, of_case=of_case, same_code=same_code)
         return arrays.with_spread(found, spread)
 
     def keep_original(self, outputs: Mapping[str, Any], types: Mapping[str, str]) -> None:
-        """Keep what the original gives first; of later runs, by how much they differ from it, if they may."""
+        """Keep the original's first outputs; for later runs, their differences from these, if allowed."""
         first = self.references.get("original")
         if first is None:
             self.references["original"], self.types = outputs, dict(types)
@@ -461,7 +461,7 @@ def _checked_slopes(cases: Any, outputs: Mapping[str, Any], path: Path) -> dict[
 
 
 def main(path: str) -> None:
-    """Do what the request at `path` says."""
+    """Execute the request in the file `path`."""
     request = json.loads(Path(path).read_text(encoding="utf-8"))
     torch.set_num_threads(1)
     cases: Any = _load(request["cases"], "hipport_cases")
@@ -490,7 +490,7 @@ def main(path: str) -> None:
             if slopes.exists():
                 for gradient, checked in _checked_slopes(cases, outputs, slopes).items():
                     result["outputs"].setdefault(gradient, {}).update(checked)
-            # The first run is what later ones are compared with.
+            # Later runs are compared with the first one.
             if run.get("is_reference") or (run["side"] == "original" and "original" in about[name].references):
                 about[name].keep_original(outputs, types)
         answer.append({"name": run["name"], "cases": results})
@@ -500,7 +500,7 @@ def main(path: str) -> None:
 
 
 if __name__ == "__main__":
-    # This folder, whose modules are not for an extension's package to import.
+    # This folder, so that an extension's package does not import its modules.
     del sys.path[0]
     _end_with_parent()
     main(sys.argv[1])

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compile what a program of the executor asks NVRTC or hipRTC to compile, in a process that the program starts.
+"""Compile for NVRTC or hipRTC in a program of the executor, in a process that the program starts.
 
-`variables` are what a program needs in its environment for that. The process reads a request from its input and writes
-to its output what became of it: `compiled` with the path of a library, or what is wrong, and the log. Sources are data:
-they are written to a folder of the cache, rewritten and compiled as those of programs are. Where the cache may not be
-written, all goes to a temporary folder. Programs that are verified have one for their tree (`folder_for`).
+`variables` are the environment variables that a program needs for that. The process reads a request from its input and
+writes the result to its output: `compiled` with the path of a library, or the kind of error, and the log. Sources are
+data: they are written to a folder of the cache, rewritten and compiled like those of programs. If the cache cannot be
+written, everything goes to a temporary folder. Verified programs have one for their tree (`folder_for`).
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ from hipport.syntax.cpp import Cpp
 from hipport.syntax.cuda import Cuda
 from hipport.toolchain.toolchains import cache
 
-#: The program's variable with the command of this process, a word in each line.
+#: The variable with the command line of this process, one argument on each line.
 VARIABLE = "SIMT_RTC"
-#: Seconds that one compiler may take.
+#: The limit in seconds for one compiler.
 _SECONDS = 300.0
-# Isolated: nothing of the folder that the program runs in is imported.
+# Isolated: nothing is imported from the folder in which the program runs.
 _START = "import runpy, sys; sys.path.insert(0, sys.argv[1]); runpy.run_module(sys.argv[2], run_name='__main__')"
 
 
 def variables(env: Mapping[str, str], kept: Path | None = None) -> dict[str, str]:
-    """Return what the environment of a program needs for it to compile while it runs; `env` is hipport's.
+    """Return the environment variables for a program that compiles while it runs; `env` is hipport's environment.
 
-    `kept` is where what is compiled is kept, by default the cache.
+    `kept` is the folder for results, by default the cache.
     """
     place = kept or cache(env).resolve() / "simt"
     words = [sys.executable, "-I", "-c", _START, str(Path(__file__).parents[2]), __name__, str(place)]
@@ -58,9 +58,9 @@ def variables(env: Mapping[str, str], kept: Path | None = None) -> dict[str, str
 
 @functools.cache
 def folder_for(root: Path) -> Path:
-    """Return a folder for what programs of one tree compile, which may not write to the cache; it goes with hipport.
+    """Return a folder for the results of programs of one tree, which may not write to the cache; it is temporary.
 
-    One for each tree: what a program leaves there counts for its own tree alone.
+    There is one for each tree, so that a program's files affect only its own tree.
     """
     folder = tempfile.TemporaryDirectory(prefix="hipport-")
     atexit.register(folder.cleanup)
@@ -69,7 +69,7 @@ def folder_for(root: Path) -> Path:
 
 @dataclass(frozen=True)
 class Request:
-    """A program's request. `runtime` is the executor's library that the program is linked to."""
+    """A program's request. `runtime` is the executor's library to which the program is linked."""
 
     dialect: Dialect
     sanitize: tuple[str, ...]
@@ -91,9 +91,9 @@ class RefusedRequest(Exception):
 
 @dataclass
 class Flags:
-    """A compiler's flags, of the options of NVRTC's or hipRTC's; macros as directives.
+    """A compiler's flags for options of NVRTC or hipRTC; macros are directives.
 
-    Those stand behind the executor's headers, whose names they may be.
+    These follow the executor's headers, because they may redefine the names there.
     """
 
     kept: list[str] = field(default_factory=list)
@@ -101,13 +101,13 @@ class Flags:
     standard: int = 17
 
 
-# Names of the C library that sources for NVRTC, which has no C library, define by themselves.
+# Names of the C library that sources for NVRTC, which has none, define themselves.
 _FIXED = re.compile(
     rb"\btypedef\b[^;{}]*?\b(?P<typedef>u?int(?:_least|_fast)?(?:8|16|32|64|ptr|max)_t)\s*;"
     rb"|\busing\s+(?P<using>u?int(?:_least|_fast)?(?:8|16|32|64|ptr|max)_t)\s*="
 )
 _VALUED = ("-I", "-D", "-U")
-#: Options of NVRTC (CUDA 12.4, "Supported Compile Options") that change nothing here, without what follows a `=`.
+#: Options of NVRTC (CUDA 12.4, "Supported Compile Options") that have no effect here, without their `=` and value.
 _OF_NVRTC = frozenset(
     "-arch --gpu-architecture -dc --device-c -rdc --relocatable-device-code -ewp --extensible-whole-program -G "
     "--device-debug -lineinfo --generate-line-info -dopt --dopt -Xptxas --ptxas-options -maxrregcount --maxrregcount "
@@ -119,18 +119,18 @@ _OF_NVRTC = frozenset(
     "--restrict -diag-error --diag-error -diag-suppress --diag-suppress -diag-warn --diag-warn -err-no "
     "--display-error-number -no-err-no --no-display-error-number -split-compile --split-compile".split()
 )
-#: Those whose value may be the next option.
+#: Options whose value may be the next argument.
 _SEPARATE = frozenset(
     "-arch --gpu-architecture -maxrregcount --maxrregcount -Xptxas --ptxas-options -dopt --dopt "
     "--diag-suppress -diag-suppress".split()
 )
 _GPU = re.compile(r"gfx[0-9a-f]+(?:-generic)?(?::(?:xnack|sramecc)[+-])*")
-#: Options of clang's that change nothing here.
+#: Options of clang that have no effect here.
 _OF_CLANG = re.compile(r"-O[0-3s]|-Ofast|-g\w*|-W[\w=+-]*|-w|-f[\w=,.-]+|-m(?!llvm$)[\w=,.-]+|-pthread|-munsafe[\w-]+")
 
 
 def flags_of(options: Sequence[str], dialect: Dialect) -> Flags:
-    """Return a compiler's flags for options. Raises Refused for those that NVRTC, or hipRTC's clang, does not know."""
+    """Return a compiler's flags for options. Raises RefusedRequest for those that NVRTC, or hipRTC's clang, rejects."""
     flags = Flags()
     words = [word for option in options for word in option.replace("\n", " ").split(" ") if word]
     rest = iter(words)
@@ -154,7 +154,7 @@ def flags_of(options: Sequence[str], dialect: Dialect) -> Flags:
             if not equals and name in _SEPARATE:
                 next(rest, "")
         elif dialect == "hip" and name in ("--offload-arch", "--gpu-architecture"):
-            # hipRTC takes the second for the first.
+            # hipRTC treats the second form like the first.
             if not _GPU.fullmatch(value):
                 raise RefusedRequest("source", f"error: invalid target ID '{value}': {word}")
         elif dialect == "hip" and word in ("-include", "-mllvm"):
@@ -184,7 +184,7 @@ def _unknown(option: str, dialect: Dialect) -> str:
 
 
 def known_kernels(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Yield a finding per kernel, behind which stands what tells its address and its type."""
+    """Yield a finding for each kernel, which inserts a record of its address and type after it."""
     if b"__global__" not in source.words:
         return
     waiting = [source.tree.root_node]
@@ -216,7 +216,7 @@ KERNELS = Pass(Cpp, known_kernels)
 
 
 def compiled(request: Request, kept: Path, env: Mapping[str, str]) -> tuple[Path, str]:
-    """Return the library that the request's source was made to, and the log. Raises Refused, and NoCompiler."""
+    """Return the library for the request's source, and the log. Raises RefusedRequest, and NoCompiler."""
     flags = flags_of(request.options, request.dialect)
     for header, _ in request.headers:
         place = PurePosixPath(header)
@@ -260,7 +260,7 @@ def compiled(request: Request, kept: Path, env: Mapping[str, str]) -> tuple[Path
 
 @dataclass(frozen=True)
 class _Builder(Builder):
-    """One that keeps what it made in the folder that it is told, and has the runtime of the program that asks."""
+    """A builder that keeps results in a given folder, and links the runtime of the program that asks."""
 
     folder: Path
     loaded: Path
@@ -274,7 +274,7 @@ class _Builder(Builder):
 
 
 def _may_write(folder: Path) -> bool:
-    """Whether files may be made in a folder: what guards files says so only when it is tried."""
+    """Whether files can be created in a folder: a guard of files shows only when tried."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
@@ -290,7 +290,7 @@ def _write(path: Path, text: bytes) -> None:
 
 
 def _unit(name: str, request: Request, macros: Sequence[str]) -> bytes:
-    """Return the unit: the source, and behind it what tells the addresses that name expressions mean."""
+    """Return the unit: the source, followed by a record of the addresses that name expressions mean."""
     fixed = {
         match["typedef"] or match["using"] for match in _FIXED.finditer(Cuda(PurePosixPath(name), request.source).code)
     }
@@ -299,7 +299,7 @@ def _unit(name: str, request: Request, macros: Sequence[str]) -> bytes:
     lines.append(b'#include "%s"' % name.encode())
     for number, expression in enumerate(request.expressions):
         text = json.dumps(expression, ensure_ascii=False).encode()
-        # Outside of parentheses a name would be declared.
+        # Without parentheses a name would be declared.
         said = b"static const bool simt_expression_%d = ::simt::modules::Of{%s}((%s));"
         lines += [b'#line 1 "name expression"', said % (number, text, expression.encode())]
     return b"\n".join(lines) + b"\n"
@@ -311,7 +311,7 @@ def _fields(file: BinaryIO) -> Iterator[bytes]:
 
 
 def read_request(file: BinaryIO) -> Request:
-    """Read what the runtime writes (runtime/run_time.cpp)."""
+    """Read a request that the runtime has written (runtime/run_time.cpp)."""
     fields = _fields(file)
     dialect, sanitize, runtime, name, source = (next(fields) for _ in range(5))
     options = tuple(os.fsdecode(next(fields)) for _ in range(int(next(fields))))
@@ -330,7 +330,7 @@ def read_request(file: BinaryIO) -> Request:
 
 
 def answer(request: Request, kept: Path, env: Mapping[str, str]) -> str:
-    """Return what is written to the program: a word, the library's path, and the log."""
+    """Return the answer to the program: a word, the library's path, and the log."""
     try:
         path, log = compiled(request, kept, env)
     except RefusedRequest as why:

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Give `__shared__` variables a place in the block that runs: `__shared__ int a[8], n;` → references to it.
+"""Give `__shared__` variables a place in the running block: `__shared__ int a[8], n;` → references to it.
 
 A declarator `D(name)` becomes `D((&name)) = SIMT_SHARED("name")`, whatever stands around the name, so that arrays,
-pointers and types defined in place all work; types are not read. `extern` arrays become references to the dynamic
-shared memory of the launch, outside of functions thread-local pointers that every block sets.
+pointers and types defined in place all work; types are not parsed. `extern` arrays become references to the dynamic
+shared memory of the launch; outside functions, thread-local pointers that every block sets.
 
-Words that a program defines as `__shared__` count as it. In CUDA a lambda does not capture these variables, which are
-static; a reference is captured, and by copy is copied: lambdas by copy that use one get it by reference.
+Macros that expand to `__shared__` count as it. In CUDA a lambda does not capture these variables, because they are
+static; a reference is captured, and a capture by copy copies the object: such lambdas capture it by reference instead.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ _LAMBDA_HEAD = re.compile(
 _CAPTURED = re.compile(rb"\s*(?:=|this|\*\s*this|&?\s*[A-Za-z_]\w*(?:\s*=.*|\s*\.\.\.)?)\s*", re.DOTALL)
 
 
-#: PyTorch's name for the lanes of a wavefront: a constant there, but one build runs at 32 and 64 lanes.
+#: PyTorch's name for the wavefront size: a constant there, but one build runs with 32 and 64 lanes.
 _WAVEFRONT = re.compile(rb"\bC10_WARP_SIZE\b")
 
 
 def aliases(source: Cpp) -> frozenset[Alias]:
-    """Return the macros of this file that stand for `__shared__` and, at most, the type."""
+    """Return the macros of this file that expand to `__shared__` and, at most, a type."""
     found = set()
     for span, _ in source.names(_SHARED) if b"__shared__" in source.text else ():
         macro = macro_around(source, span)
@@ -58,7 +58,7 @@ def aliases(source: Cpp) -> frozenset[Alias]:
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Yield a finding per declaration of shared memory, and per lambda that would copy some."""
+    """Yield a finding for each declaration of shared memory, and for each lambda that would copy shared memory."""
     known = project.union_over(source, aliases)
     names = {alias.name for alias in known}
     if b"__shared__" not in source.code and not any(name in source.code for name in names):
@@ -81,7 +81,7 @@ def find(source: Cpp, project: Project) -> Iterator[Finding]:
             continue
         done = declaration.span.end
         if not declaration.declarators:
-            # A macro for `__shared__`, whose uses are found; or a parameter, whose type this is no part of.
+            # A macro for `__shared__`, whose uses are found; or a parameter, whose type does not include it.
             edits = [Edit(each, _kept_lines(source, each)) for each in declaration.storage]
             if word == b"__shared__":
                 yield Finding(span, "word", "not part of the type", tuple(edits))
@@ -129,7 +129,7 @@ def _after(each: Declarator, closing: bytes, place: bytes) -> Iterable[Edit]:
 
 
 def _outside(source: Cpp, span: Span, declaration: Declaration) -> Finding:
-    """At file scope: thread-local, as a block stays on one thread of the operating system."""
+    """At file scope: thread-local, because a block stays on one thread of the operating system."""
     edits = [Edit(each, _kept_lines(source, each)) for each in declaration.storage]
     first = declaration.storage[0]
     edits.remove(Edit(first, _kept_lines(source, first)))
@@ -164,21 +164,21 @@ def _outside(source: Cpp, span: Span, declaration: Declaration) -> Finding:
 
 
 def _addresses(source: Cpp, name: bytes) -> Iterator[Edit]:
-    """The address of an array is that of its first element; that of the pointer in its place is another."""
+    """The address of an array equals that of its first element; the address of the pointer in its place does not."""
     for match in re.finditer(rb"&\s*(?=" + re.escape(name) + rb"\s*[^\s\w\[.(])", source.code):
         before = source.code[: match.start()].rstrip()
         if not before.endswith((b"&", b"]")) and not re.search(rb"(?<!return)(?<!\breturn)\w\Z", before):
-            # Behind a closing parenthesis is a cast, or an operand: only the first is asked for by a pointer.
+            # A closing parenthesis before it ends a cast or an operand: only a cast takes the address.
             yield Edit(Span(match.end(), match.end()), b"*")
 
 
 def _kept_lines(source: Cpp, span: Span) -> bytes:
-    """Return the line ends of deleted text."""
+    """Return the line ends in deleted text, so that lines keep their numbers."""
     return b"".join(re.findall(rb"\\?\r?\n", source[span]))
 
 
 def _in_function(source: Cpp, offset: int) -> bool:
-    """Say whether a function's body is around `offset`: parameters, of which directives may hide some, tell it."""
+    """Say whether a function's body is around `offset`, by its parameters, some of which directives may hide."""
     for head in heads(source, offset):
         text = source.code[head.start : head.end]
         if b"(" in text or b")" in text or text.rstrip().endswith((b"else", b"do", b"try", b"]")):
@@ -187,7 +187,7 @@ def _in_function(source: Cpp, offset: int) -> bool:
 
 
 def _scope(source: Cpp, offset: int) -> int:
-    """Return where the block ends that `offset` is in."""
+    """Return where the block around `offset` ends."""
     depth = 0
     for match in re.compile(rb"[{}]").finditer(source.code, offset):
         if match.group() == b"{":
@@ -200,7 +200,7 @@ def _scope(source: Cpp, offset: int) -> int:
 
 
 def _captures(source: Cpp, local: list[tuple[bytes, Span]]) -> Iterator[Finding]:
-    """Have lambdas that would copy a variable of the block, or lack it, refer to it."""
+    """Make lambdas refer to a shared variable that they would copy, or not capture."""
     if not local:
         return
     code = source.code

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read declarations of variables in shared memory: their words, declarators and alignments. Types are not read."""
+"""Parse declarations of variables in shared memory: their words, declarators and alignments, but not their types."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ _ALIGNED = re.compile(rb"\b(?:__)?aligned(?:__)?\s*\(")
 
 
 class NotUnderstood(Exception):
-    """What was found where a declaration should be."""
+    """A declaration was expected, but something else was found."""
 
 
 class Alias(NamedTuple):
-    """A macro that stands for `__shared__`, and perhaps for more of a declaration."""
+    """A macro that expands to `__shared__`, and perhaps to more of a declaration."""
 
     name: bytes
-    takes: bool  # arguments
-    external: bool  # `extern __shared__`
-    typed: bool  # the type is in it, too
+    takes: bool  # whether it takes arguments
+    external: bool  # whether it contains `extern __shared__`
+    typed: bool  # whether it contains the type, too
 
 
 @dataclass
 class Declarator:
-    """One name that is declared: from where its `*` or name begins, to where an initializer would."""
+    """One declared name: from the beginning of its `*` or name to the place of an initializer."""
 
     start: int
     name: Span
@@ -55,10 +55,10 @@ class Declarator:
 
 @dataclass
 class Declaration:
-    """A declaration of variables in shared memory, or as much of one as a macro has."""
+    """A declaration of variables in shared memory, or the part of one in a macro."""
 
     span: Span
-    storage: list[Span]  # words that go
+    storage: list[Span]  # words to be deleted
     alignments: list[bytes]
     external: bool
     typed: bool
@@ -66,19 +66,19 @@ class Declaration:
 
 
 def macro_around(source: Cpp, span: Span) -> re.Match[bytes] | None:
-    """Return the head of the macro whose definition a place is in."""
+    """Return the head of the macro whose definition contains a place."""
     directive = source.directive(span.start)
     return _DEFINE.match(source.code, directive.start, directive.end) if directive else None
 
 
 class _Tokens:
-    """The tokens of a stretch of code, one after the other."""
+    """The tokens of a span of code, in order."""
 
     def __init__(self, code: bytes, start: int, end: int) -> None:
         self.code, self.at, self.end = code, start, end
 
     def peek(self) -> tuple[bytes, Span] | None:
-        """Return the next token, and step over the blanks in front of it."""
+        """Return the next token, after skipping blanks."""
         while self.at < self.end:
             match = _TOKEN.match(self.code, self.at, self.end)
             if match is None:
@@ -102,7 +102,7 @@ class _Tokens:
 
 
 def parse(source: Cpp, span: Span, known: frozenset[Alias]) -> Declaration:
-    """Read the declaration that the word at `span` is part of."""
+    """Parse the declaration that contains the word at `span`."""
     code = source.code
     directive = source.directive(span.start)
     macro = macro_around(source, span)
@@ -117,7 +117,7 @@ def parse(source: Cpp, span: Span, known: frozenset[Alias]) -> Declaration:
 
 
 def _start(source: Cpp, span: Span, floor: int) -> int:
-    """Return where the specifiers begin that `__shared__` is one of."""
+    """Return where the specifiers that include `__shared__` begin."""
     code = source.code
     at = span.start
     for directive in source.directives:
@@ -170,7 +170,7 @@ def _opening(code: bytes, end: int, floor: int) -> int | None:
 
 
 def _specifiers(source: Cpp, tokens: _Tokens, declaration: Declaration, known: dict[bytes, Alias]) -> None:
-    """Step over what stands in front of the first declarator."""
+    """Skip the text before the first declarator."""
     while (token := tokens.peek()) is not None:
         text, span = token
         if text in known:
@@ -179,7 +179,7 @@ def _specifiers(source: Cpp, tokens: _Tokens, declaration: Declaration, known: d
             if alias.takes and tokens.is_next(b"("):
                 _skip(source, tokens)
             if not declaration.storage:
-                # What it stood for is gone from its definition; the word itself harms nothing.
+                # The macro's definition loses `__shared__`, so the word itself can stay.
                 declaration.storage.append(Span(span.start, span.start))
             declaration.external |= alias.external
             declaration.typed |= alias.typed
@@ -218,7 +218,7 @@ def _specifiers(source: Cpp, tokens: _Tokens, declaration: Declaration, known: d
 
 
 def _goes_on(tokens: _Tokens, span: Span) -> bool:
-    """Say whether the word at `span` is still part of the type: something that a declarator begins with follows."""
+    """Say whether the word at `span` is part of the type: the beginning of a declarator follows."""
     after = _Tokens(tokens.code, span.end, tokens.end).peek()
     if after is None:
         return False
@@ -237,7 +237,7 @@ def _is_macro_call(source: Cpp, span: Span) -> bool:
 
 
 def _qualified(source: Cpp, tokens: _Tokens) -> None:
-    """Step over a name with qualifiers and template arguments."""
+    """Skip a name with qualifiers and template arguments."""
     if tokens.is_next(b"::"):
         tokens.take()
     while True:
@@ -254,7 +254,7 @@ def _qualified(source: Cpp, tokens: _Tokens) -> None:
 
 
 def _tagged(source: Cpp, tokens: _Tokens) -> None:
-    """Step over `struct name`, with attributes and a body."""
+    """Skip `struct name`, with attributes and a body."""
     while tokens.is_next(b"[[", *_ALIGNING):
         _, span = tokens.take()
         _skip(source, tokens, span.start if source.code[span.start : span.start + 1] == b"[" else None)
@@ -268,7 +268,7 @@ def _tagged(source: Cpp, tokens: _Tokens) -> None:
 
 
 def _skip(source: Cpp, tokens: _Tokens, opening: int | None = None) -> int:
-    """Step over brackets and what is in them; returns where that ends."""
+    """Skip brackets with their contents; return where they end."""
     if opening is None:
         text, span = tokens.take()
         if text not in (b"(", b"[", b"{", b"[["):
@@ -301,7 +301,7 @@ def _skip_angles(source: Cpp, tokens: _Tokens) -> None:
 
 
 def _alignment(source: Cpp, declaration: Declaration, span: Span, word: bytes) -> None:
-    """Take an alignment out of the declaration, and keep what it says."""
+    """Remove an alignment from the declaration, and remember it."""
     text = source[span]
     if word in (b"__align__", b"alignas", b"_Alignas"):
         value = text[text.index(b"(") + 1 : -1]
@@ -329,7 +329,7 @@ def _declarators(source: Cpp, tokens: _Tokens, declaration: Declaration) -> None
         at = tokens.at
         found = _declarator(source, tokens, declaration)
         if tokens.is_next(b")"):
-            # A parameter, or a cast: only the word is too much.
+            # A parameter, or a cast: only the word itself is removed.
             declaration.declarators.clear()
             tokens.at = at
             return

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Have functions of host and device take the side that they are called on: `#ifdef __CUDA_ARCH__` in their bodies.
+"""Select the side of `#ifdef __CUDA_ARCH__` in functions of host and device by where they are called.
 
-A compiler for GPUs goes through a file once for each side; the executor's goes through it once, as the device's. So
-what is called on the host would take the device's side there. A body with such conditions gets both: `{ … }` becomes
+A compiler for GPUs compiles a file once for each side; the executor's compiles it once, as the device's. So a call on
+the host would execute the device's side. A body with such conditions gets both: `{ … }` becomes
 `{ if (SIMT_ON_DEVICE) { … } else { the same without __CUDA_ARCH__ } }`, the latter on the line of the last brace.
 
-Functions of the device alone are left as they are. Outside of bodies (macros, whole functions) the device's side stays
-for all, which is reported where the host has one of its own.
+Functions of the device alone are not changed. Outside bodies (macros, whole functions) the device's side stays for all,
+which is reported if the host has a side of its own.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _DECLARES = re.compile(rb"[;{]|^[ \t]*#[ \t]*define\b", re.MULTILINE)
 
 
 class _Side(NamedTuple):
-    """The macros of one compilation: the device's, for GPUs of the architecture `arch`, or the host's."""
+    """The macros of one compilation: for the device, with the architecture `arch`, or for the host."""
 
     arch: Mapping[bytes, int]
 
@@ -59,18 +59,18 @@ class _Side(NamedTuple):
 
 _NVCC = dict.fromkeys((b"__CUDACC__", b"__NVCC__"), 1)
 _HIPCC = dict.fromkeys((b"__HIPCC__", b"__HIP__", b"__HIP_PLATFORM_AMD__"), 1)
-#: Of each dialect the host, the device as the executor has it (compile.py), and the oldest device that there could be.
+#: For each dialect the host, the device as in the executor (compile.py), and the oldest possible device.
 _CUDA = tuple(_Side({**_NVCC, **arch}) for arch in ({}, {b"__CUDA_ARCH__": 800}, {b"__CUDA_ARCH__": 1}))
 _HIP = tuple(_Side({**_HIPCC, **arch}) for arch in ({}, *2 * ({b"__HIP_DEVICE_COMPILE__": 1},)))
 
 
 def find_cuda(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Yield a finding per body, or place outside of bodies, with another side for the host in a program of CUDA's."""
+    """Yield a finding for each body, or place outside bodies, with a different side for the host, in a CUDA program."""
     yield from _find(source, _CUDA)
 
 
 def find_hip(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Yield the same for a program of HIP's."""
+    """Yield the same for a HIP program."""
     yield from _find(source, _HIP)
 
 
@@ -111,7 +111,7 @@ def _left(whole: Span, source: Cpp, group: tuple[Conditional, ...]) -> Finding:
 
 
 def _taken(group: tuple[Conditional, ...], side: _Side) -> int | None:
-    """Return which part of the group a side sees, the number of parts if none; None where that is not known."""
+    """Return the index of the group's part that a side sees, the number of parts if none; None if unknown."""
     for i, part in enumerate(group[:-1]):
         value = (
             1 if part.word == b"else" else preprocessor_values.value(preprocessor_values.tokens(part.condition), side)
@@ -129,7 +129,7 @@ def _differ(group: tuple[Conditional, ...], one: _Side, other: _Side) -> bool:
 
 
 def _host_has_code(source: Cpp, group: tuple[Conditional, ...], host: _Side) -> bool:
-    """Whether the host's side of the group declares or defines something."""
+    """Whether the host's side of the group declares or defines anything."""
     taken = _taken(group, host)
     if taken is None or taken == len(group):
         return False
@@ -137,7 +137,7 @@ def _host_has_code(source: Cpp, group: tuple[Conditional, ...], host: _Side) -> 
 
 
 def _body(source: Cpp, span: Span) -> tuple[Node, Node] | None:
-    """Return the innermost function or lambda that has `span` in its body, and the body."""
+    """Return the innermost function or lambda whose body contains `span`, and the body."""
     node = source.tree.root_node.descendant_for_byte_range(span.start, span.end - 1)
     while node is not None:
         body = node.child_by_field_name("body") if node.type in _BODIES else None
@@ -157,13 +157,13 @@ def _is_of_device(source: Cpp, function: Node, body: Node) -> bool:
 
 
 def _seen_by(source: Cpp, span: Span, groups: Sequence[tuple[Conditional, ...]], side: _Side) -> bytes:
-    """Return the text of `span` as a side sees it, as far as `groups` decide. What is not known is still asked."""
+    """Return the text of `span` as a side sees it, as far as `groups` decide; unknown conditions stay."""
     pieces: list[bytes] = []
     at = span.start
     for group in sorted(groups, key=lambda group: group[0].span.start):
         start, end = group[0].span.start, group[-1].span.end
         if start < at or end > span.end:
-            continue  # in one that is decided, or outside
+            continue  # inside one that is decided, or outside the span
         pieces.append(source.text[at:start])
         taken = _taken(group, side)
         for i, (part, following) in enumerate(pairwise(group)):
@@ -179,7 +179,7 @@ def _seen_by(source: Cpp, span: Span, groups: Sequence[tuple[Conditional, ...]],
 
 
 def _asked_of_host(part: Conditional) -> bytes:
-    """Return a directive that asks the same where no macro says which side it is."""
+    """Return a directive that asks the same without the macros that tell the sides apart."""
     if part.word == b"else":
         return b"#else"
     word = b"#elif" if part.word.startswith(b"el") else b"#if"
@@ -192,7 +192,7 @@ def _is_balanced(text: bytes) -> bool:
 
 
 def _on_one_line(text: bytes) -> bytes:
-    """Return the text of statements without line ends; as it is, if it has directives or strings that need them."""
+    """Return the text of statements without line ends; unchanged if it has directives or strings that need them."""
     text = _PRAGMA.sub(b"", text)
     if _DIRECTIVE.search(Cpp(PurePath("part.cu"), text).code):
         return b"\n" + text + b"\n"

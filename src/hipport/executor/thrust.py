@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Find Thrust on this machine, and return the executor's compiler flags for it.
 
-Thrust is not part of the executor: its own code for processors runs where a GPU's would (include/simt/thrust.h chooses
-it). Debian's libthrust-dev, CUDA toolkits and rocThrust all have that code.
+Thrust is not part of the executor. Its own backend for CPUs runs in the place of that for GPUs (include/simt/thrust.h
+selects it). Debian's libthrust-dev, CUDA toolkits and rocThrust all contain that backend.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ _SYSTEM = (Path("/usr/local/include"), Path("/usr/include"))
 
 @dataclass(frozen=True)
 class Thrust:
-    """`folder` is where thrust/ lies, None without one; `flags` are for every unit.
+    """`folder` contains thrust/, None if there is none; `flags` are for every unit.
 
-    `reason` says which one it is, or that there is none and what would bring one.
+    `reason` says which one it is, or that there is none and how to get one.
     """
 
     folder: Path | None
@@ -33,11 +33,11 @@ class Thrust:
 
 
 def find(env: Mapping[str, str], dialect: Dialect = "cuda", *, system: tuple[Path, ...] = _SYSTEM) -> Thrust:
-    """Return the first Thrust there is: on the compiler's path (`system`), rocThrust, a CUDA toolkit's.
+    """Return the first Thrust in order: on the compiler's path (`system`), rocThrust, a CUDA toolkit's.
 
-    CUDA's comes last because its newer releases stand on CUDA's libcu++, which then takes the place of the executor's
-    cuda::std; as HIP they cannot be used. From a toolkit only Thrust and what it needs is shown to the compiler, by
-    links in the cache: what the executor does not have must be missed, not taken from headers for a GPU.
+    CUDA's comes last, because its newer releases need CUDA's libcu++, which then replaces the executor's cuda::std;
+    they cannot be used as HIP. From a toolkit only Thrust and its dependencies are visible to the compiler, by links in
+    the cache: names that the executor lacks must cause an error, not come from headers for a GPU.
     """
     for folder in system:
         if _has(folder):
@@ -83,7 +83,7 @@ def _toolkits(env: Mapping[str, str]) -> Iterator[Path]:
 
 
 def _shown(folder: Path, kept: Path, names: tuple[str, ...]) -> Path:
-    """Return a folder that has links to those of `folder` that there are, and nothing else."""
+    """Return a folder with links to those `names` that exist in `folder`, and nothing else."""
     folder = folder.resolve()
     shown = (kept / hashlib.sha256(repr((folder, names)).encode()).hexdigest()[:16]).absolute()
     shown.mkdir(parents=True, exist_ok=True)
@@ -94,6 +94,6 @@ def _shown(folder: Path, kept: Path, names: tuple[str, ...]) -> Path:
         link.parent.mkdir(exist_ok=True)
         try:
             link.symlink_to(target)
-        except FileExistsError:  # made at the same time by another
+        except FileExistsError:  # another process has just made it
             continue
     return shown

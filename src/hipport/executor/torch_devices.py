@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Have a PyTorch extension take tensors on the CPU for tensors on its GPU: `x.is_cuda()` → `x.is_cpu()`.
+"""Make a PyTorch extension take CPU tensors for tensors on its GPU: `x.is_cuda()` → `x.is_cpu()`.
 
-For the executor only, where all tensors lie in the CPU's memory. What asks for a device by name gets the CPU, and
-operators registered for CUDA are the CPU's; those registered for the CPU beside them would be the same ones twice, and
-go to a key that nothing has. PyTorch's half numbers, compiled before there are the vendor's, convert to them by a cast.
-What asks whether a tensor is on the CPU is not changed: a case in which no kernel runs is reported by the driver.
+Only for the executor, whose tensors are all in CPU memory. Code that names a device gets the CPU, and operators
+registered for CUDA become the CPU's. Operators registered for the CPU beside them would be duplicates, and go to an
+unused dispatch key. PyTorch's half numbers, compiled before the vendor's are known, are cast to them. Tests whether a
+tensor is on the CPU are not changed: the driver reports a case in which no kernel runs.
 `torch::cuda::…` becomes the executor's own, in `simt/torch.h`.
 """
 
@@ -20,13 +20,13 @@ from hipport.program.project import Project
 from hipport.syntax.cpp import Cpp
 
 _GAP = rb"[ \t\r\n]*"
-#: What a name becomes; of those that match at one place, the first.
+#: The replacement of each name; if several match at one place, the first counts.
 _NAMES: tuple[tuple[re.Pattern[bytes], bytes], ...] = (
     (re.compile(rb"(?<=[.>])type\(\)\s*\.\s*(?:is_cuda|is_hip)(?=" + _GAP + rb"\()"), b"is_cpu"),
     (re.compile(rb"\bk(?:CUDA|HIP)\b"), b"kCPU"),
     (re.compile(rb"(?<=[.>])(?:is_cuda|is_hip)(?=" + _GAP + rb"\()"), b"is_cpu"),
     (re.compile(rb"(?<=[.>])(?:cuda|hip)(?=" + _GAP + rb"\(" + _GAP + rb"\))"), b"cpu"),
-    # -1 on the CPU, which no CUDA function takes; this is 0.
+    # It returns -1 on the CPU, which no CUDA function accepts; this is 0.
     (re.compile(rb"(?<=[.>])get_device(?=" + _GAP + rb"\(" + _GAP + rb"\))"), b"device().has_index"),
     (re.compile(rb"(?:(?<=device\(\)\.)|(?<=[Dd]evice\.))index(?=" + _GAP + rb"\(" + _GAP + rb"\))"), b"has_index"),
     (re.compile(rb"(?<=DeviceType::)(?:CUDA|HIP)\b"), b"CPU"),
@@ -46,7 +46,7 @@ _STRING = re.compile(rb"\"(?:cuda|hip)(?::\d+)?\"")
 
 
 def find(source: Cpp, project: Project) -> Iterator[Finding]:
-    """Yield a finding per name of the GPU."""
+    """Yield a finding for each name of the GPU."""
     code = source.code
     taken: list[tuple[int, int]] = []
     for pattern, new in _NAMES:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Build a PyTorch extension for the CPU executor, so that it is imported under its own name.
+"""Build a PyTorch extension for the CPU executor, such that it can be imported under its own name.
 
 Its setup.py is run up to the compilers, as for `hipport build`, by a PyTorch that takes itself for one with CUDA (the
 original) or for ROCm (the port). Its sources are rewritten in a copy of the tree, compiled with the machine's C++
-compiler against PyTorch's headers for the CPU and the executor's for the rest, and linked to where the package looks
-for them. Objects are kept under a hash of all they were made from, PyTorch's headers are compiled once.
+compiler against PyTorch's headers for the CPU and the executor's headers, and linked to the place where the package
+looks for them. Objects are cached under a hash of all their inputs; PyTorch's headers are compiled once.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from hipport.executor.torch_units import NO_CONSTANT, CompiledUnit, ExtensionOpt
 from hipport.program.project import Project
 from hipport.workspace.discovery import discover
 
-#: What PyTorch takes itself for while it says how an extension is built.
+#: The CUDA version that PyTorch reports while the build of an extension is recorded.
 _CUDA = "12.4"
 _HIP = "6.4.3"
 
@@ -40,7 +40,7 @@ _ONE_WAVE = "\nC10_WARP_SIZE is a constant in a run with one wavefront: give --w
 
 @dataclass(frozen=True)
 class Module:
-    """One extension module: `name` as it is imported, and the library."""
+    """One extension module: `name` for importing it, and the library."""
 
     name: str
     path: Path
@@ -48,13 +48,13 @@ class Module:
 
 @dataclass(frozen=True)
 class BuiltExtension:
-    """An extension that can be imported: `paths` go in front of sys.path, `libraries` are loaded first, and
-    `allocator`, which puts tensors where the executor sees who writes beside them.
+    """An extension that can be imported.
 
-    `dialect` is that of the sources: `cuda`, `hip`, or `host` for a build without device code. `tree` is the copy of
-    the tree that it was built in. `seconds` is what each unit took to compile, of those that were not known.
-    `edited` is what the passes that were given changed before the executor's own, `reported` what was not understood.
-    `around` are files that the sources of the tree include from elsewhere.
+    `paths` are prepended to sys.path. `libraries` are loaded first, and so is `allocator`, which puts tensors into
+    memory where the executor sees out-of-bounds writes. `dialect` is that of the sources: `cuda`, `hip`, or `host` for
+    a build without device code. `tree` is the copy of the tree in which it was built. `seconds` is the compile time of
+    each unit that was not cached. `edited` are the changes of given passes before the executor's own, `reported` the
+    places that were not understood. `around` are files that the sources of the tree include from elsewhere.
     """
 
     dialect: str
@@ -73,8 +73,8 @@ class BuiltExtension:
 def build(tree: Path, dialect: str, options: ExtensionOptions, ported: Ported | None = None) -> BuiltExtension:
     """Build the extensions of the setup.py files in `tree`, which is not written to.
 
-    `dialect` is `cuda` for original sources, `hip` for ported ones, `host` for a build that has no GPU. With `ported`,
-    what hipport made of `tree` is built, and messages name the lines of `tree`. Raises NotBuildable.
+    `dialect` is `cuda` for original sources, `hip` for ported ones, `host` for a build without a GPU. With `ported`,
+    the port of `tree` is built, and messages name the lines of `tree`. Raises NotBuildable.
     """
     torch = torch_of(options.python, options.env)
     identity = hashlib.sha256(f"{tree}\0{dialect}\0{torch.include}".encode()).hexdigest()[:16]
@@ -94,7 +94,7 @@ def build(tree: Path, dialect: str, options: ExtensionOptions, ported: Ported | 
             objects = list(pool.map(compiler.compile, units))
         failed = [message for each in objects for message in each.messages if message.severity == "error"]
         if failed:
-            said = _said(failed)
+            said = _first_messages(failed)
             raise NotBuildable(said + (_ONE_WAVE if options.wave is None and NO_CONSTANT.search(said) else ""))
         built = list(_linked(compiler, units, objects, modules))
         libraries: tuple[Path, ...] = ()
@@ -142,7 +142,7 @@ def _prepared(
     torch: PyTorch,
     options: ExtensionOptions,
 ) -> Prepared:
-    """Return the tree of C++ that the executor compiles, with the folders that units include from."""
+    """Return the tree of C++ that the executor compiles, with the include folders of units."""
     folders = [Path(each) for unit in units for each in kept_arguments(unit, torch, options.kept)[1] if each[0] == "/"]
     given = [session.original(each) for each in dict.fromkeys(folders) if each.is_relative_to(session.whole)]
     passes = (*options.passes, torch_devices.PASS)
@@ -156,18 +156,18 @@ def _linked(
     for extension in dict.fromkeys(unit.extension for unit in units):
         place = modules.get(extension, compiler.session.copy / ".jit" / f"{extension}.so")
         members = [(unit, o.path) for unit, o in zip(units, objects, strict=True) if unit.extension == extension]
-        # Of an inline function that several units have, the linker takes the first.
+        # If several units define an inline function, the linker takes the first definition.
         members.sort(key=lambda each: not each[0].device)
         compiler.link([path for _, path in members], place)
         yield Module(extension, place)
 
 
 def _import_paths(built: Sequence[Module], about: Mapping[str, str], links: Path) -> tuple[Path, ...]:
-    """Return what goes in front of sys.path, with what `about` says of distributions put there."""
+    """Return the paths to prepend to sys.path, and write the metadata `about` distributions there."""
     shutil.rmtree(links, ignore_errors=True)
     paths = tuple(dict.fromkeys(_import_path(module, links) for module in built))
     for name, text in about.items():
-        # Packages ask importlib.metadata for their own version.
+        # Packages read their own version through importlib.metadata.
         for path in paths:
             place = path / f"{name.replace('-', '_')}.egg-info"
             place.mkdir(exist_ok=True)
@@ -178,7 +178,7 @@ def _import_paths(built: Sequence[Module], about: Mapping[str, str], links: Path
 def _import_path(module: Module, links: Path) -> Path:
     """Return the folder from which a module is imported by its name.
 
-    A package whose setup.py has it in a folder of another name (`package_dir`) gets a link by its own in `links`.
+    A package that setup.py places in a folder of another name (`package_dir`) gets a link by its own name in `links`.
     """
     packages = module.name.split(".")[:-1]
     folder = module.path.parent
@@ -195,19 +195,20 @@ def _import_path(module: Module, links: Path) -> Path:
     return links
 
 
-def _said(messages: Sequence[Message]) -> str:
+def _first_messages(messages: Sequence[Message]) -> str:
     lines = [f"{m.path}:{m.line}: {m.text}" + (f" (at {m.at})" if m.at else "") for m in messages[:8]]
     more = [f"and {len(messages) - 8} more"] if len(messages) > 8 else []
     lacks = absent(message.text for message in messages)
     return "\n".join([*lines, *more, *([lacks] if lacks else [])])
 
 
-# --- What is built ----------------------------------------------------------------------------------------------------
+# --- What an extension builds
+# ------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class _Recorder:
-    """Has `record_extensions` run the scripts of a copy."""
+    """Runs the scripts of a copy through `record_extensions`."""
 
     session: BuildSession
     torch: PyTorch
@@ -215,7 +216,7 @@ class _Recorder:
     options: ExtensionOptions
 
     def all(self) -> tuple[list[Unit], dict[str, Path], dict[str, str]]:
-        """Return the units of all extensions, where each extension goes, and what is known of each distribution."""
+        """Return the units of all extensions, the place of each extension, and the metadata of each distribution."""
         units: list[Unit] = []
         modules: dict[str, Path] = {}
         about: dict[str, str] = {}
@@ -269,7 +270,7 @@ class _Recorder:
 
 
 def _toolkit(cache: Path) -> Path:
-    """A folder that setup.py files find a toolkit's compiler in, which says its version and nothing else."""
+    """Return a folder in which setup.py files find a toolkit's compiler; that only reports its version."""
     folder = cache / "toolkit"
     for name, said in (
         ("nvcc", f"Cuda compilation tools, release {_CUDA}, V{_CUDA}.0"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The PyTorch that extensions are built against: where it is, which compiler goes with it, where its tensors lie."""
+"""The PyTorch that extensions are built against: its place, the compiler that fits it, and its allocator."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from hipport.toolchain.processes import ask_python, limited
 
 HERE = Path(__file__).with_name("native")
 FORMAT = 1
-#: The oldest clang that is preferred to g++ for code of the host.
+#: The oldest clang that is preferred to g++ for host code.
 _CLANG = 17
 
 
 class NotBuildable(Exception):
-    """The extension could not be built; the message says why, with the compiler's first words."""
+    """The extension could not be built; the message says why, with the beginning of the compiler's output."""
 
 
 @dataclass(frozen=True)
 class PyTorch:
-    """The PyTorch of an interpreter: where its headers and libraries are."""
+    """The PyTorch of an interpreter: the places of its headers and libraries."""
 
     python: Path
     version: str
@@ -76,19 +76,19 @@ def torch_of(python: Path, env: Mapping[str, str]) -> PyTorch:
 
 
 def host_compiler(torch: PyTorch, env: Mapping[str, str]) -> compilers.Compiler:
-    """Return the compiler for units without device code: the one that `CXX` names, else a clang, else g++.
+    """Return the compiler for units without device code: that in `CXX`, else a clang, else g++.
 
-    clang keeps what the inline functions of PyTorch's headers make of templates with the headers that it compiled
-    before; g++ makes it again for each unit, which takes three times as long. A toolchain for ROCm has a clang.
-    pybind11 3 counts both as one compiler; before that, modules by clang did not know the types of a PyTorch by g++.
-    Raises NoCompiler.
+    clang stores the template instantiations of inline functions in PyTorch's headers with the precompiled headers; g++
+    repeats them for each unit, which takes three times as long. A toolchain for ROCm has a clang. pybind11 3 treats
+    both as one compiler; with older releases, modules by clang do not know the types of a PyTorch by g++. Raises
+    NoCompiler.
     """
     return _host_compiler(torch.include, tuple(sorted(env.items())))
 
 
 @lru_cache(maxsize=8)
 def _host_compiler(include: Path, environment: tuple[tuple[str, str], ...]) -> compilers.Compiler:
-    """Asking all compilers that there are takes a second, and each build of a verification asks."""
+    """Cached, because probing all compilers takes a second, and each build of a verification needs it."""
     env = dict(environment)
     if not env.get("CXX") and (include / "pybind11/conduit/pybind11_platform_abi_id.h").is_file():
         path = env.get("PATH", os.defpath)
@@ -101,13 +101,13 @@ def _host_compiler(include: Path, environment: tuple[tuple[str, str], ...]) -> c
 
 
 def _has_library(clang: Path, env: Mapping[str, str]) -> bool:
-    """Whether clang finds C++'s library, of which it has none itself."""
+    """Whether clang finds a C++ standard library; it comes without one."""
     command = [str(clang), "-std=gnu++20", "-fsyntax-only", "-x", "c++", "-include", "concepts", os.devnull]
     return limited(command, Path("/"), env, 60)[0] == 0
 
 
 def allocator(torch: PyTorch, runtime: Path, *, env: Mapping[str, str], cache: Path, timeout: float = 600.0) -> Path:
-    """Return the library that puts tensors into the executor's memory, made now if it was not. Raises NotBuildable."""
+    """Return the library that allocates tensors in the executor's memory, built if necessary. Raises NotBuildable."""
     compiler = compilers.find_compiler(env)
     source = HERE / "torch_allocator.cpp"
     command = [

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compile the units of a PyTorch extension for the CPU executor.
 
-Objects are kept under a hash of all they were made from. Of PyTorch's headers a unit gets as much as it needs, compiled
-once.
+Objects are cached under a hash of all their inputs. A unit gets only as many of PyTorch's headers as it needs, and
+these are compiled once.
 """
 
 from __future__ import annotations
@@ -35,21 +35,21 @@ from hipport.toolchain.processes import limited
 
 _TORCH_SHIMS = HERE / "include/torch_shims"
 _PCH_HEADER = "simt/torch_headers.h"
-#: Stand in for PyTorch's largest headers, as long as a unit compiles with them.
+#: Replacements for PyTorch's largest headers, used as long as a unit compiles with them.
 _TORCH_LIGHT = HERE / "include/torch_light"
 _TORCH_TENSORS = HERE / "include/torch_tensors"
-#: An error that has to do with PyTorch, or with a header that is not there.
+#: An error that concerns PyTorch, or a missing header.
 _OF_TORCH = re.compile(r"error: .*(?:torch|\bat::|c10|std::|No such file|file not found)")
-#: An error that what tensors lack may be the reason of, by g++ or clang.
+#: An error that missing parts of the light headers may cause, in messages of g++ or clang.
 _LACKING = re.compile(
     r"error: .*(?:not (?:been )?declared|undeclared|not a member|no member|no matching|no type|not name a type"
     r"|unknown type|incomplete type|invalid use|could not convert|cannot convert|no viable"
     r"|is not a (?:namespace|class|type|template))"
 )
 
-# The same for every unit: what PyTorch's headers are compiled with has to be what they are used with.
+# The same for every unit, because precompiled headers require it.
 _STANDARD = 20
-#: What a unit of kernels has that needs more of PyTorch than tensors, and the line that brings it.
+#: Code in a unit of kernels that needs more of PyTorch than tensors, and the header for it.
 _OF_HOST = re.compile(
     rb"py|pybind11|PYBIND11_\w+|Py\w+|THP\w+|TORCH_EXTENSION_NAME|python_\w+"
     rb"|autograd|AutogradContext|InferenceMode|(?:TORCH_LIBRARY|STABLE_TORCH_LIBRARY)\w*|RegisterOperators"
@@ -58,17 +58,18 @@ _OF_HOST = re.compile(
 _MORE = '#include "simt/torch_host.h"\n'
 _TORCH_INCLUDE = re.compile(r"(?:torch|ATen|c10|THC|pybind11)/")
 
-#: How units with PyTorch's headers are optimized. Of the host's, which check tensors and bind functions, a compiler
-#: optimizes little else than the inline functions of these headers, and for longer than it takes for the rest.
+#: The optimization of units with PyTorch's headers. In host units, which check tensors and bind functions, a compiler
+#: would mostly optimize the inline functions of these headers, and that takes longer than the rest.
 _KERNELS, _HOST = "-O1", "-O0"
 
-#: Of how many units the headers are precompiled that few units need: that takes as long as to read them for three.
+#: The number of units from which precompiling rarely used headers pays off: it takes as long as reading them three
+#: times.
 _WORTH = 3
 
-#: PyTorch's compiled headers are half a gigabyte of g++'s memory, which it would look through for what is not needed.
+#: PyTorch's precompiled headers take half a gigabyte of g++'s memory, which its garbage collector would traverse.
 _NO_COLLECTING = {"g++": ("--param=ggc-min-expand=10000", "--param=ggc-min-heapsize=8000000")}
 
-#: How much a unit gets of PyTorch's headers: tensors, what most extensions use, or all that it includes.
+#: How much of PyTorch's headers a unit gets: tensors, what most extensions use, or everything that it includes.
 Headers = Literal["tensors", "light", "whole"]
 _HEADERS: tuple[Headers, ...] = ("tensors", "light", "whole")
 #: The folders that are searched before PyTorch's own.
@@ -78,7 +79,7 @@ _IN_FRONT = {
     "whole": (),
 }
 
-# Of C10_WARP_SIZE, which is none where one build is run with wavefronts of 32 and of 64.
+# An error about C10_WARP_SIZE, which is not a constant if one build runs with wavefronts of 32 and of 64 lanes.
 NO_CONSTANT = re.compile(r"call to non-.constexpr. function .*wave_size|non-constexpr function 'wave_size'")
 
 
@@ -95,10 +96,10 @@ class Unit:
 class ExtensionOptions:
     """How an extension is built.
 
-    `env` is the environment, also for setup.py; `kept` a folder to keep what was made; `python` the interpreter whose
-    PyTorch is built against. `passes` are run before the executor's own, which know no inline PTX. `only` chooses
-    extensions by name. `wave`: how many lanes wavefronts have in all runs of it, which is a constant then. `jobs` is
-    how many compilers run at once, `timeout` the seconds that each may take.
+    `env` is the environment, also for setup.py; `kept` a folder for results; `python` the interpreter whose PyTorch is
+    used. `passes` are run before the executor's own, which do not handle inline PTX. `only` selects extensions by name.
+    `wave` is the wavefront size if it is the same in all runs, and then a constant. `jobs` is the number of concurrent
+    compilers, `timeout` the limit for each in seconds.
     """
 
     env: Mapping[str, str]
@@ -135,11 +136,11 @@ class UnitCompiler:
     compiler: compilers.Compiler = field(init=False)
     host_compiler: compilers.Compiler = field(init=False)
     places: SourcePlaces = field(init=False)
-    #: Precompiled headers that were found to be current.
+    #: Precompiled headers that were checked and are current.
     current: set[Path] = field(init=False, default_factory=set)
 
     def __post_init__(self) -> None:
-        # What was prepared says by itself which lines it comes from.
+        # Prepared files name their original lines themselves.
         self.places = SourcePlaces(self.session.tree, {self.session.whole: self.session.top})
         self.compiler = compilers.find_compiler(self.options.env)
         self.host_compiler = host_compiler(self.torch, self.options.env)
@@ -150,21 +151,21 @@ class UnitCompiler:
                 raise NotBuildable(f"the executor's runtime does not compile: {problem}") from problem
 
     def compiler_of(self, unit: Unit) -> compilers.Compiler:
-        """Device code is compiled by what compiles programs: how lanes come together depends on it."""
+        """Device code is compiled by the compiler for programs, because convergence of lanes depends on it."""
         return self.compiler if unit.device else self.host_compiler
 
     def builder(self, optimize: str, compiler: compilers.Compiler) -> compiling.Builder:
-        """What compiles programs, for its flags."""
+        """The builder of programs, used for its flags."""
         options = compiling.CompileOptions(self.options.env, compiler, optimize=optimize)
         return compiling.Builder(options, _said_as(self.dialect))
 
     def flags(self, optimize: str, compiler: compilers.Compiler) -> list[str]:
-        """The flags of every unit, without what is defined: that goes into a header."""
+        """The flags of every unit, without macro definitions, which go into a header."""
         builder = self.builder(optimize, compiler)
         return [flag for flag in builder.flags(standard=_STANDARD) if not flag.startswith("-D")]
 
     def compile(self, unit: Unit) -> CompiledUnit:
-        """Compile `unit`, or find what was made of the same bytes."""
+        """Compile `unit`, or return the cached result for the same input."""
         least: Headers = "tensors" if unit.device and not self._is_of_host(unit.source) else "light"
         command = self._command(unit, least)
         key = hashlib.sha256(json.dumps([FORMAT, str(unit.source), command]).encode()).hexdigest()
@@ -180,9 +181,9 @@ class UnitCompiler:
         out = ["-MD", "-MF", str(listing), "-MT", "out", "-x", "c++", "-c", source, "-o", str(made)]
         status, said = limited([*command, *out], unit.folder, self.options.env, self.options.timeout)
         for headers in _HEADERS[_HEADERS.index(least) + 1 :]:
-            # It may be what these headers leave out. If not, PyTorch's own say so, too.
+            # The error may be caused by the reduced headers. If not, it also occurs with PyTorch's own.
             lacking = _OF_TORCH.search(said) or (headers == "light" and _LACKING.search(said))
-            # What is no constant is none with more headers.
+            # More headers do not turn a value into a constant.
             if status and f"-I{_TORCH_LIGHT}" in command and lacking and not NO_CONSTANT.search(said):
                 command = self._command(unit, headers)
                 status, said = limited([*command, *out], unit.folder, self.options.env, self.options.timeout)
@@ -195,7 +196,7 @@ class UnitCompiler:
                 ended = f"the compiler did not end within {self.options.timeout:.0f} s" if status is None else last
                 messages = (*messages, Message(path, 0, 0, "error", ended))
             return CompiledUnit(made, seconds, False, messages)
-        # What PyTorch and the system have is told by their versions, which are part of the command.
+        # Files of PyTorch and the system are identified by their versions, which are part of the command.
         own = (str(self.torch.include), "/usr/")
         names = precompiled.files_listed(listing, unit.folder)
         digests = self.session.digests.all_of(n for n in names if not n.startswith(own) and not n.endswith(".gch"))
@@ -206,7 +207,7 @@ class UnitCompiler:
         return CompiledUnit(folder / f"{name}.o", seconds, False, ())
 
     def link(self, objects: Iterable[Path], place: Path) -> None:
-        """Link a module. Everything it calls must be there: what is missing is said now and not at import."""
+        """Link a module. Undefined symbols are errors now, not at import."""
         place.parent.mkdir(parents=True, exist_ok=True)
         runtime = [str(self.runtime), f"-Wl,-rpath,{self.runtime.parent}"] if self.dialect != "host" else []
         runtime += [linking.KEEP_USES] if runtime else []
@@ -241,7 +242,7 @@ class UnitCompiler:
         if self.options.wave is not None and dialect == "hip":
             defines.append(f"SIMT_WAVE_OF_BUILD={self.options.wave}")
         text = f'{identity}{_as_text(defines)}#include "simt/prelude.h"\n'
-        # Where that is needed, PyTorch's headers are compiled anew: those that were compiled have other flags.
+        # With such flags PyTorch's headers are compiled again: the precompiled ones have other flags.
         step = compiler.lockstep(self.prepared) if unit.device and self.prepared is not None else ()
         if self._uses_torch(unit.source):
             text = text.replace('#include "simt/prelude.h"', '#define SIMT_WITH_TORCH 1\n#include "simt/prelude.h"')
@@ -250,16 +251,16 @@ class UnitCompiler:
             header = self._header(text + '#include "simt/torch_macros.h"\n')
             front = self._with_torch(unit, headers)
             return [*front, *step, "-include", str(header), *includes, f"-I{_TORCH_SHIMS}", *own]
-        # A unit without PyTorch's headers compiles fast: its kernels may as well run fast.
+        # A unit without PyTorch's headers compiles fast, so its kernels are optimized.
         if unit.device and compiler.family == "g++":
             return [*self._with_prelude(defines, step, compiler), *includes, *own]
         front = [compiler.path, *self.flags("-O2", compiler), *step]
         return [*front, "-include", str(self._header(text)), *includes, *own]
 
     def _with_prelude(self, defines: list[str], step: tuple[str, ...], compiler: compilers.Compiler) -> list[str]:
-        """The start of a command whose unit has the executor's headers, compiled as for programs.
+        """The beginning of a command for a unit with the executor's headers, precompiled as for programs.
 
-        Where one of `defines` is something to these headers, g++ reads them as they are. clang would refuse.
+        If one of `defines` affects these headers, g++ reads them as text. clang would report an error.
         """
         builder = self.builder("-O2", compiler)
         try:
@@ -270,7 +271,7 @@ class UnitCompiler:
         return [compiler.path, *front, *builder.flags(standard=_STANDARD), *step, *own]
 
     def _made(self, path: Path) -> Path:
-        """Where a file or folder of the copy is that was prepared."""
+        """The place of a file or folder of the copy in the prepared tree."""
         if self.prepared is None or not path.is_relative_to(self.session.whole):
             return path
         original = self.session.top / path.relative_to(self.session.whole)
@@ -283,28 +284,28 @@ class UnitCompiler:
         folders = [*_IN_FRONT[headers], *own]
         flags = self.flags(_KERNELS if unit.device else _HOST, compiler)
         front = [compiler.path, *flags, *_NO_COLLECTING.get(compiler.family, ()), *folders]
-        # What else a unit of kernels needs is read behind what was compiled.
+        # Other headers of a unit of kernels are read after the precompiled ones.
         kernels = unit.device and headers != "whole"
         try:
-            # More than what kernels use is what a unit asks for that does not compile without, or does not compile.
+            # Units that fail with the headers for kernels ask for more; some of them do not compile at all.
             enough = _WORTH if unit.device and headers != "tensors" else 1
             return [*front, "-include", str(self._precompiled(folders, compiler, flags, kernels, enough))]
         except NotBuildable:
             if headers == "tensors":
-                # A PyTorch that has no header for one of the operators.
+                # This PyTorch lacks a header for one of the operators.
                 return self._with_torch(unit, "light")
             if compiler == self.compiler:
                 raise
-            # A clang that does not take this PyTorch, which is by g++.
+            # This clang does not work with this PyTorch, which was built by g++.
             self.host_compiler = self.compiler
             return self._with_torch(unit, headers)
 
     def _header(self, text: str) -> Path:
-        """A header with `text`. What is defined on the command line would forbid the compiled PyTorch headers."""
+        """A header with `text`. Definitions on the command line would invalidate the precompiled PyTorch headers."""
         path = self.options.kept / "defines" / f"{hashlib.sha256(text.encode()).hexdigest()[:24]}.h"
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
-            # Units are compiled by threads of one process.
+            # Units are compiled by several threads of one process.
             partial = path.with_suffix(f".{os.getpid()}.{threading.get_ident()}")
             partial.write_text(text)
             partial.replace(path)
@@ -313,9 +314,9 @@ class UnitCompiler:
     def _precompiled(
         self, folders: Sequence[str], compiler: compilers.Compiler, flags: list[str], kernels: bool, enough: int
     ) -> Path:
-        """PyTorch's headers, compiled: by g++ half a minute once, and half a gigabyte; a quarter of it by clang.
+        """PyTorch's headers, precompiled: by g++ in half a minute, half a gigabyte; a quarter of that by clang.
 
-        They are left as they are until `enough` units want them.
+        They are not precompiled until `enough` units want them.
         """
         text = (_TORCH_SHIMS / _PCH_HEADER).read_text()
         if self.dialect != "host":
@@ -331,24 +332,24 @@ class UnitCompiler:
         if compiler.family == "clang":
             flags = [*flags, "-Xclang", "-fpch-instantiate-templates"]
         else:
-            # What keeps calls apart is no matter of what headers mean; clang wants the same.
+            # Flags that keep calls apart do not affect the meaning of headers; clang requires equal flags.
             flags = [flag for flag in flags if flag not in compiler.keeps_calls]
         what = json.dumps([FORMAT, text, *shown, compiler.identity, self.torch.version, flags, folders])
         folder = self.options.kept / "torch" / hashlib.sha256(what.encode()).hexdigest()[:24]
         header = folder / "torch_headers.h"
         compiled = folder / f"torch_headers.h.{compiler.precompiled}"
         with locked(folder):
-            # A look at some thousand files, once for each of this run's commands.
+            # This checks some thousand files, once for each command of this run.
             if not compiled.exists() and not precompiled.is_wanted(folder, 1, enough):
                 header.write_text(text)
                 return header
             if compiled not in self.current and not precompiled.is_current(compiled):
                 header.write_text(text)
-                # Not one name for all: a compiler may outlive the process that it was started by.
+                # The names are unique to the process: a compiler may outlive the process that started it.
                 partial, listing = folder / f"partial.{os.getpid()}", folder / f"read.{os.getpid()}"
                 command = [compiler.path, *flags, *folders, *precompiled.LISTING, str(listing)]
                 command += ["-x", "c++-header", str(header), "-o", str(partial)]
-                # Not `limited`: it is about a gigabyte.
+                # Not `limited`, because it takes about a gigabyte.
                 done = subprocess.run(
                     command,
                     cwd=folder,
@@ -373,7 +374,7 @@ class UnitCompiler:
         return any(file is None or any(_TORCH_INCLUDE.match(each.path) for each in file.includes) for file in files)
 
     def _is_of_host(self, source: Path) -> bool:
-        """Whether a unit, or a file of the tree that it includes, has to do with more than tensors."""
+        """Whether a unit, or a file of the tree that it includes, uses more than tensors."""
         return any(file is None or file.matched(_OF_HOST) for file in self._files_of(source))
 
     def _files_of(self, source: Path) -> Iterator[Cpp | None]:
@@ -399,7 +400,7 @@ class UnitCompiler:
 
 
 def _as_text(defines: Iterable[str]) -> str:
-    """Lines of a header for `NAME`, `NAME=VALUE` and `-NAME`, which is no longer defined."""
+    """The lines of a header for `NAME`, `NAME=VALUE` and `-NAME`, which undefines it."""
     lines = []
     for each in dict.fromkeys(defines):
         name, _, value = each.partition("=")
@@ -411,7 +412,7 @@ def _as_text(defines: Iterable[str]) -> str:
 
 
 def kept_arguments(unit: Unit, torch: PyTorch, cache: Path) -> tuple[list[str], list[str]]:
-    """Return of a compiler's arguments what is defined, and the include folders that are not PyTorch's own."""
+    """Return a compiler's macro definitions, and its include folders other than PyTorch's own."""
     foreign = (str(torch.include.parent), str(cache / "toolkit"))
     defines: list[str] = []
     includes: list[str] = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The units of a program for the executor, and their own flags: those that say what the text means."""
+"""The units of a program for the executor, and those of their own flags that affect the meaning of the text."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _OPENMP = re.compile(rb"^[ \t]*#[ \t]*(?:pragma[ \t]+omp\b|include[ \t]*<omp\.h>
 def units_of(
     what: Sequence[Path] | Project | Ported, project: Project, env: Mapping[str, str], dialect: Dialect
 ) -> tuple[list[Unit], list[str]]:
-    """Return the units of a program, and the libraries that it is linked to beyond the runtime."""
+    """Return the units of a program, and the libraries that it is linked to besides the runtime."""
     assert project.root is not None
     root = project.root
     members = [root / each.path for each in project.sources]
@@ -42,13 +42,13 @@ def units_of(
 
 
 def _for_openmp(unit: Unit) -> list[str]:
-    """Return the flag that a source which uses OpenMP needs, where no build script says whether it has it."""
+    """Return the flag that a source with OpenMP needs, if no build script says whether it is enabled."""
     guessed = unit.guess and "-fopenmp" not in unit.flags
     return ["-fopenmp"] if guessed and _OPENMP.search(read_or_nothing(unit.source)) else []
 
 
 def header_folders(units: Sequence[Unit]) -> list[Path]:
-    """Return the folders that units look for headers in, but for the machine's own."""
+    """Return the include folders of units, except the machine's own."""
     found = []
     for unit in units:
         for flag, after in pairwise((*unit.flags, "")):
@@ -60,12 +60,12 @@ def header_folders(units: Sequence[Unit]) -> list[Path]:
 
 
 def _is_toolkit(folder: Path) -> bool:
-    """Say whether a folder has the headers of a CUDA or ROCm installation, in whose place the executor's come."""
+    """Say whether a folder has the headers of a CUDA or ROCm installation, which the executor's headers replace."""
     return any((folder / name).is_file() for name in ("cuda_runtime_api.h", "hip/hip_runtime_api.h"))
 
 
 def own_flags(unit: Unit, prepared: Prepared) -> tuple[list[str], int | None]:
-    """Return a unit's own flags with the folders of the prepared tree, and the standard it asks for."""
+    """Return a unit's own flags, with paths in the prepared tree, and the standard that it asks for."""
     kept: list[str] = []
     standard = None
     rest = iter(unit.flags)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Find where lanes may wait in a loop for what others do: loops that look at memory, and who has or calls one.
+"""Find where lanes may wait in a loop for actions of others: loops that poll memory, and their transitive callers.
 
-By text, as what macros stand for counts as well. It is taken generously: to keep the lanes of a loop together that
-waits for nobody costs time, and changes nothing (see held_lanes).
+The search is textual, because macros count as well, and it is conservative: making lanes converge at a loop that does
+not wait costs time and changes nothing else (see held_lanes).
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ _VOLATILE = re.compile(
 )
 # Several variables: `volatile int flag, other;`
 _VOLATILES = re.compile(rb"\bvolatile\b[^;(){}=]*?,[^;(){}=]*;")
-# In files without these no thread of a GPU waits.
+# In a file without these, no GPU thread waits.
 DEVICE = re.compile(rb"\b" + _functions("device") + rb"\b")
 _PARTS = re.compile(rb"[()\[\]{};]")
-# How a lane looks for what others do: functions, methods of atomic objects, hipport's own, casts to volatile.
+# How a lane polls memory: functions, methods of atomic objects, hipport's own functions, casts to volatile.
 _COMPARES = re.compile(rb"\batomicCAS(?:_block|_system)?\s*(?=\()")
 _LOOKS = re.compile(
     rb"\b"
@@ -53,7 +53,7 @@ _LOOKS = re.compile(
     + rb"\s*\("
     + rb"|\batomic(?:Add|Or|Sub)(?:_block|_system)?\s*\([^;]*,\s*0[uUlL]*\s*\)|[(<]\s*(?:const\s+)?volatile\b"
 )
-# Behind these memory is read afresh.
+# After these, memory is read again.
 FENCES = re.compile(rb"\b" + _functions("fences") + rb"\s*\(")
 _BARRIER = re.compile(rb"\b(?:__syncthreads\w*|\w*[bB]arrier\w*|\w*sync_?grid|\w*grid_?sync)\s*\(|[.>]sync\s*\(")
 _FIXED = re.compile(rb"[\s()]*(?:\d+[uUlL]*|true|false|[A-Z][A-Z0-9_]*)[\s()]*")
@@ -65,23 +65,23 @@ _EXIT = re.compile(rb"\b(?:break|return|goto)\b")
 
 
 def alternatives(names: Iterable[bytes]) -> bytes:
-    """Return a pattern of any of `names`; of nothing where there are none."""
+    """Return a pattern of any of `names`; one that matches nothing if there are none."""
     return b"|".join([rb"(?!)", *map(re.escape, sorted(names))])
 
 
 class Body(NamedTuple):
-    """What a name stands for: a function, lambda or macro of a file, or a class that has such a function."""
+    """The entity of a name: a function, lambda or macro of a file, or a class that has such a function."""
 
     name: bytes
     source: Cpp
     start: int
     end: int
-    of_class: bool = False  # a constructor, destructor or operator: who has an object calls it
+    of_class: bool = False  # a constructor, destructor or operator, which every user of an object calls
     macro: bool = False
 
     @property
     def text(self) -> bytes:
-        """What is in it, without comments."""
+        """Its code, without comments."""
         return self.source.code[self.start : self.end]
 
 
@@ -112,7 +112,7 @@ def _bodies_of(source: Cpp) -> Iterator[Body]:
             name = match["name"] if pattern is not _OPERATOR else around(match.start())
             if end is None or name is None or name in _KEYWORDS:
                 continue
-            # A member that a constructor sets stands in front of the constructor's body.
+            # A member initializer stands before the body of its constructor.
             if code[: match.start()].rstrip()[-1:] in (b":", b",") and (of := around(match.start())) is not None:
                 name = of
             yield Body(name, source, match.end(), end, of_class=pattern is _OPERATOR or name in names)
@@ -123,9 +123,9 @@ def _bodies_of(source: Cpp) -> Iterator[Body]:
 def callers(
     component: Component, operation: re.Pattern[bytes], plain: frozenset[bytes] = frozenset()
 ) -> frozenset[bytes]:
-    """Return the functions of the program that have such an operation in them, or call one that has.
+    """Return the functions of the program that contain such an operation, or call one that does.
 
-    Those of `plain` that are hipport's are left out, as a call of one is an operation.
+    hipport's own functions in `plain` are left out, because a call of one counts as an operation.
     """
     if not any(isinstance(source, Cpp) and operation.search(source.code) for source in component):
         return frozenset()
@@ -149,7 +149,7 @@ def callers(
 
 
 def any_volatile(component: Component) -> frozenset[bytes]:
-    """Return the names of volatile variables; another variable may have one, too."""
+    """Return the names of volatile variables; other variables may have the same names."""
     files = [source for source in component if isinstance(source, Cpp)]
     names = {match["name"] for source in files for match in _VOLATILE.finditer(source.code)}
     for source in files:
@@ -161,12 +161,12 @@ def any_volatile(component: Component) -> frozenset[bytes]:
 
 
 def looks(component: Component) -> re.Pattern[bytes]:
-    """Return how a lane of this program may look for what others do."""
+    """Return the pattern of how a lane of this program may poll memory."""
     names = alternatives(component.fact(any_volatile))
     direct = re.compile(_LOOKS.pattern + rb"|\b(?:" + names + rb")\b")
     found: frozenset[bytes] = frozenset()
     pattern = direct
-    # A function that does little but to look may call another.
+    # A short function that polls may be called by another one.
     while (more := _short_callers(component, pattern)) != found:
         found = more
         calls = alternatives(found)
@@ -175,7 +175,7 @@ def looks(component: Component) -> re.Pattern[bytes]:
 
 
 def _short_callers(component: Component, looks: re.Pattern[bytes]) -> frozenset[bytes]:
-    """Return the functions and macros that do little but to look: without a loop, and with a result."""
+    """Return the functions and macros that only poll: they have no loop, and return a result."""
     return frozenset(
         body.name
         for body in component.fact(_bodies)
@@ -192,7 +192,7 @@ def _barriers(component: Component) -> frozenset[bytes]:
 
 
 class Loop(NamedTuple):
-    """A loop from its first word on: where it starts, its condition's text, its body's, and whether it counts turns."""
+    """A loop: where it starts, the text of its condition and of its body, and whether it counts iterations."""
 
     start: int
     end: int
@@ -202,7 +202,7 @@ class Loop(NamedTuple):
 
 
 def _waits(source: Cpp, component: Component) -> Iterator[Loop]:
-    """Yield the loops of a file in which a lane may wait for what another does."""
+    """Yield the loops of a file in which a lane may wait for an action of another one."""
     if source.is_hipport_header or not DEVICE.search(source.code):
         return
     pattern = component.fact(looks)
@@ -216,7 +216,7 @@ def _waits(source: Cpp, component: Component) -> Iterator[Loop]:
 def _is_wait(loop: Loop, looks: re.Pattern[bytes]) -> bool:
     condition, body = loop.condition, loop.body
     if condition.strip(b" ()\t\r\n") in (b"0", b"false"):
-        return False  # a macro's body
+        return False  # the body of a macro
     if looks.search(condition):
         return True
     if not body.strip(b" \t\r\n;{}"):
@@ -224,7 +224,7 @@ def _is_wait(loop: Loop, looks: re.Pattern[bytes]) -> bool:
     if loop.counts:
         return False
     if not looks.search(body):
-        # What nobody here assigns is read afresh behind each fence.
+        # A variable that the loop does not assign is read again after each fence.
         return bool(FENCES.search(body)) and not any(_assigned(name, body) for name in set(_NAME.findall(condition)))
     if (
         _FLAG.fullmatch(condition)
@@ -244,7 +244,7 @@ def _assigned(name: bytes, text: bytes) -> bool:
 
 
 def _only_updates(source: Cpp, loop: Loop, looks: re.Pattern[bytes]) -> bool:
-    """Whether all the loop looks for is that nobody has changed what it has just read."""
+    """Whether the loop only polls whether a value that it has just read was changed (a compare-and-swap loop)."""
     found = False
     for match in looks.finditer(source.code, loop.start, loop.end):
         call = _COMPARES.match(source.code, match.start())
@@ -283,12 +283,12 @@ def _all_loops(source: Cpp) -> Iterator[Loop]:
 
 
 def waiting_loops(component: Component) -> dict[PurePath, tuple[Loop, ...]]:
-    """Return the loops of each file in which a lane may wait for what another does."""
+    """Return the loops of each file in which a lane may wait for an action of another one."""
     return {each.path: tuple(_waits(each, component)) for each in component if isinstance(each, Cpp)}
 
 
 class Waiters(NamedTuple):
-    """Names by which a program waits: functions, lambdas and macros that it calls, and classes with their objects."""
+    """Names that wait when used: functions, lambdas and macros that are called, and classes with their objects."""
 
     called: frozenset[bytes]
     mentioned: frozenset[bytes]
@@ -296,13 +296,13 @@ class Waiters(NamedTuple):
 
     @property
     def pattern(self) -> re.Pattern[bytes]:
-        """What calls one."""
+        """The pattern of their uses."""
         called, mentioned = alternatives(self.called), alternatives(self.mentioned)
         return re.compile(rb"\b(?:(?:" + called + rb")\s*[(<]|(?:" + mentioned + rb")\b)")
 
 
 def waiters(component: Component) -> Waiters:
-    """Return what waits in a loop, or by calling itself, or calls what does."""
+    """Return everything that waits in a loop, or by recursion, or calls something that does."""
     bodies = component.fact(_bodies)
     loops = component.fact(waiting_loops)
     looking = component.fact(looks)
@@ -325,7 +325,7 @@ def waiters(component: Component) -> Waiters:
 
 
 def calls_itself(name: bytes, text: bytes) -> bool:
-    """Whether a function's body calls a function of its name."""
+    """Whether a function's body calls a function of its own name."""
     return re.search(rb"(?<![.>:\w])" + re.escape(name) + rb"\s*[(<]", text) is not None
 
 
@@ -340,7 +340,7 @@ def _named(found: list[Body], component: Component) -> Waiters:
 
 
 def semicolons(code: bytes, start: int, end: int) -> list[int]:
-    """Return where semicolons stand that are in no brackets."""
+    """Return the places of semicolons outside brackets."""
     depth = 0
     found = []
     for match in _PARTS.finditer(code, start, end):
@@ -353,7 +353,7 @@ def semicolons(code: bytes, start: int, end: int) -> list[int]:
 
 
 def statement_end(source: Cpp, start: int) -> int | None:
-    """Return where the statement ends that begins at `start`, its `else` left out: enough to see what is in it."""
+    """Return where the statement that begins at `start` ends, without its `else`: enough to search it."""
     depth = 0
     for match in _PARTS.finditer(source.code, start):
         token = match.group()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Divide a tree into units of work for passes: programs with their files, and files among processes.
 
-A pass over C++ sees the C++ that includes connect, and of build scripts, Python and documents those of the same
-program: what they say of a program beside it is nothing to it.
+A pass over C++ sees the C++ that includes connect, and only the build scripts, Python and documents of the same
+program: those of an unrelated program do not concern it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from hipport.syntax.python import Python
 
 T = TypeVar("T")
 
-# What scripts say that may lead to another program: a path out of their folder, and a module that Python imports.
+# References in scripts that may lead to another program: a path out of their folder, and a module that Python imports.
 _OUT = re.compile(rb"\.\./[\w.+/-]*")
 _IMPORTED = re.compile(rb"^[ \t]*(?:from|import)[ \t]+(\w+)", re.MULTILINE)
 
@@ -32,7 +32,7 @@ _IMPORTED = re.compile(rb"^[ \t]*(?:from|import)[ \t]+(\w+)", re.MULTILINE)
 class Part:
     """The work of a process: a project, and those of its files that are to be ported; None for all.
 
-    A part that is a `view` is of one program out of several that share code for devices.
+    A part that is a `view` contains one of several programs that share device code.
     """
 
     project: Project
@@ -41,10 +41,10 @@ class Part:
 
 
 def apart(project: Project, jobs: int, together: Sequence[re.Pattern[bytes]] = ()) -> list[Part]:
-    """Divide the C++ files by their programs, and for several jobs into parts of about the same size.
+    """Divide the C++ files by programs, and for several jobs into parts of about the same size.
 
-    Files that include each other stay together, and so do those of a program that say one thing of `together`. A part
-    has the scripts and the Python of its programs.
+    Files that include each other stay together, and so do files of a program that match the same pattern of `together`.
+    A part has the scripts and the Python of its programs.
     """
     scopes = project.fact(_Scopes)
     groups: dict[frozenset[str], list[list[Source]]] = {}
@@ -53,9 +53,9 @@ def apart(project: Project, jobs: int, together: Sequence[re.Pattern[bytes]] = (
     parts = []
     for programs, clusters in groups.items():
         for pattern in together if jobs > 1 else ():
-            clusters = _joined(clusters, pattern)
+            clusters = _merged(clusters, pattern)
         others = scopes.scripts(programs)
-        # More parts than processes, for a process that is done early to take another.
+        # More parts than processes, so that a process that is done early can take another.
         for files in shared(clusters, lambda source: len(source.text), 4 * jobs if jobs > 1 else 1):
             parts.append(Part(project.of((*files, *others))))
     if len(parts) < 2 and (not parts or len(parts[0].project.sources) == len(project.sources)):
@@ -63,8 +63,8 @@ def apart(project: Project, jobs: int, together: Sequence[re.Pattern[bytes]] = (
     return sorted(parts, key=lambda part: -sum(len(source.text) for source in part.project.sources))
 
 
-def _joined(clusters: list[list[Source]], pattern: re.Pattern[bytes]) -> list[list[Source]]:
-    """Return groups of files with those in one of which some file says something."""
+def _merged(clusters: list[list[Source]], pattern: re.Pattern[bytes]) -> list[list[Source]]:
+    """Return groups of files, with the groups that have a match of the pattern merged."""
     says: list[Source] = []
     others = []
     for files in clusters:
@@ -76,9 +76,9 @@ def _joined(clusters: list[list[Source]], pattern: re.Pattern[bytes]) -> list[li
 
 
 def concerning(project: Project) -> Project:
-    """Return the project, with those C++ files alone that have to do with what is to be ported, if only some are.
+    """Return the project with only those C++ files that are related to the files to be ported.
 
-    Of a file that is given alone, most of its repository need not be lexed then.
+    For a single file, most of its repository then need not be lexed.
     """
     if project.asked is None:
         return project.of(project.sources)
@@ -88,9 +88,9 @@ def concerning(project: Project) -> Project:
 
 
 def fused(project: Project) -> list[tuple[Shared, list[Part]]]:
-    """Return the code for devices that several programs share, with each program and what it includes alone.
+    """Return the device code that several programs share, with each program and its includes by itself.
 
-    Only files of several programs that include each other are lexed.
+    Only files that belong to several programs and include each other are lexed.
     """
     found = []
     for files in project.apart():
@@ -113,7 +113,7 @@ def fused(project: Project) -> list[tuple[Shared, list[Part]]]:
 
 
 def near(project: Project, source: Source) -> Project:
-    """Return the project as the program of a file that is no C++ sees it: with C++, and without programs beside it."""
+    """Return the project as the program of a file other than C++ sees it: with C++, and without unrelated programs."""
     scopes = project.fact(_Scopes)
     program = project.includes.program(source.path)
     if program is None or len(scopes.places) < 2:
@@ -122,9 +122,9 @@ def near(project: Project, source: Source) -> Project:
 
 
 def among(project: Project, jobs: int, concerned: Callable[[Source], bool]) -> list[Part]:
-    """Divide the files that are concerned, of about the same size; what else is there, all can read.
+    """Divide the concerned files into parts of about the same size; all parts can read the other files.
 
-    A pass over such files reads C++, which it does not change, and of its own language one file.
+    A pass over such files reads C++, which it does not change, and one file of its own language.
     """
     if jobs < 2:
         return [Part(project)]
@@ -134,7 +134,7 @@ def among(project: Project, jobs: int, concerned: Callable[[Source], bool]) -> l
 
 
 def shared(groups: Iterable[Sequence[T]], size: Callable[[T], int], count: int) -> list[list[T]]:
-    """Divide groups among `count` shares of about the same size, or as many as there are groups."""
+    """Divide groups into at most `count` shares of about the same size."""
     sized = sorted(((sum(map(size, group)), group) for group in groups), key=lambda each: -each[0])
     shares: list[list[T]] = [[] for _ in range(min(len(sized), count))]
     sizes = [0] * len(shares)
@@ -146,7 +146,7 @@ def shared(groups: Iterable[Sequence[T]], size: Callable[[T], int], count: int) 
 
 
 class _Scopes:
-    """The files that are not C++, by the programs to which they belong."""
+    """The files other than C++, by the programs to which they belong."""
 
     def __init__(self, project: Project) -> None:
         self._project = project
@@ -154,14 +154,14 @@ class _Scopes:
         self._program = {source.path: project.includes.program(source.path) for source in self._others}
         #: The folders of programs that have such files.
         self.places = {place for place in self._program.values() if place is not None}
-        self._joined = self._joining() if len(self.places) > 1 else {}
+        self._merged = self._joining() if len(self.places) > 1 else {}
         self._known: dict[str, frozenset[str]] = {}
         self._near: dict[frozenset[str], Project] = {}
 
     def of(self, files: Iterable[Source]) -> frozenset[str]:
-        """Return the programs that the C++ files have to do with: theirs, those around them and those inside.
+        """Return the programs related to the C++ files: their own, enclosing ones and those inside.
 
-        Files of no program see those that lie inside of the folder that they have in common.
+        Files of no program see the programs inside their common folder.
         """
         found: set[str] = set()
         loose = []
@@ -177,11 +177,11 @@ class _Scopes:
         return frozenset(found)
 
     def scripts(self, programs: frozenset[str]) -> list[Source]:
-        """Return the files that are no C++ and of those programs, or of none."""
+        """Return the files other than C++ that belong to those programs, or to none."""
         return [source for source in self._others if (own := self._program[source.path]) is None or own in programs]
 
     def near(self, program: str) -> Project:
-        """Return the project with what is of a program, of those that it has to do with, and of none."""
+        """Return the project with the files of a program, of related programs, and of no program."""
         around = self._around(program)
         if around not in self._near:
             of = self._project.includes.program
@@ -193,13 +193,13 @@ class _Scopes:
     def _around(self, program: str) -> frozenset[str]:
         known = self._known.get(program)
         if known is None:
-            joined = (program, *self._joined.get(program, ()))
+            joined = (program, *self._merged.get(program, ()))
             known = frozenset(place for place in self.places if any(_related(place, each) for each in joined))
             self._known[program] = known
         return known
 
     def _joining(self) -> Mapping[str, set[str]]:
-        """Return the programs that build or import what is another's."""
+        """Return, for each program, the other programs from which it builds or imports something."""
         joined: dict[str, set[str]] = {}
         modules: dict[str, set[str]] = {}
         for place in self.places - {""}:
@@ -210,7 +210,7 @@ class _Scopes:
                 modules.setdefault(source.path.parent.name if package else source.path.stem, set()).add(own)
         for source in self._others:
             own = self._program[source.path]
-            # What is of no program is seen by all.
+            # Files of no program are visible to all.
             for other in self._led_to(source, modules) if own is not None else ():
                 if own is not None and not _related(own, other):
                     joined.setdefault(own, set()).add(other)
@@ -227,12 +227,13 @@ class _Scopes:
             for built in built_from(source, self._project):
                 if (other := self._project.includes.program(built)) is not None:
                     yield other
-            # Each program may have its `utils`: what only one has is meant by others.
+            # Each program may have its `utils`: an import from another program means a module that only one program
+            # has.
             for name in dict.fromkeys(_IMPORTED.findall(source.text)):
                 if len(found := modules.get(name.decode(), set())) == 1:
                     yield from found
 
 
 def _related(one: str, other: str) -> bool:
-    """Say whether a folder is in another, or is it."""
+    """Say whether one folder is the other, or is inside it."""
     return not one or not other or one == other or one.startswith(f"{other}/") or other.startswith(f"{one}/")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an extension or program of a project is: its sources, its headers, and what says that it is for ROCm."""
+"""Facts about an extension or program: its sources, its headers, and signs that it is for ROCm already."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Sign:
-    """A sign that code is for ROCm already: the first place of its kind, and how many there are."""
+    """A sign that code is for ROCm already: the first place of its kind, and the number of places."""
 
     kind: str
     path: PurePath
@@ -26,11 +26,11 @@ class Sign:
 
 @dataclass(frozen=True)
 class Extension:
-    """What is built as one thing: an extension module of Python, a CMake project, a program.
+    """An extension module of Python, a CMake project, or a program.
 
-    `kind` is how: `CUDAExtension`, `CppExtension`, `load`, `load_inline`, `cmake`, `pyproject` or `program`. `path` is
-    the build file, if there is one. `headers` are the files that `sources` include, directly or not. `certain` is
-    False where the sources are an assumption. `rocm` has the signs that it is for ROCm already.
+    `kind` is the way it is built: `CUDAExtension`, `CppExtension`, `load`, `load_inline`, `cmake`, `pyproject` or
+    `program`. `path` is the build file, if there is one. `headers` are the files that `sources` include, directly or
+    not. `certain` is False if the sources are an assumption. `rocm` has the signs that it is for ROCm already.
     """
 
     kind: str
@@ -47,7 +47,7 @@ class Extension:
         return f"{self.kind}{name}{where}: {_count(self.sources, 'source')}, {_count(self.headers, 'header')}"
 
     def as_json(self) -> dict[str, Any]:
-        """Return the extension as plain values."""
+        """Return the extension as a JSON value."""
         return {
             "kind": self.kind,
             "name": self.name,

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read a Python script for the extensions that it builds. Nothing is executed.
+"""Find the extensions that a Python script builds. Nothing is executed.
 
-Where a script works out its sources in ways that cannot be read off it, what it builds is not `certain`.
+If a script computes its sources in ways that static reading cannot follow, its extensions are not `certain`.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from hipport.syntax.python import Python, literal
 
 
 def include_folders(script: Python) -> tuple[str, ...]:
-    """Return the folders that a Python script has a compiler look for includes in, as paths from the tree's root."""
+    """Return the include folders that a Python script gives to a compiler, as paths from the tree's root."""
     places = (posixpath.normpath(place) for place in ExtensionScript(script, ()).include_folders())
     in_tree = ("." if place == _ROOT else place for place in places)
     return tuple(dict.fromkeys(place for place in in_tree if not posixpath.isabs(place)))
 
 
 _KINDS = ("CUDAExtension", "CppExtension", "load", "load_inline")
-#: Stands for the project's root in what paths are worked out to be.
+#: Stands for the project's root in evaluated paths.
 _ROOT = "/<root>"
-#: So many steps, values of one expression, and characters of one value are worked out; a script with more is given up.
+#: Limits on steps, values of one expression, and characters of one value; a script that exceeds them is given up.
 _STEPS, _VALUES, _LENGTH = 50_000, 4000, 4096
 
 
 class _Unknown(Exception):
-    """An expression whose value cannot be read off the script."""
+    """An expression whose value static reading cannot find."""
 
 
 @dataclass(frozen=True)
@@ -50,8 +50,8 @@ class _Strings:
 class ExtensionScript:
     """A Python script, read for the extensions that it builds.
 
-    Branches are not told apart: a name stands for everything that is assigned to it in its scope, and conditions for
-    both outcomes, so that an extension has every source that it may have on any machine.
+    Branches are not told apart: a name stands for everything that is assigned to it in its scope, and both outcomes of
+    a condition count, so that an extension has every source that it may have on any machine.
     """
 
     def __init__(self, source: Python, files: Iterable[PurePath]) -> None:
@@ -63,7 +63,7 @@ class ExtensionScript:
         self.steps = 0
 
     def extensions(self) -> Iterator[Extension]:
-        """Yield what the script builds; calls that may be about the same extension together."""
+        """Yield the extensions that the script builds; calls that may be about the same extension are merged."""
         found: dict[str | None, Extension] = {}
         for node in self.nodes:
             if isinstance(node, cst.Call) and (kind := self._kind(node.func)):
@@ -81,7 +81,7 @@ class ExtensionScript:
         yield from found.values()
 
     def include_folders(self) -> Iterator[str]:
-        """Yield the folders of the tree that the script has a compiler look for includes in, as paths from its root."""
+        """Yield the include folders in the tree that the script gives to a compiler, as paths from its root."""
         texts: list[str] = []
         for node in self.nodes:
             match node:
@@ -100,7 +100,7 @@ class ExtensionScript:
         try:
             values = self._value(node, {}).values
         except (_Unknown, RecursionError):
-            # Of a list that is put together, what is known of it: `include_paths() + ["include"]`.
+            # Of a sum of lists, the known parts: `include_paths() + ["include"]`.
             match node:
                 case cst.Name():
                     parts = [each for each in self._ever(node) if each is not None]
@@ -157,7 +157,7 @@ class ExtensionScript:
         return tuple(dict.fromkeys(path for path in found if path))
 
     def _below_root(self, value: str) -> str:
-        """Return a path of the script relative to the root, as it is where the script runs in its own folder."""
+        """Return a path in the script relative to the root, as it is if the script runs in its own folder."""
         whole = posixpath.normpath(posixpath.join(_ROOT, self.path.parent.as_posix(), value))
         return posixpath.relpath(whole, _ROOT) if whole.startswith(_ROOT + "/") else whole
 
@@ -204,12 +204,12 @@ class ExtensionScript:
     def _part(
         self, string: cst.FormattedString, part: cst.BaseFormattedStringContent, local: Mapping[str, str]
     ) -> _Strings:
-        """Return what an f-string has for one of its parts."""
+        """Return the possible values of one part of an f-string."""
         match part:
             case cst.FormattedStringText(value=text):
                 prefix = string.start.replace("f", "").replace("F", "")
                 whole = cst.SimpleString(f"{prefix}{text.replace('{{', '{').replace('}}', '}')}{string.end}")
-                # Of `f"\\{x}"` the backslash by itself is no string.
+                # In `f"\\{x}"` the backslash by itself is not a valid string.
                 with contextlib.suppress(SyntaxError, ValueError):
                     return _Strings((str(literal(whole)),))
             case cst.FormattedStringExpression(expression=value, conversion=None, format_spec=None):
@@ -217,7 +217,7 @@ class ExtensionScript:
         raise _Unknown
 
     def _ever(self, name: cst.Name) -> list[cst.BaseExpression | None]:
-        """Return all that a name may be set to, and what is added to it; None for what is not known."""
+        """Return all values that a name may get, and those added to it; None for an unknown value."""
         assert self.names is not None
         bindings = self.names.bound(name) or self.names.bound_anywhere(name.value)
         return [_given(binding, name.value) for binding in bindings]
@@ -228,7 +228,7 @@ class ExtensionScript:
             raise _Unknown
         found = []
         for value in values:
-            # `x = x + […]` adds to what x is anyway.
+            # `x = x + […]` adds to the values that x has anyway.
             if value is not None and value in self.evaluating:
                 continue
             self.evaluating.add(value)
@@ -352,20 +352,20 @@ def _items(row: cst.List | cst.Tuple | cst.Set) -> list[cst.BaseExpression]:
 
 
 def _begins_with(node: cst.CSTNode, text: str) -> bool:
-    """Say whether a string, which may be put together, is written with `text` at its start."""
+    """Say whether a string, or the first part of a sum of strings, starts with `text`."""
     match node:
         case cst.SimpleString():
             return node.raw_value.startswith(text)
         case cst.FormattedString(parts=[cst.FormattedStringText(value=first), *_]):
             return first.startswith(text)
-        # The left of a longer sum is a sum by itself.
+        # The left operand of a longer sum is itself a sum.
         case cst.ConcatenatedString(left=left) | cst.BinaryOperation(left=cst.SimpleString() as left):
             return _begins_with(left, text)
     return False
 
 
 def _given(binding: Binding, name: str) -> cst.BaseExpression | None:
-    """Return what a name gets; of `a, b = x, y` what stands at its place."""
+    """Return the value that a name gets: in `a, b = x, y` the one at its position."""
     if binding.how == "parameter":
         return None
     if binding.value is None and isinstance(binding.node, cst.Assign):

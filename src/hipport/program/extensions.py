@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tell what extensions and programs the sources of a project make up, by reading its build files.
+"""Find the extensions and programs of a project by reading its build files.
 
-Nothing is executed. Where a script works out its sources in ways that cannot be read off it, an extension has every
-source below the script that nothing else claims; `certain` says which it was. The build runs the scripts instead.
+Nothing is executed. If a script computes its sources in ways that static reading cannot follow, an extension gets every
+source below the script that nothing else claims; `certain` tells the two cases apart. The build runs the scripts
+instead.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _GPU = re.compile(rb"cuda|CUDA|__global__|__device__|hip_runtime|<<\s*<")
 
 
 def extensions(project: Project) -> tuple[Extension, ...]:
-    """Return the extensions and programs that have anything to do with CUDA, in the order of their paths."""
+    """Return the extensions and programs that are related to CUDA, ordered by path."""
     return project.fact(_extensions)
 
 
@@ -34,7 +35,7 @@ def _extensions(project: Project) -> tuple[Extension, ...]:
 
     files = {source.path: source for source in project.sources if isinstance(source, Cpp)}
     found: list[Extension] = []
-    unsure: dict[PurePath, Extension] = {}  # by its folder: what takes the sources that nothing else has
+    unsure: dict[PurePath, Extension] = {}  # by folder: each takes the sources that nothing else claims
     for script in project.sources:
         if isinstance(script, Python) and builds(script):
             for extension in ExtensionScript(script, files).extensions():
@@ -67,13 +68,13 @@ def built_from(script: Python, project: Project) -> tuple[PurePath, ...]:
 
 def builds(script: Python) -> bool:
     """Whether a script may build extensions."""
-    # Most Python in a repository builds nothing, and parsing takes its time.
+    # Most Python files build nothing, and parsing takes time.
     text = script.text
     return script.path.name == "setup.py" or b"cpp_extension" in text or b"CUDAExtension" in text
 
 
 def _for_a_gpu(source: Source) -> bool:
-    # Stricter than what is parsed as CUDA: a C program with an __attribute__ is no business of hipport's.
+    # Stricter than the test for CUDA as a language: a C program with an __attribute__ does not concern hipport.
     return source.path.suffix.lower() in (".cu", ".hip") or bool(_GPU.search(source.text))
 
 
@@ -82,7 +83,7 @@ def _complete(extension: Extension, project: Project, files: Mapping[PurePath, C
     reached = dict.fromkeys(extension.sources)
     for path in (queue := list(extension.sources)):
         for include in files[path].includes:
-            # One that may be any of several is no sign of belonging together; one that is only context is not ours.
+            # An include that is ambiguous does not connect files; a context file is not part of the extension.
             match list(project.included(files[path], include)):
                 case [other] if other.path in files and other.path not in reached:
                     reached[other.path] = None
@@ -112,14 +113,14 @@ class _BuildFiles:
         self.texts: dict[PurePath, str] = {}
 
     def text(self, path: PurePath) -> str:
-        """Return the text of a file, empty when there is none."""
+        """Return the text of a file, empty if it does not exist."""
         if path not in self.texts:
             found = read_or_nothing(self.root / path, SETTINGS) if self.root else b""
             self.texts[path] = found.decode("utf-8", "replace")
         return self.texts[path]
 
     def of(self, path: PurePath, unsure: Mapping[PurePath, Extension]) -> Extension:
-        """Return what a source that no script lists belongs to, by the nearest build file above it."""
+        """Return the extension of a source that no script lists, from the nearest build file above it."""
         outermost: Extension | None = None
         for folder in path.parents:
             if folder in unsure:
@@ -149,7 +150,7 @@ _ROCM_NAME = re.compile(r"(?:is|use|has|with)?_?(?:hip|rocm)(?:_\w*)?", re.IGNOR
 
 
 def _signs(source: Source) -> tuple[Sign, ...]:
-    """Return what says that a source is for ROCm already: a sign of each kind for each place."""
+    """Return the signs that a source is for ROCm already: one of each kind for each place."""
     return tuple(_signs_in(source))
 
 

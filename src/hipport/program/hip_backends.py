@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Find what a program has for HIP already, and what selects between that and CUDA's side.
+"""Find a program's existing HIP backend, and how the program selects between it and CUDA.
 
-Facts about the language and the tree tell, no names of projects:
+Facts about the language and the tree decide, not names of projects:
 
-* a condition of the preprocessor with HIP's headers, functions or files in one branch and CUDA's in another: its macro,
-  whatever that is called, is defined on HIP, and what the branches include is of one side each;
-* an include that means a file of HIP's or one of CUDA's, by the folders that a build looks into;
+* a condition of the preprocessor with HIP's headers, functions or files in one branch and CUDA's in another: its macro
+  is defined on HIP, whatever its name is, and the files that the branches include belong to one side each;
+* an include that resolves to a HIP file or a CUDA file, depending on the include folders of a build;
 * headers that map CUDA's names, or the program's own names for both, to HIP's: `#define cudaMalloc hipMalloc`;
-* files of HIP's beside files of CUDA's whose paths are the same but for the words: `hip/scan.cpp` and `cuda/scan.cu`.
+* HIP files beside CUDA files whose paths differ only in words for the two: `hip/scan.cpp` and `cuda/scan.cu`.
 
-What belongs to one side alone, and what reaches HIP through such a header, is ported by its authors, and no pass
-changes it. A file that is merely HIP, with nothing of that, may be one of hipport's own making: passes look at it.
+Files of one side alone, and files that use HIP through such a header, are ported by their authors, and no pass changes
+them. A file that is merely HIP, with none of these signs, may be hipport's own work: passes look at it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _DEFINES = re.compile(
     rb"(?:-D[ \t]*|_compile_definitions[ \t]*\([^()#]*?\b)(\w*(?:HIP|ROCM)\w*)\b|"
     rb"(?<!\w)\(\s*[\"'](\w*(?:HIP|ROCM)\w*)[\"']\s*,"
 )
-# What any code for HIP says somewhere.
+# Any code for HIP matches this somewhere.
 _SAYS_HIP = re.compile(rb"\bhip(?:/|[A-Z_]|blas|fft|rand|sparse|solver|cub)|\broc\w+/|HIP|ROC[Mm]")
 _SAYS_EITHER = re.compile(rb"hip|roc|cu[dbfrs]|nccl|cooperative_groups")
 # `#define cudaMalloc hipMalloc`, `using gpuStream_t = hipStream_t;`, `typedef hipError_t cudaError_t;`
@@ -49,15 +49,15 @@ _MAPPED = re.compile(
     rb"#[ \t]*define[ \t]+(\w+)(?:\([^()\r\n]*\))?[ \t]+\(?[ \t]*(?:::)?" + _HIP + rb"\b|"
     rb"\busing\s+(\w+)\s*=\s*(?:::)?" + _HIP + rb"\s*;|\btypedef\s+(?:::)?" + _HIP + rb"\s+(\w+)\s*;"
 )
-#: The form of names of CUDA's.
+#: The form of CUDA's names.
 CUDA_NAME = re.compile(rb"cu(?:da|blas|fft|rand|sparse|solver|dnn)[A-Z]\w+")
 _CUDA_NAME = re.compile(rb"\b" + CUDA_NAME.pattern + rb"\b")
-# What CMake calls the two in conditions, and what shows that it builds for HIP by itself.
+# CMake's words for the two in conditions, and signs that it builds for HIP by itself.
 _NAMES_HIP, _NAMES_CUDA = re.compile(rb"\w*(?:HIP|ROCM)\w*"), re.compile(rb"\w*CUDA\w*")
 _BUILDS_HIP = re.compile(
     rb"(?i)\benable_language\s*\(\s*HIP|\bLANGUAGE\s+HIP\b|\bLANGUAGES\b[^()]*\bHIP\b|\bhip_add_\w+\s*\(|hip::device"
 )
-# So many files that HIP compiles as they are, for each that it does not, are a port, whatever the others lack.
+# The code is a port if HIP compiles so many times more files unchanged than it cannot, whatever the latter lack.
 _MOST = 3
 _DEFINED = re.compile(rb"#[ \t]*define[ \t]+(\w+)")
 _WORD = re.compile(rb"[A-Za-z_]\w*")
@@ -75,22 +75,22 @@ class _Sides:
     project: Project
     files: Mapping[PurePath, Cpp]
     side: dict[PurePath, str] = field(default_factory=dict)
-    #: Files that choose between the two, or have the names that are mapped to HIP's.
+    #: Files that choose between the two sides, or use the names that are mapped to HIP's.
     selectors: set[PurePath] = field(default_factory=set)
     chosen: dict[PurePath, frozenset[bytes]] = field(default_factory=dict)
-    #: Macros of CUDA's side alone, where HIP's has one of its own beside it.
+    #: Macros of the CUDA side alone, next to which there is one for the HIP side.
     unset: dict[PurePath, frozenset[bytes]] = field(default_factory=dict)
-    #: Files of CUDA's side beside ones of HIP's.
+    #: Files of the CUDA side that stand beside files of the HIP side.
     paired: set[PurePath] = field(default_factory=set)
-    #: The files that belong together by includes, where any of them says something of HIP.
+    #: Files that includes connect, where at least one of them mentions HIP.
     groups: list[list[Cpp]] = field(default_factory=list)
 
 
 def known(project: Project) -> Project:
-    """Return the project with each C++ file knowing whose it is, and the program's own macros that HIP's side defines.
+    """Return the project with the side of each C++ file, and the program's macros that are defined on HIP.
 
-    A build script that defines a macro with a name for HIP does so for the files of its folder; a file that chooses
-    between HIP's side and CUDA's by one does so for all files that it is connected to by includes.
+    A build script that defines a macro with a name for HIP does so for the files of its folder. A file that chooses
+    between the sides by a macro does so for all files that it is connected to by includes.
     """
     if project.asked is None or not all(isinstance(project.by_path[path], Cpp) for path in project.asked):
         return _known(project)
@@ -99,9 +99,9 @@ def known(project: Project) -> Project:
 
 
 def _with_counterparts(project: Project) -> Project:
-    """The project with those C++ files that tell of the ones to be ported: connected to them, or of like paths."""
+    """The project with the C++ files that bear on those to be ported: connected to them, or with similar paths."""
     near = project.close
-    alike = {_alike(path) for path in near}
+    alike = {_without_side(path) for path in near}
     folders = {folder for path in near for folder in path.parents if _HIP_WORD.fullmatch(folder.name)}
     return project.of(
         tuple(
@@ -109,7 +109,7 @@ def _with_counterparts(project: Project) -> Project:
             for source in project.sources
             if not isinstance(source, Cpp)
             or source.path in near
-            or _alike(source.path) in alike
+            or _without_side(source.path) in alike
             or not folders.isdisjoint(source.path.parents)
         )
     )
@@ -153,7 +153,7 @@ def _known(project: Project) -> Project:
 
 
 def mapped(source: Cpp) -> frozenset[bytes]:
-    """Return the names that the file defines as one of HIP's, where HIP sees it."""
+    """Return the names that the file defines as HIP's names, in code that HIP sees."""
     if not _SAYS_HIP.search(source.code):
         return frozenset()
     return frozenset(
@@ -167,7 +167,7 @@ def mapped(source: Cpp) -> frozenset[bytes]:
 
 
 def _with_chosen(project: Project) -> Project:
-    """The project with each file knowing the macros with a name for HIP that are defined on HIP."""
+    """The project in which each file knows the macros with a name for HIP that are defined on HIP."""
     asking = {
         source.path: names
         for source in project.sources
@@ -204,7 +204,7 @@ def _with_chosen(project: Project) -> Project:
 
 
 def _unset(sides: _Sides) -> Mapping[PurePath, frozenset[bytes]]:
-    """Return the macros that are defined for CUDA only, for files in which something selects by them."""
+    """Return the macros that are defined for CUDA only, for files in components that select by them."""
     scripts: set[bytes] | None = None
     found: dict[PurePath, frozenset[bytes]] = dict(sides.unset)
     for files in sides.groups:
@@ -228,7 +228,7 @@ def _unset(sides: _Sides) -> Mapping[PurePath, frozenset[bytes]]:
 
 
 def _words_of_scripts(project: Project) -> set[bytes]:
-    """Return the words of all that is no C++; what `-D` stands in front of without a blank counts by itself, too."""
+    """Return the words of all files other than C++; after `-D` without a blank, also the word alone."""
     found: set[bytes] = set()
     for source in project.sources:
         if not isinstance(source, Cpp):
@@ -236,11 +236,11 @@ def _words_of_scripts(project: Project) -> set[bytes]:
     return found | {word[1:] for word in found if word.startswith(b"D")}
 
 
-# ---- what selects
+# ---- selection
 
 
 def _content(source: Cpp) -> str:
-    """Return whose code both compilers read in the file: `hip`, `cuda`, or nothing."""
+    """Return whose code both compilers read in the file: `hip`, `cuda`, or none."""
     if not _SAYS_EITHER.search(source.text):
         return ""
     spans = sorted((*source.hip_only, *source.cuda_only))
@@ -258,7 +258,7 @@ def _content(source: Cpp) -> str:
 
 
 def _select(sides: _Sides) -> None:
-    """Find the conditions and includes that choose between HIP's side and CUDA's."""
+    """Find the conditions and includes that choose between the HIP side and the CUDA side."""
     chosen: dict[PurePath, set[bytes]] = {}
     for source in (file for group in sides.groups for file in group):
         targets = {
@@ -266,7 +266,7 @@ def _select(sides: _Sides) -> None:
         }
         for group, names in chosen_between(source.conditionals, partial(_whose, source, targets)):
             if not _in_files(group, targets) and not source.fact(mapped):
-                continue  # Headers of the toolkits alone: the code is not ported by that.
+                continue  # Headers of the toolkits alone do not port the code.
             sides.selectors.add(source.path)
             chosen.setdefault(source.path, set()).update(names)
             for part, following in pairwise(group):
@@ -296,9 +296,9 @@ def _select(sides: _Sides) -> None:
 
 
 def _beside(sides: _Sides, files: Sequence[Cpp]) -> tuple[frozenset[bytes], frozenset[bytes]]:
-    """Return the macros of an `#if` for HIP with one for CUDA beside it: those to be defined for HIP, and CUDA's.
+    """Return the macros of each `#if` for HIP that stands beside one for CUDA: those to be defined for HIP, and CUDA's.
 
-    Where the tree's own scripts define CUDA's and say nothing of HIP's, nobody builds HIP's side: CUDA's is ported.
+    If the tree's own scripts define the CUDA macro but not the HIP one, nobody builds the HIP side: CUDA's is ported.
     """
     looked_at = []
     for source in files:
@@ -315,7 +315,7 @@ def _beside(sides: _Sides, files: Sequence[Cpp]) -> tuple[frozenset[bytes], froz
 
 
 def _choose(sides: _Sides) -> None:
-    """Have the files know the macros that choose, so that they know what only one side sees."""
+    """Tell the files which macros select, so that they know which code only one side sees."""
     if not sides.chosen:
         return
     sides.files = {
@@ -335,7 +335,7 @@ def _whose(source: Cpp, targets: Mapping[int, tuple[Source, ...]], span: Span) -
 
 
 def _in_files(group: Sequence[Conditional], targets: Mapping[int, tuple[Source, ...]]) -> bool:
-    """Whether a branch has files of HIP's that are the program's own, not only headers of the toolkits."""
+    """Whether a branch includes HIP files of the program itself, not only headers of the toolkits."""
     start, end = group[0].span.start, group[-1].span.end
     return any(
         isinstance(other, Cpp) and other.fact(_content) == "hip"
@@ -346,7 +346,7 @@ def _in_files(group: Sequence[Conditional], targets: Mapping[int, tuple[Source, 
 
 
 def _pair(sides: _Sides) -> None:
-    """Find files of HIP's beside files of CUDA's whose paths are the same but for the words for the two."""
+    """Find HIP files beside CUDA files whose paths differ only in words for the two."""
     hip: dict[str, PurePath] = {}
     folders: set[PurePath] = set()
     of_cuda: dict[PurePath, bool] = {}
@@ -358,46 +358,46 @@ def _pair(sides: _Sides) -> None:
             of_cuda[folder] = of_cuda.get(folder, False) or content == "cuda"
     for path, content in contents.items():
         if content == "hip":
-            hip.setdefault(_alike(path), path)
+            hip.setdefault(_without_side(path), path)
             folders.update(
                 folder for folder in path.parents if _HIP_WORD.fullmatch(folder.name) and not of_cuda[folder]
             )
     for path, content in contents.items():
-        counterpart = hip.get(_alike(path))
+        counterpart = hip.get(_without_side(path))
         if content == "cuda" and counterpart is not None and _differ(path, counterpart):
             sides.side[path] = "cuda"
             sides.side[counterpart] = "hip"
             sides.paired.add(path)
         elif content != "cuda" and any(folder in folders for folder in path.parents):
             sides.side[path] = "hip"
-    # Beside files of HIP's by their folder, and of headers with no names of either, the paths alone tell.
-    of_hip = {_alike(path): path for path, side in sides.side.items() if side == "hip"}
+    # For HIP files that are recognized by their folder, and headers with names of neither side, the paths decide.
+    of_hip = {_without_side(path): path for path, side in sides.side.items() if side == "hip"}
     for path, content in contents.items():
-        counterpart = of_hip.get(_alike(path))
+        counterpart = of_hip.get(_without_side(path))
         if content != "hip" and path not in sides.side and counterpart is not None and _differ(path, counterpart):
             sides.side[path] = "cuda"
             sides.paired.add(path)
 
 
-def _alike(path: PurePath) -> str:
-    """The path without its suffixes, and with one word for the two."""
+def _without_side(path: PurePath) -> str:
+    """The path without its suffixes, and with one word for both sides."""
     plain = path.with_name(path.name.partition(".")[0] or path.name).as_posix()
     return _CUDA_WORD.sub("*", _HIP_WORD.sub("*", plain))
 
 
 def _differ(one: PurePath, other: PurePath) -> bool:
-    """Whether the words are what the paths differ by, or a suffix of HIP's own: `scan.hip` beside `scan.cu`."""
+    """Whether the paths differ in those words, or in a suffix of HIP's own: `scan.hip` beside `scan.cu`."""
     return bool(
         (_CUDA_WORD.search(one.as_posix()) and _HIP_WORD.search(other.as_posix()))
         or (other.suffix == ".hip" or ".hip." in other.name)
     )
 
 
-# ---- what is of a side by what uses it
+# ---- sides that follow from use
 
 
 def _spread(sides: _Sides) -> None:
-    """Give files that only one side includes to that side, and what CUDA's side alone can be compiled with to it."""
+    """Assign files that only one side includes to that side, and files that need the CUDA side to CUDA."""
     includers: dict[PurePath, list[tuple[PurePath, str]]] = {}
     for source in sides.files.values():
         for include in source.includes:
@@ -417,7 +417,7 @@ def _spread(sides: _Sides) -> None:
             if len(whose) == 1 and whose & {"hip", "cuda"} and content in (*whose, ""):
                 sides.side[path] = whose.pop()
                 changed = True
-    # In a folder of CUDA's, what a header of that side is included in is not compiled for HIP as it is.
+    # A file in a CUDA folder that includes a header of that side cannot be compiled for HIP unchanged.
     waiting = [path for path, side in sides.side.items() if side == "cuda" and path in sides.paired]
     while waiting:
         path = waiting.pop()
@@ -429,9 +429,9 @@ def _spread(sides: _Sides) -> None:
 
 
 def _share(sides: _Sides) -> None:
-    """Find the files that reach HIP through the program's own names, where those are most of CUDA's that are used.
+    """Find the files that use HIP through the program's own names, if these are most of the CUDA names in use.
 
-    Or where most files use no others: HIP's side then does without what the rest is for.
+    Or if most files use no others: then the HIP side does without the rest.
     """
     including: dict[PurePath, set[PurePath]] = {}
     for source in sides.files.values():
@@ -446,7 +446,7 @@ def _share(sides: _Sides) -> None:
         through = _reached(selectors, including)
         shared = [file for file in files if file.path in through and file.path not in sides.side]
         names = frozenset(name for file in files for name in file.fact(mapped))
-        # A name that is only given a meaning is not used.
+        # A name that is only defined is not used.
         used = [
             {
                 match[0]
@@ -455,24 +455,24 @@ def _share(sides: _Sides) -> None:
             }
             for file in shared
         ]
-        # One file with a library of CUDA's that HIP's side does without has more names than all the others together.
+        # One file with a CUDA library that the HIP side omits has more names than all the others together.
         of_any = frozenset[bytes]().union(*used)
         most = len(of_any & names) >= len(of_any - names) or (
             sum(bool(of_file) and of_file <= names for of_file in used)
             >= _MOST * sum(not of_file <= names for of_file in used)
             and bool(names)
         )
-        # Functions may hide the names of both: then files are what is chosen.
+        # Functions may hide the names of both sides: then the program selects by files.
         selected = names or any(file.path in sides.side for file in files)
         if selected and most:
             sides.side.update(dict.fromkeys((file.path for file in shared), "both"))
-            # Both compile what these include, too: another header of the toolkit's there would take CUDA's build away.
+            # Both sides compile the files that these include: passes must not replace a CUDA header there.
             for path in _reached((file.path for file in shared), seen):
                 sides.side.setdefault(path, "both")
 
 
 def _seen_by_hip(sides: _Sides) -> Mapping[PurePath, set[PurePath]]:
-    """Return what each file includes where HIP sees it."""
+    """Return the files that each file includes in code that HIP sees."""
     return {
         source.path: {
             other.path
@@ -495,16 +495,16 @@ def _reached(start: Iterable[PurePath], following: Mapping[PurePath, AbstractSet
     return reached
 
 
-# ---- what only CUDA's build compiles
+# ---- files that only the CUDA build compiles
 
 
 def _by_build(sides: _Sides) -> None:
-    """Give files to CUDA's side that CMake compiles for CUDA only, where it builds the others for HIP by itself."""
+    """Assign files that CMake compiles only for CUDA to the CUDA side, if it builds the others for HIP by itself."""
     if "both" not in sides.side.values() and "hip" not in sides.side.values():
         return
     scripts = [each for each in sides.project.sources if isinstance(each, CMake)]
     if any(b"hipport.cmake" in each.text or b"hipify" in each.text.lower() for each in scripts):
-        return  # What hipport wrote is no one's choice, and what hipify is to translate is written for CUDA.
+        return  # What hipport wrote is not the authors' choice, and input for hipify is written for CUDA.
     for_cuda: set[PurePath] = set()
     for_others: set[PurePath] = set()
     for script in scripts:
@@ -538,16 +538,18 @@ def _is_for_cuda(script: CMake, block: Sequence[CMakeCommand]) -> bool:
 
 
 def counterpart(source: Cpp, project: Project) -> bool:
-    """Say whether a file of CUDA's side has one of HIP's beside it, or is included and goes with what includes it."""
-    return source.path in project.included_paths or _alike(source.path) in project.fact(_of_hip)
+    """Say whether a file of the CUDA side has a HIP counterpart, or is included only by files that have one."""
+    return source.path in project.included_paths or _without_side(source.path) in project.fact(_of_hip)
 
 
 def _of_hip(project: Project) -> frozenset[str]:
-    return frozenset(_alike(each.path) for each in project.sources if isinstance(each, Cpp) and each.side == "hip")
+    return frozenset(
+        _without_side(each.path) for each in project.sources if isinstance(each, Cpp) and each.side == "hip"
+    )
 
 
 def left(project: Project) -> Iterator[Skipped]:
-    """Yield what no pass changes, by folders, and why."""
+    """Yield the files that no pass changes, by folders, with the reason."""
     by_folder: dict[tuple[PurePath, str], list[PurePath]] = {}
     for source in project.sources:
         if isinstance(source, Cpp) and source.side:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Find Python files that name no GPU, but are needed to follow the questions of other modules."""
+"""Find Python files that name no GPU, but are needed to follow how other modules ask for capabilities."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ _WORD = re.compile(rb"[A-Za-z_]\w*")
 
 
 def imported(text: bytes) -> frozenset[bytes]:
-    """Return the words of a Python file's imports: modules, parts of their names, and what is taken of them."""
+    """Return the words of a Python file's imports: modules, parts of their names, and imported names."""
     return frozenset(word for match in _IMPORT.finditer(text) for word in _WORD.findall(match[0]))
 
 
 def concerned(read: Sequence[tuple[PurePath, bytes]], others: Mapping[str, frozenset[bytes]]) -> list[str]:
-    """Return which of `others`, by the words of their imports, import a module that asks for a capability.
+    """Return which of `others`, given by the words of their imports, import a module that asks for a capability.
 
-    A package that hands the name of such a module on asks, too, as what imports it from there does not say the module.
-    And which are imported by one that asks: what it compares with may be a constant of theirs.
+    A package that re-exports such a module counts as well, because files that import it from there do not name the
+    module. So do modules that an asking module imports: the constant that it compares with may be theirs.
     """
     asking = [(path, text) for path, text in read if _ASKS.search(text)]
     counting = asking + [(path, text) for path, text in read if _COUNTS.search(text)]

@@ -11,7 +11,7 @@ from pathlib import PurePath
 
 
 def connected(files: Iterable[PurePath], edges: Iterable[tuple[PurePath, PurePath]]) -> list[tuple[PurePath, ...]]:
-    """Return the files in groups that no edge leads out of, in the order of their first files."""
+    """Return the connected groups of files, in the order of their first files."""
     leader = {path: path for path in files}
 
     def find(path: PurePath) -> PurePath:
@@ -29,16 +29,16 @@ def connected(files: Iterable[PurePath], edges: Iterable[tuple[PurePath, PurePat
     return [tuple(group) for group in groups.values()]
 
 
-# Looking at each program by itself may take so many times what there is to look at; what takes more is decided for all.
+# Reading each program by itself may cost up to this factor; if it costs more, shared code is decided for all programs.
 _MOST = 4
 
 
 @dataclass(frozen=True)
 class Shared:
-    """Files of several programs with code for devices that they share, and each program with what it includes."""
+    """Files of several programs that share device code, and each program with all that it includes."""
 
     files: tuple[PurePath, ...]
-    #: The names of the programs, with their files.
+    #: The files of each program.
     views: tuple[tuple[PurePath, ...], ...]
     names: tuple[str, ...]
 
@@ -46,9 +46,9 @@ class Shared:
 class Linked:
     """The C++ files of a tree as its programs link them.
 
-    Files that includes connect are a group. What is only for the host, and another program's or included by a file with
-    a `main`, is a group of its own: what includes it sees it, and not what else does. Device code that programs share
-    makes them one: what becomes of it is decided for all.
+    Files that includes connect are a group. A host-only file that belongs to another program, or that a file with a
+    `main` includes, is a group of its own: its includers see it, but not each other. Device code that programs share
+    makes them one group, because one result has to hold for all.
     """
 
     def __init__(
@@ -66,19 +66,19 @@ class Linked:
         self.groups = self._grouped()
         self.group_of = {path: number for number, group in enumerate(self.groups) for path in group}
         below = self._below()
-        #: For each group, itself and those that files of it may be linked with.
+        #: For each group, itself and the groups whose files may be linked with its files.
         self.seen_by = [dict.fromkeys((number, *others)) for number, others in enumerate(below)]
         for number, others in enumerate(below):
             for other in others:
                 self.seen_by[other].update(dict.fromkeys((number, *others)))
 
     def _for_hosts(self, for_devices: Callable[[PurePath], bool]) -> set[PurePath]:
-        """Return the files that several programs may share: neither they nor their includes are for devices."""
+        """Return the files that programs may share without joining: neither they nor their includes are for devices."""
         including: dict[PurePath, list[PurePath]] = {}
         for path, others in self._included.items():
             for other in others:
                 including.setdefault(other, []).append(path)
-        # What nothing includes is shared by nothing.
+        # A file that nothing includes is not shared.
         waiting = [path for path in including if for_devices(path)]
         left = set(waiting)
         while waiting:
@@ -89,7 +89,7 @@ class Linked:
         return including.keys() - left
 
     def _apart(self, path: PurePath, other: PurePath) -> bool:
-        """Say whether a file and one that it includes are of different groups."""
+        """Say whether a file and one that it includes are in different groups."""
         another = path in self._mains or self._programs[path] != self._programs[other]
         return another and other in self._shared
 
@@ -102,7 +102,7 @@ class Linked:
         while True:
             groups = connected(self._included, edges)
             group_of = {path: number for number, group in enumerate(groups) for path in group}
-            # Files of a program that share what lies outside of it are one.
+            # Files of a program that share a file outside of it are one group.
             using: dict[tuple[str, int], PurePath] = {}
             more: list[tuple[PurePath, PurePath]] = []
             for path, other in across:
@@ -116,7 +116,7 @@ class Linked:
             edges += more
 
     def _below(self) -> list[dict[int, None]]:
-        """Return for each group those that are reached from it by includes."""
+        """Return for each group the groups that it includes, directly or not."""
         direct: list[dict[int, None]] = [{} for _ in self.groups]
         for path, others in self._included.items():
             direct[self.group_of[path]].update(dict.fromkeys(self.group_of[other] for other in others))
@@ -133,9 +133,9 @@ class Linked:
         return found
 
     def fused(self, units: Callable[[PurePath], bool], size: Callable[[PurePath], int]) -> list[Shared]:
-        """Return the groups in which several programs are one, as they share code for devices.
+        """Return the groups in which several programs are joined because they share device code.
 
-        `units` tells files that are compiled by themselves, `size` how much there is in a file.
+        `units` says which files are translation units, `size` returns the size of a file.
         """
         included = {other for others in self._included.values() for other in others}
         found = []
@@ -155,7 +155,7 @@ class Linked:
         return found
 
     def _reached(self, paths: Iterable[PurePath]) -> dict[PurePath, None]:
-        """Return files with all that they include."""
+        """Return files with all that they include, directly or not."""
         reached = dict.fromkeys(paths)
         waiting = list(reached)
         while waiting:
@@ -167,7 +167,7 @@ class Linked:
 
     @cached_property
     def families(self) -> dict[PurePath, tuple[PurePath, ...]]:
-        """For each file, those that it is connected to within its program, files with a `main` among them."""
+        """For each file, the files that it is connected to within its program, including those with a `main`."""
         edges = (
             (path, other)
             for path, others in self._included.items()
@@ -178,11 +178,11 @@ class Linked:
 
     @cached_property
     def _units(self) -> tuple[list[tuple[PurePath, ...]], dict[PurePath, tuple[int, ...]]]:
-        """The translation units, each with all that it includes, and the numbers of those that each file is in."""
+        """The translation units, each with all that it includes, and for each file the indexes of its units."""
         included = {other for others in self._included.values() for other in others}
         units: list[tuple[PurePath, ...]] = []
         within: dict[PurePath, list[int]] = {}
-        # Headers that only include each other begin one, too.
+        # Headers that only include each other form a unit, too.
         for path in sorted(self._included, key=lambda each: each in included):
             if path in included and path in within:
                 continue
@@ -193,9 +193,9 @@ class Linked:
         return units, {path: tuple(numbers) for path, numbers in within.items()}
 
     def units(self, path: PurePath) -> tuple[int, ...]:
-        """Return the numbers of the translation units that a file is in."""
+        """Return the indexes of the translation units that contain a file."""
         return self._units[1].get(path, ())
 
     def unit(self, number: int) -> tuple[PurePath, ...]:
-        """Return the files of a translation unit, the one that is compiled first."""
+        """Return the files of a translation unit, the compiled source first."""
         return self._units[0][number]

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Resolve an `#include` to a file of the tree, the same way for all that follow includes.
+"""Resolve an `#include` to a file of the tree, in one way for all analyses.
 
-As the build finds it: beside the file, then in the folders that the build scripts name for it. What scripts do not say
-is guessed within one program: a file of that name below the nearest script that builds a whole program, or in a folder
-above that only holds headers, or has a name as those for all have. A path of two parts and more may also be one file
-anywhere. Anything else is not of the tree: another program's header of the same name is no guess, as each program has
-its `utils.h`.
+The search follows the build: beside the file, then in the folders that the build scripts name for it. If scripts do not
+tell, it guesses within one program: a file of that name below the nearest script that builds a whole program, or in a
+folder above that only holds headers or has a usual name for shared ones. A path with two or more parts may also be a
+unique file anywhere. Anything else is not of the tree: a header of the same name in another program is not a candidate,
+as each program has its `utils.h`.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from pathlib import Path, PurePath
 from hipport.core.source import Source
 from hipport.program.search_paths import SearchPaths, above, begins_project
 
-# Folders that hold what all of a tree share, though some of it may be compiled by itself.
+# Usual names of folders for shared files, even if some files in them are translation units.
 _SHARED = frozenset(("include", "inc", "src", "common"))
-# C's and POSIX's own headers: in angle brackets a program's file of that name is meant only where the build says so.
+# Headers of C and POSIX: in angle brackets they mean a program's file only if the build says so.
 _STANDARD = frozenset(
     f"{name}.h"
     for name in "assert complex ctype errno fenv float inttypes iso646 limits locale malloc math memory pthread setjmp "
     "signal stdalign stdarg stdatomic stdbool stddef stdint stdio stdlib stdnoreturn string strings tgmath threads "
     "time uchar unistd values wchar wctype".split()
 )
-# Of a program's build script above the tree that was given: what is asked for on disk.
+# A build script of a program above the given tree, looked for on disk.
 _SCRIPTS = ("setup.py", "CMakeLists.txt", "Makefile", "makefile", "GNUmakefile", "meson.build")
 
 
 class Includes:
-    """The C++ files of a tree, and how they find each other; as long as there are the same files."""
+    """The C++ files of a tree, and how their includes resolve; valid while the set of files is the same."""
 
     def __init__(
         self,
@@ -44,17 +44,17 @@ class Includes:
         left: Iterable[PurePath] = (),
         programs: Iterable[PurePath] = (),
     ) -> None:
-        """Take the C++ files, the other sources of the tree, and what is `left` alone in it.
+        """Take the C++ files, the other sources of the tree, and the files in it that are `left` alone.
 
-        `units` are the suffixes of files that are compiled by themselves, `commands` the include folders by file,
-        `programs` folders of whole programs besides those that scripts tell.
+        `units` are the suffixes of translation units, `commands` the include folders by file, `programs` folders of
+        whole programs besides those that scripts tell.
         """
         scripts = tuple(scripts)
         self._root = root
         self._above = root.parts if root is not None else ()
         self._files: dict[str, PurePath] = {}
         self._named: dict[str, list[str]] = {}
-        #: Folders that have files in them, at any depth, that are compiled by themselves.
+        #: Folders that contain translation units, at any depth.
         self._compiling: set[str] = set()
         for file in files:
             path = file.as_posix()
@@ -74,11 +74,11 @@ class Includes:
         self._known: dict[tuple[PurePath, str, bool], tuple[PurePath, ...]] = {}
 
     def has(self, name: str) -> bool:
-        """Say whether there is a file of that name, in any folder."""
+        """Say whether a file of that name exists, in any folder."""
         return name in self._named
 
     def program(self, path: PurePath) -> str | None:
-        """Return the deepest folder above a file with a script that builds a whole program; None: there is none."""
+        """Return the deepest folder above a file with a script that builds a whole program; None if there is none."""
         return self._program(posixpath.dirname(path.as_posix()))
 
     def _program(self, folder: str) -> str | None:
@@ -100,10 +100,10 @@ class Includes:
         return known
 
     def certain(self, source: PurePath, path: str, angled: bool) -> bool:
-        """Say whether the `#include` is of a file of the tree even where a library has a header of that name.
+        """Say whether the `#include` means a file of the tree even if a library has a header of that name.
 
-        So it is where the build finds it, as far as its scripts can be read; and in quotes where it lies as headers do,
-        in a folder above the source or in one beside these.
+        It does if the build finds the file, as far as its scripts can be read. In quotes it also does if the file lies
+        where headers usually do, in a folder above the source or in one beside these.
         """
         if path.rpartition("/")[2] not in self._named:
             return False
@@ -116,7 +116,7 @@ class Includes:
         return any(_is_below(folder, place) or _is_below(folder, above(place)) for place in places)
 
     def _by_build(self, source: PurePath, path: str, angled: bool) -> tuple[list[str], bool]:
-        """Return the file where the build finds it, and whether that is so; a file that is left alone counts, too."""
+        """Return the files that the build finds, and whether it finds any; a file that is left alone counts."""
         written = source.as_posix()
         for folder in self._looked_in(written, angled):
             place = posixpath.normpath(posixpath.join(folder, path))
@@ -127,7 +127,7 @@ class Includes:
         return [], False
 
     def _looked_in(self, source: str, angled: bool) -> Iterator[str]:
-        """Yield the folders that a build looks in; scripts are read only where the file is not beside the source."""
+        """Yield the folders that a build searches; scripts are read only if the file is not beside the source."""
         if not angled:
             yield posixpath.dirname(source)
         yield from self._places.of(source)
@@ -139,14 +139,14 @@ class Includes:
             return False
 
     def guessed(self, source: PurePath, path: str, angled: bool) -> tuple[PurePath, ...]:
-        """Return the files that an `#include` may mean of which no script tells."""
+        """Return the files that an `#include` may mean when no script tells."""
         return tuple(self._files[each] for each in self._guessed(source.as_posix(), path, angled))
 
     def _guessed(self, source: str, path: str, angled: bool) -> list[str]:
         parts = [part for part in path.split("/") if part not in ("", ".", "..")]
         if not parts or parts[-1] not in self._named or (angled and len(parts) == 1 and parts[0] in _STANDARD):
             return []
-        # A path may begin with folders that lie above what was given: <faiss/gpu/a.cuh> where faiss/gpu was.
+        # A path may begin with folders above the given tree: <faiss/gpu/a.cuh> if faiss/gpu was given.
         ending = [
             other
             for other in self._named[parts[-1]]
@@ -159,7 +159,7 @@ class Includes:
         return [other for other in near if _shared(source, other) == most]
 
     def _is_near(self, source: str, other: str) -> bool:
-        """Say whether a file that is included by its name alone may be one that the other includes."""
+        """Say whether a file that is included by its bare name may be the other one, by their folders."""
         folder, theirs = posixpath.dirname(source), posixpath.dirname(other)
         program = self._program(theirs)
         if program is not None and not _is_below(folder, program):
@@ -168,7 +168,7 @@ class Includes:
         base = folder if mine is None else mine
         if _is_below(theirs, base):
             return True
-        # From where the two part: beside the folders that lead to the source, or in a folder for all of them.
+        # From the common folder on: beside the folders that lead to the source, or in a folder for shared files.
         while not _is_below(theirs, base):
             base = above(base)
         if theirs == base:
@@ -182,7 +182,7 @@ def _is_below(folder: str, above: str) -> bool:
 
 
 def _shared(one: str, other: str) -> int:
-    """Return how many folders, from the root on, two paths share."""
+    """Return how many leading folders two paths share."""
     count = 0
     for a, b in zip(one.split("/"), other.split("/"), strict=False):
         if a != b:
@@ -192,7 +192,7 @@ def _shared(one: str, other: str) -> int:
 
 
 def _inside_a_program(root: Path) -> bool:
-    """Say whether a tree is a part of a program, by the build scripts above it in its repository."""
+    """Say whether a tree is part of a program, by the build scripts above it in its repository."""
     above: list[Path] = []
     for folder in (root, *root.parents):
         above.append(folder)

@@ -14,12 +14,12 @@ from hipport.syntax.cpp_text import Include
 
 
 def includes(path: Path) -> tuple[Include, ...]:
-    """Return what a file includes."""
+    """Return the includes of a file."""
     return Cpp(PurePath(path), read_or_nothing(path)).includes
 
 
 def tree(files: Iterable[Path], root: Path, programs: Iterable[Path] = ()) -> Includes:
-    """Return what includes mean among files on disk; `programs` are the folders that a program is built in."""
+    """Return how includes among files on disk resolve; `programs` are folders in which programs are built."""
 
     def name(path: Path) -> PurePosixPath:
         return PurePosixPath(os.path.relpath(path, root).replace(os.sep, "/"))
@@ -44,7 +44,7 @@ def not_included(sources: Sequence[Path], members: Iterable[Path] | None = None)
 
 
 def own_files(files: Iterable[Path], vendored: Mapping[str, tuple[str, ...]]) -> list[Path]:
-    """Return `files` without those of third-party libraries, which stay as they are, as in a folder that has them."""
+    """Return `files` without those of third-party libraries, which are not ported."""
     markers = [PurePath(marker) for each in vendored.values() for marker in each]
     third_party: dict[Path, bool] = {}
 

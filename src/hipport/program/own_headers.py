@@ -19,18 +19,19 @@ from hipport.syntax.cpp import Cpp
 from hipport.syntax.cpp_text import Include
 
 FOLDER = "hipport"
-#: Headers that mostly take the place of one that the program includes.
+#: Headers that usually replace one that the program includes.
 INSTEAD = frozenset(("async.h", "ceil_div.h", "groups.h", "samples.h", "scoped_atomic.h"))
-# What passes include besides, where HIP's headers do not bring it.
+# Other includes that passes add, where HIP's headers do not bring them.
 _LACKING = frozenset(("cstdint", "math.h", "thrust/version.h"))
-# As hipport writes them: by the place of the script, and by the folder that the first of them says.
+# hipport's form of such an include: relative to the script, or by the folder that the first of them defines.
 _MODULE = re.compile(rb"\$\{CMAKE_CURRENT_LIST_DIR\}/([\w./-]*\bhipport/\w+\.cmake)")
 _BESIDE = re.compile(rb"\$\{HIPPORT_FOLDER\}/(\w+\.cmake)")
-# Those of them that every compiler has, and macros by which a header of HIP's has what is called: nothing else changes.
+# Of these, the headers that every compiler has, and macros that enable functions of a HIP header: they change nothing
+# else.
 _ANYWHERE = re.compile(rb"^#include <(?:cstdint|math\.h)>\r?\n|^#define \w+ 1\r?\n(?=#include <hip\w+/)", re.MULTILINE)
 _PATH = re.compile(rb"[<\"]([^<>\"\r\n]+)[>\"]")
 _RUNTIME = "hip/hip_runtime.h"
-#: For several headers of PyTorch's at once, behind all that.
+#: For several headers of PyTorch at once, placed after all others.
 PYTORCH = "torch/"
 
 
@@ -49,8 +50,8 @@ def names() -> frozenset[str]:
 def header(source: Cpp, project: Project, name: str) -> tuple[bytes, NewFile]:
     """Return the path by which `source` includes hipport's header `name`, in quotes, and the header.
 
-    The header lies in a folder of its own where the files that belong together have their common folder, and is
-    included by its path from the including file: that needs no flag of any build.
+    The header lies in a folder `hipport` in the common folder of the connected files, and is included by its path from
+    the including file. This needs no flag of any build.
     """
     file = NewFile(project.home(source) / FOLDER / name, text(name))
     path = os.path.relpath(file.path, source.path.parent).replace(os.sep, "/")
@@ -67,9 +68,9 @@ def include(source: Cpp, project: Project, name: str) -> tuple[Edit | None, NewF
 
 
 def included(source: Cpp, name: str) -> bool:
-    """Say whether the file includes hipport's header `name` in front of all of its code.
+    """Say whether the file includes hipport's header `name` before all of its code.
 
-    One behind code is of no use to what upstream has added in front of it since.
+    An include after code does not serve code that upstream has added before it since.
     """
     return any(
         include.path.endswith(f"{FOLDER}/{name}") and include.directive.start <= source.fact(first_code)
@@ -78,7 +79,7 @@ def included(source: Cpp, name: str) -> bool:
 
 
 def first_code(source: Cpp) -> int:
-    """Return the end of the last directive in front of the file's first code that is none."""
+    """Return the end of the last directive before the file's first code that is not a directive."""
     end = 0
     for directive in source.directives:
         between = source.code[end : directive.start]
@@ -89,11 +90,11 @@ def first_code(source: Cpp) -> int:
 
 
 def line_of(source: Cpp, path: str) -> int:
-    """Return where an `#include` of `path` goes that the whole file needs.
+    """Return where an `#include` of `path` that the whole file needs goes.
 
-    The lines that hipport puts there come in one order, whichever of them a file needed first, so that after a merge
-    they stand as if upstream's code had always been there: hipport's headers by their names, then what else is lacking,
-    then those that take the place of CUDA's, then the runtime's.
+    The order of hipport's lines does not depend on which of them a file needed first, so after a merge they stand as if
+    upstream's code had always been there: hipport's headers by name, then other missing headers, then those that
+    replace CUDA's, then the runtime's.
     """
     point = source.include_point
     wanted = _order(path)
@@ -109,7 +110,7 @@ def line_of(source: Cpp, path: str) -> int:
 
 
 def in_order(lines: Iterable[bytes]) -> bytes:
-    """Return lines that go on top of a file at one place, in the order that those have that hipport puts there."""
+    """Return lines for the top of a file in the order of `line_of`."""
 
     def place(line: bytes) -> tuple[tuple[int, str], bytes]:
         path = _PATH.search(line)
@@ -120,7 +121,7 @@ def in_order(lines: Iterable[bytes]) -> bytes:
 
 
 def _modules_left(project: Project, made: Collection[PurePath]) -> Iterator[Source]:
-    """Yield hipport's modules of CMake, of folders that no script includes anything from any more."""
+    """Yield hipport's CMake modules in folders from which no script includes a module any more."""
     scripts = [source for source in project.sources if isinstance(source, CMake)]
     ours = [each for each in scripts if each.path.parent.name == FOLDER and b"Put here by hipport." in each.text[:400]]
     if not ours or project.root is None:
@@ -133,7 +134,7 @@ def _modules_left(project: Project, made: Collection[PurePath]) -> Iterator[Sour
 
 
 def _order(path: str) -> tuple[int, str] | None:
-    """The place of an include among those that hipport puts on top; None: it puts no such line there."""
+    """The sort key of an include among those that hipport inserts at the top; None for any other include."""
     folder, _, name = path.rpartition("/")
     if f"/{folder}".endswith(f"/{FOLDER}"):
         return (2 if name in INSTEAD else 0), name
@@ -143,7 +144,7 @@ def _order(path: str) -> tuple[int, str] | None:
 
 
 def with_included_headers(file: NewFile) -> tuple[NewFile, ...]:
-    """Return hipport's header `file` and its included headers, which must lie beside it."""
+    """Return hipport's header `file` and the headers that it includes, which must lie beside it."""
     found = {file.path.name: file}
     waiting = [file]
     while waiting:
@@ -155,12 +156,12 @@ def with_included_headers(file: NewFile) -> tuple[NewFile, ...]:
 
 
 def without(text: bytes) -> bytes:
-    """Return a text without what passes put into files for what they call, and others may have for nothing."""
+    """Return a text without the lines that passes add to files for the functions they call, and that are harmless."""
     return _ANYWHERE.sub(b"", text)
 
 
 def asked_for(source: Cpp) -> Iterator[tuple[Include, PurePath]]:
-    """Yield a file's includes of hipport's headers, as hipport writes them, and their places."""
+    """Yield a file's includes of hipport's headers, in hipport's form, and the paths that they mean."""
     if f"{FOLDER}/".encode() not in source.text or source.is_hipport_header:
         return
     for include in source.includes:
@@ -172,7 +173,7 @@ def asked_for(source: Cpp) -> Iterator[tuple[Include, PurePath]]:
 def missing(project: Project, made: Collection[PurePath]) -> Iterator[tuple[Cpp, Include, PurePath]]:
     """Yield the includes of hipport's headers that neither exist nor are `made`: somebody may have removed them.
 
-    Of text that is only in memory it is not known what lies beside it.
+    For text that is only in memory, the files beside it are unknown.
     """
     for source in project.sources if project.root is not None else ():
         if isinstance(source, Cpp) and project.concerns(source.path):
@@ -183,7 +184,7 @@ def missing(project: Project, made: Collection[PurePath]) -> Iterator[tuple[Cpp,
 
 
 def modules(scripts: Iterable[Source]) -> Iterator[tuple[CMake, Span, PurePath]]:
-    """Yield what CMake scripts include of hipport's modules: script, place in it, and the path that is meant."""
+    """Yield the includes of hipport's modules in CMake scripts: script, place in it, and the path that they mean."""
     asking = [each for each in scripts if isinstance(each, CMake) and FOLDER.encode() in each.text.lower()]
     homes: set[PurePath] = set()
     for source in asking:
@@ -201,7 +202,7 @@ def modules(scripts: Iterable[Source]) -> Iterator[tuple[CMake, Span, PurePath]]
 
 
 def missing_modules(project: Project, made: Collection[PurePath]) -> Iterator[tuple[CMake, Span, PurePath]]:
-    """Yield what scripts include of hipport's modules of CMake that are neither there nor `made`."""
+    """Yield the includes of hipport's CMake modules that neither exist nor are `made`."""
     root = project.root
     if root is None:
         return
@@ -212,7 +213,7 @@ def missing_modules(project: Project, made: Collection[PurePath]) -> Iterator[tu
 
 
 def orphans(project: Project, made: Collection[PurePath]) -> Iterator[Source]:
-    """Yield hipport's files in the project that no file includes any more, in the folders that hipport makes."""
+    """Yield hipport's files in the project that no file includes any more, in hipport's folders."""
     yield from _modules_left(project, made)
     left = [source for source in project.sources if isinstance(source, Cpp) and source.is_hipport_header]
     if not left or project.root is None:

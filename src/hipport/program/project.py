@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The input of a pass: the sources of a tree, the target, and facts that need more than one file."""
+"""The input of a pass: the sources of a tree, the target, and facts that depend on several files."""
 
 from __future__ import annotations
 
@@ -23,34 +23,34 @@ T = TypeVar("T")
 
 DEFAULT_ARCHS = ("gfx942", "gfx1100")
 
-# What may be an #include; more than there are, as it looks into comments and strings too.
+# A possible #include; it also matches in comments and strings.
 _INCLUDE = re.compile(
     rb"include(?:_next)?(?:[ \t]|\\\r?\n|/\*(?:[^*]|\*(?!/))*\*/)*([\"<])([^\">\r\n]+)[\">]", re.DOTALL
 )
-# What a program begins with: of two files with one, each is a program of its own.
+# The beginning of a program: two files that match belong to two programs.
 _MAIN = re.compile(rb"\b(?:int|void|auto|signed)\s+(?:\w+\s+)?(?:w?main|_tmain)\s*\(")
 
-# Major version, minor version, stepping and features, as LLVM's AMDGPU guide writes them; or a generic target.
+# Major version, minor version, stepping and features, as in LLVM's AMDGPU guide; or a generic target.
 _ARCH = re.compile(r"gfx(?P<major>\d{1,2}?)(?:\d[0-9a-f]|(?:-\d)?-generic)(?::(?:xnack|sramecc)[+-])*")
-# Code for devices, and constants that code for devices may agree on with others.
+# Device code, and constants that device code may have to agree on with host code.
 _FOR_DEVICES = re.compile(
     rb"__(?:device|global|shared|constant)__|__CUDA_ARCH__|<<<[^;\"\n]{0,200},|\basm\b|\w_sync\b"
     rb"|\b(?:define|const|constexpr|enum)\b[^\n;]{0,200}?(?:[Ww]arp|WARP|[Ll]ane|LANE|[Mm]ask|MASK|0[xX][fF]{8})"
 )
 
 
-#: The processors that compilers for AMD GPUs know, from GCN 3 on: LLVM's AMDGPU guide, releases 15 to 22 (seen in
-#: January 2026). LLVM 21 no longer has gfx940 and gfx941.
+#: The processors that compilers for AMD GPUs know, from GCN 3 on: LLVM's AMDGPU guide, releases 15 to 22 (as of January
+#: 2026). LLVM 21 no longer has gfx940 and gfx941.
 _PROCESSORS = frozenset(
     "gfx801 gfx802 gfx803 gfx805 gfx810 gfx900 gfx902 gfx904 gfx906 gfx908 gfx909 gfx90a gfx90c gfx940 gfx941 gfx942 "
     "gfx950 gfx1010 gfx1011 gfx1012 gfx1013 gfx1030 gfx1031 gfx1032 gfx1033 gfx1034 gfx1035 gfx1036 gfx1100 gfx1101 "
     "gfx1102 gfx1103 gfx1150 gfx1151 gfx1152 gfx1153 gfx1200 gfx1201 gfx1250 gfx1251 gfx9-generic gfx9-4-generic "
     "gfx10-1-generic gfx10-3-generic gfx11-generic gfx12-generic".split()
 )
-#: The last release of each major version of ROCm that is complete (release history and consolidated changelog, seen in
-#: November 2026). There is no 8 and no 9.
+#: The last release of each complete major version of ROCm (release history and consolidated changelog, as of November
+#: 2026). There is no 8 and no 9.
 _LAST = {5: 7, 6: 4, 7: 14}
-#: Of the newest major version there may be more now: 10.0 is of August 2026, 10.2 of November.
+#: The newest major version may have further releases: 10.0 is of August 2026, 10.2 of November.
 _NEWEST = 10
 
 
@@ -59,9 +59,9 @@ class Target:
     """The target of the port. Raises ValueError for a target that hipport cannot port to.
 
     `archs` are offload architectures, `rocm` the oldest release the result must build with (major, minor). `warp` says
-    what a warp is to be: 32 lanes on every GPU (`logical32`), or the wavefront (`native`); `native` has patterns of
-    paths (as for PurePath.match) whose kernels are native whatever `warp` says. With `device_agnostic`, Python that
-    insists on a GPU comes to run on a CPU, too.
+    how a CUDA warp is mapped: to 32 lanes on every GPU (`logical32`), or to the wavefront (`native`); `native` has
+    patterns of paths (as for PurePath.match) whose kernels are native whatever `warp` says. With `device_agnostic`,
+    Python that requires a GPU is changed so that it also runs on a CPU.
     """
 
     archs: tuple[str, ...] = DEFAULT_ARCHS
@@ -108,7 +108,7 @@ class Skipped:
     """A file or folder that is left alone, and why.
 
     `kind` is `vendored` (third-party code), `refused` (cannot be edited reliably), `ported` (by hipify or by hand),
-    `excluded` (by the configuration, though it was given) or `missing` (a submodule that is not checked out).
+    `excluded` (by the configuration, although it was given) or `missing` (a submodule that is not checked out).
     """
 
     path: PurePath
@@ -117,7 +117,7 @@ class Skipped:
 
 
 class Component(tuple[Source, ...], Facts):
-    """Files that are connected by includes, and what is worked out of all of them: known as long as they stay."""
+    """Files that are connected by includes, and facts about all of them; valid while the files are the same."""
 
     def __reduce__(self) -> tuple[type[Component], tuple[tuple[Source, ...]]]:
         return Component, (tuple(self),)
@@ -132,15 +132,15 @@ class Project(Facts):
     skipped: tuple[Skipped, ...] = ()
     #: The folder that the paths are relative to; None for text that is only in memory.
     root: Path | None = None
-    #: Files that `sources` include and that were not given: read for what they declare, never changed.
+    #: Files that `sources` include and that were not given: their declarations are read, they are never changed.
     context: tuple[Source, ...] = ()
-    #: Of files that links in other folders lead to: the paths of those links.
+    #: For files that are the target of links in other folders: the paths of those links.
     links: Mapping[PurePath, tuple[PurePath, ...]] = field(default_factory=dict)
     #: The user's own rows for the tables of passes, by the name of the pass.
     rules: Mapping[str, Any] = field(default_factory=dict)
-    #: The include folders of files, as a compile_commands.json tells them: paths from the root.
+    #: The include folders of files, from a compile_commands.json: paths from the root.
     commands: Mapping[PurePath, tuple[str, ...]] = field(default_factory=dict)
-    #: The files that are to be ported, where others are there to be read only; None for all.
+    #: The files to be ported, if the others are only read; None for all.
     asked: frozenset[PurePath] | None = None
 
     def concerns(self, path: PurePath) -> bool:
@@ -159,7 +159,7 @@ class Project(Facts):
 
     @property
     def vendored(self) -> tuple[Skipped, ...]:
-        """The third-party trees that were found."""
+        """The third-party trees that are left alone."""
         return tuple(skipped for skipped in self.skipped if skipped.kind == "vendored")
 
     def replacing(self, changed: Mapping[PurePath, Source]) -> Project:
@@ -167,7 +167,7 @@ class Project(Facts):
         if not changed:
             return self
         result = self.of(tuple(changed.get(source.path, source) for source in self.sources))
-        # What takes all files to work out stays known as long as it stays true.
+        # Facts that need all files are kept while they stay true.
         if self.known("_linked") and all(
             self._own_includes(self.by_path[path]) == self._own_includes(changed[path]) for path in changed
         ):
@@ -183,8 +183,8 @@ class Project(Facts):
     def of(self, sources: tuple[Source, ...], homes: Mapping[PurePath, PurePath] | None = None) -> Project:
         """Return the project with some of its sources, or with others at their paths.
 
-        What an include means stays what it is in the whole tree, as it was read. `homes` are those of files in the
-        whole tree, where other files of their programs are left out.
+        The resolution of includes stays that of the whole tree, as it was read. `homes` are the homes of files in the
+        whole tree, if other files of their programs are left out.
         """
         result = replace(self, sources=sources)
         result.carry({"includes": self.includes, "_told_homes": self._told_homes if homes is None else homes})
@@ -205,7 +205,7 @@ class Project(Facts):
 
     @cached_property
     def includes(self) -> Includes:
-        """The resolution of includes in the tree."""
+        """How includes in the tree resolve."""
         return Includes(
             (source.path for source in (*self.sources, *self.context) if isinstance(source, Cpp)),
             (source for source in self.sources if not isinstance(source, Cpp)),
@@ -216,18 +216,18 @@ class Project(Facts):
         )
 
     def included(self, source: Source, include: Include) -> Iterable[Source]:
-        """Return the files of the project that an `#include` in `source` may mean: mostly none or one."""
+        """Return the files of the project that an `#include` in `source` may mean: usually none or one."""
         found = self.includes.meant(source.path, include.path, include.angled)
-        # A part of a tree has all that its files include.
+        # A part of a tree contains all files that its files include.
         return [self._readable[path] for path in found if path in self._readable]
 
     def finds_in_project(self, source: Source, include: Include) -> bool:
-        """Say whether the build finds a file of the project for that `#include`, and nothing of a library's."""
+        """Say whether the build finds a file of the project for that `#include`, and not a library's."""
         return self.includes.certain(source.path, include.path, include.angled)
 
     @cached_property
     def included_paths(self) -> frozenset[PurePath]:
-        """The files of the project that others of its files include."""
+        """The files of the project that its other files include."""
         return frozenset(
             other
             for source in self.sources
@@ -237,9 +237,9 @@ class Project(Facts):
         )
 
     def apart(self) -> list[list[Source]]:
-        """Return the C++ files in groups of which no two have to do with each other.
+        """Return the C++ files in groups that are not connected to each other.
 
-        Every `#include` counts, in a comment too: nothing need be lexed to divide a tree among processes.
+        Every `#include` counts, even in a comment, so that nothing has to be lexed to divide a tree among processes.
         """
         files = [source for source in self._readable.values() if isinstance(source, Cpp)]
         edges = (
@@ -257,11 +257,11 @@ class Project(Facts):
 
     @cached_property
     def close(self) -> frozenset[PurePath]:
-        """The C++ files that those which are to be ported have to do with, themselves among them."""
+        """The C++ files that are connected to those to be ported, including these."""
         files = {source.path: source for source in self._readable.values() if isinstance(source, Cpp)}
         if self.asked is None:
             return frozenset(files)
-        # Most files of a repository have nothing to do with these, and what their includes mean is not to be asked.
+        # Most files of a repository are not connected to these, and their includes need not be resolved.
         including = {path: dict.fromkeys(_INCLUDE.findall(source.text)) for path, source in files.items()}
         by_name: dict[bytes, list[tuple[PurePath, bytes, bytes]]] = {}
         for path, found in including.items():
@@ -290,7 +290,7 @@ class Project(Facts):
     def _linked(self) -> Linked:
         """The components: C++ files that are connected by includes.
 
-        hipport's own headers connect nothing: what belongs together is the same before a port and after it.
+        hipport's own headers connect nothing, so that components are the same before a port and after it.
         """
 
         files = [source for source in self._readable.values() if isinstance(source, Cpp)]
@@ -316,21 +316,21 @@ class Project(Facts):
         )
 
     def fused(self) -> list[Shared]:
-        """Return the code that several programs are one by, as they share it: see `Linked.fused`."""
+        """Return the shared device code by which several programs are joined: see `Linked.fused`."""
         return self._linked.fused(
             lambda path: path.suffix.lower() in UNITS, lambda path: len(self._readable[path].text)
         )
 
     @cached_property
     def _components(self) -> dict[int, Component]:
-        """Those that were asked for, by the group that they are of."""
+        """The components that were asked for, by the index of their group."""
         return {}
 
     def component(self, source: Source) -> Component:
-        """Return the C++ files that `source` is connected to by includes, itself and context among them.
+        """Return the C++ files that `source` is connected to by includes, including itself and context files.
 
-        What one of them declares, another may mean. Programs that share headers for the host only, by what says so
-        (`Linked`), are not connected by them.
+        A declaration in one of them may be meant in another. Programs that share only host headers (see `Linked`) are
+        not connected by them.
         """
         group = self._linked.group_of.get(source.path)
         if group is None:
@@ -343,10 +343,10 @@ class Project(Facts):
         return known
 
     def without_cuda(self, source: Source) -> frozenset[PurePath]:
-        """Return the files in the component of `source` that only such code includes as is for where there is no CUDA.
+        """Return the files in the component of `source` that are included only where there is no CUDA.
 
-        That is under `#ifndef __CUDACC__` or in the `#else` of its opposite. What they declare makes up for what is not
-        there, as mocks do.
+        Such includes are under `#ifndef __CUDACC__`, or in the `#else` of its opposite. Their declarations replace
+        missing ones, as mocks do.
         """
         component = self.component(source)
         first = component[0].path
@@ -360,7 +360,7 @@ class Project(Facts):
                     others = self.includes.meant(each.path, include.path, include.angled)
                     under = within(include.target.start, each.without_cuda)
                     (apart if under else always.setdefault(each.path, [])).extend(others)
-            # Files may include each other in a circle, so it is not the files that none includes where this begins.
+            # Files may include each other in a cycle, so the search cannot start from files that none includes.
             mocks = _reached(apart, always)
             known = mocks - _reached([each.path for each in files if each.path not in mocks], always)
             self._without_cuda[first] = known
@@ -368,7 +368,7 @@ class Project(Facts):
 
     @cached_property
     def _without_cuda(self) -> dict[PurePath, frozenset[PurePath]]:
-        """Those that were asked for, by the first file of the component."""
+        """The results that were asked for, by the first file of the component."""
         return {}
 
     def union_over(
@@ -376,7 +376,7 @@ class Project(Facts):
     ) -> frozenset[T]:
         """Return the union of `fact` over the component of `source`, without the files `but`.
 
-        Worked out once for each component where no file is left out.
+        Computed once for each component if no file is left out.
         """
         component = self.component(source)
         if but:
@@ -394,10 +394,10 @@ class Project(Facts):
     def declared(
         self, source: Source, fact: Callable[[Cpp], frozenset[T]], but: AbstractSet[PurePath] = frozenset()
     ) -> frozenset[T]:
-        """Return the union of `fact` over all that is compiled together with `source`, without the files `but`.
+        """Return the union of `fact` over all files that are compiled together with `source`, without the files `but`.
 
-        That is what it includes, and what else is in the translation units that it is in: a declaration in one is
-        nothing to another, though both include the same headers.
+        These are its includes, and the other files of the translation units that contain it. Declarations in one unit
+        are not visible in another, even if both include the same headers.
         """
         found = frozenset[T]()
         numbers = self._linked.units(source.path)
@@ -414,13 +414,13 @@ class Project(Facts):
 
     @cached_property
     def _declared(self) -> dict[object, frozenset[Any]]:
-        """The declarations of each translation unit, by the fact that computes them."""
+        """The declarations of each translation unit, by the function that computes the fact."""
         return {}
 
     def home(self, source: Source) -> PurePath:
-        """Return the deepest folder that `source` is in with all files that it is connected to within its program.
+        """Return the deepest folder that contains `source` and all files that it is connected to within its program.
 
-        Files that are only context do not count: nothing is to be made outside of what was given.
+        Context files do not count: nothing is created outside the given tree.
         """
         if source.path in self._told_homes:
             return self._told_homes[source.path]
@@ -439,22 +439,22 @@ class Project(Facts):
 
     @cached_property
     def _homes(self) -> dict[PurePath, PurePath]:
-        """Those that were asked for, by the first file of their family."""
+        """The homes that were asked for, by the first file of the family."""
         return {}
 
 
 def _unions(component: Component) -> dict[object, frozenset[Any]]:
-    """The facts that were asked of the component together."""
+    """The facts that were asked for over the whole component."""
     return {}
 
 
 def _has_main(text: bytes) -> bool:
-    # Few texts have the word, and to look for it takes a hundredth of the time.
+    # Few texts contain the word, and searching for it takes a hundredth of the time.
     return b"main" in text and _MAIN.search(text) is not None
 
 
 def _reached(start: Iterable[PurePath], following: Mapping[PurePath, Iterable[PurePath]]) -> frozenset[PurePath]:
-    """Return all that is reached from `start` on, with it."""
+    """Return everything that is reached from `start`, including `start`."""
     waiting = list(start)
     reached = set(waiting)
     while waiting:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tree of a Python script, and what its names stand for, as far as that can be read off it: nothing is run."""
+"""The tree of a Python script, and the values of its names as far as static reading can tell; nothing is run."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from hipport.syntax.python import Python, children, literal
 _CONVERSION = re.compile(r"%(\(\w+\))?([-+ #0-9.]*)([a-z])")
 _FIELD = re.compile(r"\{(\w*)([^{}\w][^{}]*)?\}")
 
-# Asked by the class itself: libcst's are abstract, and `isinstance` of those takes several times as long.
+# Compared by exact class: libcst's classes are abstract, and `isinstance` with those takes several times as long.
 _LAYOUT = frozenset((cst.SimpleWhitespace, cst.ParenthesizedWhitespace, cst.Comma))
-#: What says a name, or binds one.
+#: Nodes that use a name, or bind one.
 _NAMES = frozenset(
     (cst.Name, cst.FunctionDef, cst.Return, cst.Call, cst.Assign, cst.AnnAssign, cst.AugAssign, cst.NamedExpr, cst.For)
 ) | {cst.ImportFrom, cst.Import}
@@ -29,7 +29,7 @@ _MUTATES = {"append": "appends", "extend": "adds", "insert": "inserts"}
 
 @dataclass(frozen=True)
 class Binding:
-    """The way a name gets a value: it `is` it, `adds`, `appends` or `inserts` it, or is a `parameter`."""
+    """How a name gets a value: the binding `is` it, `adds`, `appends` or `inserts` it, or is a `parameter`."""
 
     how: str
     value: cst.BaseExpression | None
@@ -71,15 +71,15 @@ class ScriptNames:
             node = self.parent[node]
 
     def is_inside(self, node: cst.CSTNode, outer: cst.CSTNode) -> bool:
-        """Say whether `node` is `outer`, or a part of it."""
+        """Say whether `node` is `outer`, or a descendant of it."""
         return node is outer or any(above is outer for above, _ in self.ancestors(node))
 
     def function(self, node: cst.CSTNode) -> cst.FunctionDef | None:
-        """Return the function that `node` stands in."""
+        """Return the innermost function that contains `node`."""
         return next(iter(self._functions_around(node)), None)
 
     def _functions_around(self, node: cst.CSTNode) -> tuple[cst.FunctionDef, ...]:
-        """Return the functions that `node` stands in, the innermost first."""
+        """Return the functions that contain `node`, the innermost first."""
         way = []
         while node not in self._around and node in self.parent:
             way.append(node)
@@ -91,31 +91,31 @@ class ScriptNames:
         return found
 
     def statement(self, node: cst.CSTNode) -> cst.SimpleStatementLine | None:
-        """Return the line of simple statements that `node` stands in."""
+        """Return the line of simple statements that contains `node`."""
         for above, _ in self.ancestors(node):
             if isinstance(above, cst.SimpleStatementLine):
                 return above
         return None
 
     def named(self, name: str) -> list[cst.Name]:
-        """Return the places where the name stands, as a name of its own or behind a dot."""
+        """Return the places of the name, by itself or after a dot."""
         return self._named.get(name, [])
 
     def quote(self, node: cst.CSTNode) -> str:
-        """Return the quotes for a string that is put where `node` is; "" where there are none for it.
+        """Return the quotes for a string that replaces `node`; "" if none is possible.
 
-        Before Python 3.12 what an f-string puts has other quotes than it has itself.
+        Before Python 3.12 an expression in an f-string cannot use the quotes of the f-string.
         """
         around = {above.end[:1] for above, _ in self.ancestors(node) if isinstance(above, cst.FormattedString)}
         return next((quote for quote in ('"', "'") if quote not in around), "")
 
     def by_notebook(self, call: cst.Call) -> bool:
-        """Say whether a notebook gives this to the shell: it stands there as a command, and is read as one."""
+        """Say whether the call stands for a shell command of a notebook, which is read as a command."""
         function = self.code(call.func)
         return self.source.path.suffix == ".ipynb" and function in ("get_ipython().system", "get_ipython().getoutput")
 
     def calls(self, name: str) -> list[cst.Call]:
-        """Return the calls of a function of that name, or of a method."""
+        """Return the calls of functions or methods of that name."""
         return self._calls.get(name, [])
 
     def code(self, node: cst.CSTNode) -> str:
@@ -123,12 +123,12 @@ class ScriptNames:
         return self.module.code_for_node(node).strip()
 
     def text(self, node: cst.CSTNode | None, depth: int = 0) -> str:
-        """Return the string that an expression makes, with HOLE for what is known only when it runs."""
+        """Return the string value of an expression, with HOLE for parts that are known only when it runs."""
         if depth > 8:
             return HOLE
         match node:
             case cst.SimpleString():
-                # With its escapes, if any: no flag that matters has one.
+                # Escapes are kept as written: no flag that matters has one.
                 return HOLE if "b" in node.prefix else node.raw_value.replace("\r\n", "\n")
             case cst.ConcatenatedString():
                 return self.text(node.left, depth + 1) + self.text(node.right, depth + 1)
@@ -156,7 +156,7 @@ class ScriptNames:
         return HOLE
 
     def constant(self, node: cst.CSTNode | None, depth: int = 0) -> str:
-        """Return what `str()` makes of an expression, with HOLE for what is known only when the script runs."""
+        """Return `str()` of an expression, with HOLE for parts that are known only when the script runs."""
         match node:
             case cst.Integer():
                 return str(literal(node))
@@ -173,7 +173,7 @@ class ScriptNames:
         return self.text(node, depth + 1)
 
     def _put(self, part: cst.BaseFormattedStringContent, depth: int) -> str:
-        """Return what an f-string has for what is in braces."""
+        """Return the text that an f-string inserts for a part in braces."""
         if not isinstance(part, cst.FormattedStringExpression) or part.conversion or part.equal:
             return HOLE
         match part.format_spec:
@@ -184,7 +184,7 @@ class ScriptNames:
         return self.constant(part.expression, depth + 1)
 
     def _formatted(self, text: str, arguments: Sequence[cst.Arg], depth: int) -> str:
-        """Return what `text.format(…)` makes."""
+        """Return the result of `text.format(…)`."""
         given = {str(i): argument.value for i, argument in enumerate(arguments) if argument.keyword is None}
         given |= {argument.keyword.value: argument.value for argument in arguments if argument.keyword is not None}
         count = itertools.count()
@@ -239,12 +239,12 @@ class ScriptNames:
 
     @staticmethod
     def parameters(function: cst.FunctionDef) -> tuple[cst.Param, ...]:
-        """Return the parameters of a function that have names of their own."""
+        """Return the named parameters of a function."""
         parameters = function.params
         return (*parameters.posonly_params, *parameters.params, *parameters.kwonly_params)
 
     def scope(self, node: cst.CSTNode, key: str) -> cst.CSTNode | None:
-        """Return the function that binds a name for what stands at `node`, or None for the module."""
+        """Return the function whose scope a name at `node` belongs to, or None for the module."""
         if key.startswith("."):
             return None
         for above in self._functions_around(node):
@@ -253,16 +253,16 @@ class ScriptNames:
         return None
 
     def bound(self, node: cst.Name | cst.Attribute) -> list[Binding]:
-        """Return all that a name, or an attribute of that name, may stand for."""
+        """Return all bindings of a name, or of an attribute of that name."""
         key = key_of(node)
         return self.bindings.get((self.scope(node, key), key), [])
 
     def bound_anywhere(self, name: str) -> list[Binding]:
-        """Return all that a variable of that name may stand for, in whatever function: one is `global`, say."""
+        """Return all bindings of a variable of that name in any function: one may be `global`."""
         return [each for (_, key), found in self.bindings.items() if key == name for each in found]
 
     def values(self, name: cst.Name | cst.Attribute) -> list[cst.BaseExpression | None]:
-        """Return what the variable is set to in the file; None for what is not known, a parameter or a loop's, say."""
+        """Return the values that the variable gets in the file; None for unknown ones, such as those of parameters."""
         return [each.value if each.how == "is" else None for each in self.bound(name)]
 
     def imported(self, name: cst.Name) -> cst.ImportFrom | None:
@@ -271,9 +271,10 @@ class ScriptNames:
         return found[0].node if len(found) == 1 and isinstance(found[0].node, cst.ImportFrom) else None
 
     def mentions(self, node: cst.CSTNode, names: re.Pattern[str]) -> bool:
-        """Say whether what an expression is made of asks for something of such a name: attributes, calls, imports.
+        """Say whether an expression depends on something with such a name: attributes, calls, imports.
 
-        Variables are followed to what they are set to, and under which conditions, functions of the file into them.
+        Variables are followed to their values and to the conditions of their assignments, and functions of the file
+        into their bodies.
         """
         seen: set[cst.CSTNode] = set()
         stack = [node]
@@ -302,7 +303,7 @@ class ScriptNames:
 
     @cached_property
     def bound_elsewhere(self) -> frozenset[str] | None:
-        """Names that get a value, or lose it, in other ways than those that are followed; None if any name may."""
+        """Names that get or lose a value in ways that are not followed; None if any name may."""
         found: set[str] = set()
         for node in self.nodes:
             match node:
@@ -322,7 +323,7 @@ class ScriptNames:
 
     @staticmethod
     def nodes_below(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-        """Yield a node and all that it is made of."""
+        """Yield a node and all its descendants."""
         stack = [node]
         while stack:
             each = stack.pop()
@@ -339,7 +340,7 @@ class ScriptNames:
 
     @cached_property
     def modules_imported(self) -> dict[str, str]:
-        """What imports name, by the names that they give it: `np` is `numpy`, `join` is `os.path.join`."""
+        """Imported modules and objects by their bound names: `np` is `numpy`, `join` is `os.path.join`."""
         found: dict[str, str] = {}
         for line in self.imports:
             if isinstance(line.names, cst.ImportStar):
@@ -355,9 +356,9 @@ class ScriptNames:
         return found
 
     def import_reaches(self, binding: cst.CSTNode, node: cst.CSTNode) -> bool:
-        """Say whether an import is there at `node`: made before it, in a function around it or in none.
+        """Say whether an import has run at `node`: it precedes it, in an enclosing function or at module level.
 
-        What is imported where something else failed is not there where it did not.
+        An import in an `except` branch has not run outside that branch.
         """
         handlers = {above for above, _ in self.ancestors(binding) if isinstance(above, cst.ExceptHandler)}
         if handlers and not handlers <= {above for above, _ in self.ancestors(node)}:
@@ -369,17 +370,17 @@ class ScriptNames:
         return self.order[binding] < self.order[node] and any(above is own for above, _ in self.ancestors(node))
 
     def only_imported(self, name: str, node: cst.CSTNode) -> bool:
-        """Say whether a name is what imports make it, and never anything else: no `torch = None`."""
+        """Say whether a name is bound only by imports: there is no `torch = None`."""
         scope = self.scope(node, name)
         return all(isinstance(each.node, cst.Import) for each in self.bindings.get((scope, name), ()))
 
     def returns(self, function: cst.FunctionDef) -> list[cst.Return]:
-        """Return where a function returns something."""
+        """Return the `return` statements of a function that return a value."""
         return self._returns.get(function, [])
 
 
 def _assigns(node: cst.CSTNode) -> Iterator[tuple[cst.BaseExpression, cst.BaseExpression | None]]:
-    """Yield the targets that a statement or expression binds, with what; None where that is not written there."""
+    """Yield the targets that a statement or expression binds, with their values; None for an unwritten value."""
     match node:
         case cst.Assign():
             for target in node.targets:
@@ -396,14 +397,14 @@ def _assigns(node: cst.CSTNode) -> Iterator[tuple[cst.BaseExpression, cst.BaseEx
 
 
 def key_of(target: cst.BaseExpression) -> str:
-    """Return what a variable is known by: its name, or `.attribute` whatever it is an attribute of."""
+    """Return the key of a variable: its name, or `.attribute` for an attribute of any object."""
     if isinstance(target, cst.Name):
         return target.value
     return f".{target.attr.value}" if isinstance(target, cst.Attribute) else ""
 
 
 def _converted(match: re.Match[str], values: Iterator[str]) -> str:
-    """Return what `%` puts for one conversion."""
+    """Return the text that `%` inserts for one conversion."""
     value = HOLE if match[1] else next(values, HOLE)
     if match[2] or match[3] not in "dis":
         return HOLE
@@ -411,14 +412,14 @@ def _converted(match: re.Match[str], values: Iterator[str]) -> str:
 
 
 def called(call: cst.Call) -> str:
-    """Return the name of what is called, without what stands before a dot."""
+    """Return the name of the called function, without the part before a dot."""
     if isinstance(call.func, cst.Attribute):
         return call.func.attr.value
     return call.func.value if isinstance(call.func, cst.Name) else ""
 
 
 def lone_call(line: cst.CSTNode) -> cst.Call | None:
-    """Return the call that a line is, if it is nothing else."""
+    """Return the call that a line consists of, if it is nothing else."""
     match line:
         case cst.SimpleStatementLine(body=[cst.Expr(value=cst.Call() as call)]):
             return call

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The include folders that the build scripts of a tree name. Scripts are read, never run.
 
-Of a script whose conditions choose between folders, all count; what depends on the machine is left out.
+If conditions of a script choose between folders, all of them count; folders that depend on the machine are left out.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from hipport.syntax.cmake_script import CMake
 from hipport.syntax.make import Makefile
 from hipport.syntax.python import Python
 
-#: How many values of a variable, and characters of one, are followed; a script with more is no worse than without.
+#: Limits on values of a variable, characters of a value, and depth; beyond them a script contributes nothing.
 _VALUES, _LENGTH, _DEEPEST = 32, 4096, 8
-# Folders of scripts that others include: what they say is about the folder above.
+# Folders of included scripts: their settings apply to the folder above.
 _OF_SCRIPTS = frozenset(("cmake", "make", "mk", "makefiles", "scripts"))
 
 _PATH = r"(?:\"[^\"\r\n]*\"|'[^'\r\n]*'|(?:\$\([^()]*\)|\$\{[^{}]*\}|[^\s\"'$,;()])+)"
 _FLAG = re.compile(r"(?<![\w-])(?:-I|-isystem|-iquote|--include-path=?)[ \t]*(" + _PATH + ")")
-# Make's ways to put -I in front of each word of a list.
+# Ways to put -I before each word of a list in make.
 _EACH = re.compile(
     r"\$[({](?:addprefix[ \t]+-I[ \t]*,(?P<prefixed>(?:\$[({][^(){}]*[)}]|[^(){}$])*)"
     r"|(?P<name>[\w.-]+):%=-I%"
@@ -37,7 +37,7 @@ _EACH = re.compile(
 )
 _IN_MAKE = re.compile(r"\$(?:\(([^()]*)\)|\{([^{}]*)\})")
 _IN_CMAKE = re.compile(r"\$\{([^{}]*)\}")
-#: Stands for the root of the tree in what paths come to.
+#: Stands for the root of the tree in evaluated paths.
 _TREE = "/<tree>"
 _HERE = frozenset(("CURDIR", "PWD", "shell pwd", "shell pwd -P", "realpath .", "abspath ."))
 _KEYWORDS = frozenset(("PUBLIC", "PRIVATE", "INTERFACE", "SYSTEM", "BEFORE", "AFTER"))
@@ -49,7 +49,7 @@ _BUILD_ONLY = re.compile(r"\$<(?:BUILD_INTERFACE|COMPILE_LANGUAGE:\w+|\$<[^<>]*>
 
 
 def begins_project(script: Source) -> bool:
-    """Say whether a build script is that of a whole program or package, not of a part of one."""
+    """Say whether a build script belongs to a whole program or package, not to a part of one."""
     name = script.path.name
     if isinstance(script, CMake):
         return name == "CMakeLists.txt" and _PROJECT.search(script.text) is not None
@@ -75,7 +75,7 @@ class SearchPaths:
         self._variables: dict[str, dict[str, list[str]]] = {}
 
     def of(self, path: str) -> tuple[str, ...]:
-        """Return the folders for a file: those of its own command, then of the scripts above it, nearest first."""
+        """Return the folders for a file: those of its own command, then of the scripts above it, the nearest first."""
         own = self._commands.get(path, ())
         around = self._of_the_folder(posixpath.dirname(path))
         return tuple(dict.fromkeys((*own, *around))) if own else around
@@ -102,7 +102,7 @@ class SearchPaths:
     # ---- make
 
     def _by_make(self, script: Makefile) -> Iterator[str]:
-        # What a makefile includes is read as if it stood there: its paths begin where make runs.
+        # An included makefile is read as if it stood there: its paths are relative to the folder where make runs.
         texts = [part.text.decode("utf-8", "replace") for part in self._parts(script, set())]
         if not any("-I" in text or "include-path" in text or "-isystem" in text for text in texts):
             return
@@ -158,7 +158,7 @@ class SearchPaths:
                         yield from _placed(home, [place])
 
     def _set_for(self, folder: str) -> dict[str, list[str]]:
-        """Return what the CMake scripts of a folder and of those above it set, which add_subdirectory hands down."""
+        """Return the variables set by the CMake scripts of a folder and above it; add_subdirectory passes them on."""
         known = self._variables.get(folder)
         if known is not None:
             return known
@@ -189,7 +189,7 @@ class SearchPaths:
 
 
 def above(folder: str) -> str:
-    """Return the folder that a folder is in; empty for the outermost, absolute or not."""
+    """Return the parent folder; empty for the outermost, absolute or not."""
     outer = posixpath.dirname(folder)
     return "" if outer == folder else outer
 
@@ -200,13 +200,13 @@ def _folder(path: PurePath) -> str:
 
 
 def _governed(path: PurePath) -> str:
-    """Return the folder whose files a script is about."""
+    """Return the folder whose files a script applies to."""
     inside = path.parent.name in _OF_SCRIPTS and path.name not in ("CMakeLists.txt", "Makefile", "makefile")
     return _folder(path.parent if inside else path)
 
 
 def _placed(home: str, places: Iterable[str]) -> Iterator[str]:
-    """Yield the places that are in the tree, or may be, as paths from its root; they are named in the folder `home`."""
+    """Yield the places that are, or may be, in the tree, as paths from its root; they are relative to `home`."""
     for place in places:
         place = place.strip().strip("\"'")
         if place.startswith(_TREE):
@@ -220,7 +220,7 @@ def _placed(home: str, places: Iterable[str]) -> Iterator[str]:
 
 
 def _expanded(text: str, pattern: re.Pattern[str], variables: Mapping[str, Sequence[str]], depth: int = 0) -> list[str]:
-    """Return the possible values of a text with variables; nothing where one of them is not known."""
+    """Return the possible values of a text with variables; empty if one of them is unknown."""
     match = pattern.search(text)
     if match is None:
         return [text]
@@ -239,9 +239,9 @@ def _expanded(text: str, pattern: re.Pattern[str], variables: Mapping[str, Seque
 
 
 def of_commands(text: bytes, folder: str, root: Path) -> dict[str, tuple[str, ...]]:
-    """Return the include folders of each file that a compile_commands.json tells of, all as paths from the root.
+    """Return the include folders of each file in a compile_commands.json, all as paths from the root.
 
-    `folder` is where it lies. A build that was made elsewhere tells of nothing in this tree.
+    `folder` is the folder of that file. A build of another tree contributes nothing.
     """
     try:
         entries: Any = json.loads(text)

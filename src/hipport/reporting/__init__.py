@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results for people and programs: pure functions of values."""
+"""Reports of results for people and programs: pure functions of values."""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The assumptions of a rewrite, at their present lines.
 
-A rewritten file has nothing more to change, so that no later run says what an earlier one assumed. The journal has the
-files as they were: they are ported again, and each place is followed to where it is now.
+A later run finds nothing to change in a rewritten file, so it does not repeat the assumptions. The journal has the
+original files: they are ported again, and each place is mapped to its present line.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from hipport.syntax import file_languages
 class Reviewed:
     """The assumptions in a tree that hipport has rewritten, each at its present place.
 
-    `ignored` counts those that a comment says were checked, `gone` has rewritten files that are no longer there.
+    `ignored` counts assumptions that a comment marks as checked, `gone` lists rewritten files that no longer exist.
     """
 
     root: Path
@@ -37,7 +37,7 @@ class Reviewed:
 def review(
     root: Path, now: Project, originals: Mapping[PurePath, bytes], port: Callable[[Project], Ported]
 ) -> Reviewed:
-    """Return what was assumed of `originals`, of the tree that is `now` at `root`; `port` runs the passes."""
+    """Return the assumptions for `originals` of the tree `now` at `root`; `port` runs the passes."""
     before = tuple(
         file_languages.source(source.path, originals[source.path]) if source.path in originals else source
         for source in now.sources
@@ -76,7 +76,7 @@ class _Places:
         self._blocks = list(_blocks(ported.text, now.text))
 
     def moved(self, reported: Reported) -> Reported:
-        """Return a finding at its present place: the nearest line if its own was changed."""
+        """Return a finding at its present place: the nearest line if its own line was changed."""
         offset = reported.span.start
         for step in self._steps:
             offset = _behind(step, offset)
@@ -91,7 +91,7 @@ class _Places:
 
 
 def _behind(step: Source, offset: int) -> int:
-    """Return where a byte of the text before a step is behind it; what was replaced is where its replacement begins."""
+    """Map a byte of the text before a step to the text after it; replaced bytes map to the start of the replacement."""
     shift = 0
     for edit in step.edits:
         if edit.span.start > offset:
@@ -103,7 +103,7 @@ def _behind(step: Source, offset: int) -> int:
 
 
 def _blocks(old: bytes, new: bytes) -> Iterator[tuple[int, int, int, int, bool]]:
-    """Yield which lines became which, from 0 and up to an end, and whether they are the same."""
+    """Yield which lines became which, from 0 and up to an end, and whether they are equal."""
     one, two = old.splitlines(keepends=True), new.splitlines(keepends=True)
     head = 0
     while head < min(len(one), len(two)) and one[head] == two[head]:

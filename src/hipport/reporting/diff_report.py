@@ -12,7 +12,7 @@ from hipport.engine.outcomes import Ported
 
 
 def as_diff(ported: Ported) -> bytes:
-    """Return a unified diff of the changed files, which `patch -p1` and `git apply` take. Bytes, as the files are."""
+    """Return a unified diff of the changed files, for `patch -p1` and `git apply`. Bytes, like the files."""
     before = ported.before.by_path
     changed = [_diff(before[source.path], source) for source in ported.changed]
     return b"".join(changed + [_diff(None, Source(file.path, file.text)) for file in ported.created])
@@ -21,7 +21,7 @@ def as_diff(ported: Ported) -> bytes:
 def _diff(before: Source | None, after: Source) -> bytes:
     path = after.path.as_posix().encode("utf-8", "surrogateescape")
     old, new = _lines(before.text if before else b""), _lines(after.text)
-    # What is alike at both ends is most of the file; difflib need not look at it.
+    # Equal lines at both ends are most of a file, and difflib is slow.
     head = 0
     while head < min(len(old), len(new)) and old[head] == new[head]:
         head += 1
@@ -35,7 +35,7 @@ def _diff(before: Source | None, after: Source) -> bytes:
         *((tag, i + head, j + head, k + head, m + head) for tag, i, j, k, m in middle.get_opcodes()),
         ("equal", len(old) - tail, len(old), len(new) - tail, len(new)),
     ]
-    # Behind a name with a blank in it git and patch need a tab, to see where it ends.
+    # git and patch need a tab after a name with a blank, to find its end.
     end = b"\t\n" if b" " in path else b"\n"
     old_name = quoted_as_git(b"a/" + path) + end if before else b"/dev/null\n"
     out = [b"--- " + old_name + b"+++ " + quoted_as_git(b"b/" + path) + end]
@@ -51,7 +51,7 @@ def _diff(before: Source | None, after: Source) -> bytes:
 
 
 def _lines(text: bytes) -> list[bytes]:
-    # Only a line feed ends a line for patch and git; a carriage return is a character of the line.
+    # For patch and git only a line feed ends a line; a carriage return is part of the line.
     lines = text.split(b"\n")
     return [line + b"\n" for line in lines[:-1]] + ([lines[-1]] if lines[-1] else [])
 

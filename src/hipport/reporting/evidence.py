@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is known of a port and what is not: a manifest, so that nobody claims that a port runs without it.
+"""The manifest of a port: what was shown about it, and what was not checked. No claim should be made without it.
 
-Values, and pure functions of them. `shown` has only what was seen to happen, `not_checked` all else.
+Values, and pure functions of them. `shown` lists only what was observed, `not_checked` everything else.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from hipport.verifying.results import Verified
 class Verification:
     """The result of running one extension or program, `what`, and its port.
 
-    `path` is relative to the tree. `inputs` says what it was run with, and `digest` is the SHA-256 of the file that
-    says it, if there is one. `why_not` is why it was not run.
+    `path` is relative to the tree. `inputs` describes the input of the run, and `digest` is the SHA-256 of the file
+    that defines it, if there is one. `why_not` is why it was not run.
     """
 
     what: str
@@ -41,11 +41,11 @@ class Verification:
 
 @dataclass(frozen=True)
 class Evidence:
-    """A port and all that was found out about it.
+    """A port and all that was found about it.
 
-    `root` is where the port is, `source` the tree that was read. `earlier` says that the port had been written before,
-    and was only looked at. `why_not_built` is why nothing was compiled; `declined` names the steps that the user did
-    not want. `gpus` are those of this machine.
+    `root` is the place of the port, `source` the tree that was read. `earlier` says that the port had been written
+    before, and was only examined. `why_not_built` is why nothing was compiled; `declined` names the steps that the user
+    disabled. `gpus` are those of this machine.
     """
 
     source: Path
@@ -61,7 +61,7 @@ class Evidence:
 
     @property
     def ok(self) -> bool:
-        """Whether nothing is left for a person: nothing to review or do, and each step that was wanted went well."""
+        """Whether nothing is left for a person: nothing to review or do, and every requested step succeeded."""
         clear = not any(each.needs_person for each in self.ported.reported)
         clear = clear and not any(skipped.kind == "refused" for skipped in self.ported.before.skipped)
         built = "build" in self.declined or (self.built is not None and self.built.ok)
@@ -70,12 +70,12 @@ class Evidence:
 
     @property
     def shown(self) -> tuple[str, ...]:
-        """The statements that were checked, each with the means."""
+        """The statements that were checked, each with its method."""
         return tuple(_shown(self))
 
     @property
     def not_checked(self) -> tuple[str, ...]:
-        """The statements that nothing here supports."""
+        """The statements that no check supports."""
         return tuple(_not_checked(self))
 
 
@@ -114,7 +114,7 @@ def _shown(evidence: Evidence) -> Iterator[str]:
             yield f"run on {ran.configuration.order}: {each.what}, {_count(cases, 'case')}: the port {result}"
 
 
-#: What each verification says of itself, and is said once here.
+#: Every verification lists these as not checked; the manifest lists them once.
 _EVERYWHERE = ("the machine code that hipcc generates", "the port on an AMD GPU: there is none")
 
 
@@ -170,7 +170,7 @@ def _not_proven(oracle: Oracle | None) -> Iterator[str]:
 
 
 def as_values(evidence: Evidence) -> dict[str, Any]:
-    """Return the manifest as plain values. Positions are in the files as they were read."""
+    """Return the manifest as JSON values. Positions are in the files as they were read."""
     return {
         "schema": report.SCHEMA,
         "hipport": __version__,
@@ -203,7 +203,7 @@ def as_json(evidence: Evidence) -> str:
 
 
 def as_text(evidence: Evidence, *, colour: bool = False) -> str:
-    """Return the manifest for a person: the steps, what they showed, and last what was not checked."""
+    """Return the manifest for a person: the steps, their results, and last what was not checked."""
     parts = [report.as_text(evidence.ported, colour=colour)]
     if evidence.built is not None:
         parts.append(report.built_as_text(_with_errors(evidence.built), colour=colour))
@@ -221,7 +221,7 @@ def as_text(evidence: Evidence, *, colour: bool = False) -> str:
 
 
 def _with_errors(built: Built) -> Built:
-    """A build without what the compiler only warned of: there is much of it, and little of it is about the port."""
+    """A build without the compiler's warnings: there are many, and few concern the port."""
     return replace(
         built,
         compiled=tuple(

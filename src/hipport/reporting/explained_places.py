@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Say what hipport finds in a line of a program, what waits there and stays, and what both rest on."""
+"""Report the findings in a line of a program, the waits in it that stay, and the grounds of both."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hipport.engine.pipeline import Pass
 
 @dataclass(frozen=True)
 class Explained:
-    """A line of a file: its text, what was found in it, and what waits in it and stays as it is."""
+    """A line of a file: its text, the findings in it, and the waits in it that stay as they are."""
 
     path: PurePath
     line: int
@@ -27,13 +27,13 @@ class Explained:
 
     @property
     def grounds(self) -> tuple[Ground, ...]:
-        """All that is said to be proven or missing."""
+        """All grounds, proven or missing."""
         proofs = (*(each.proof for each in self.reported), *(each.proof for each in self.kept))
         return tuple(dict.fromkeys(ground for proof in proofs for ground in proof))
 
 
 def explain_place(ported: Ported, passes: Sequence[Pass[Any]], path: PurePath, line: int) -> Explained:
-    """Return what there is to say of a line of one of the files of `ported`. Raises ValueError if it is not there."""
+    """Return the explanation of a line in one of the files of `ported`. Raises ValueError if there is no such line."""
     source = ported.before.by_path.get(path)
     if source is None:
         why = next((f": {each.why}" for each in ported.before.skipped if each.path == path), "")
@@ -53,7 +53,7 @@ def explain_place(ported: Ported, passes: Sequence[Pass[Any]], path: PurePath, l
 
 
 def _kept(ported: Ported, passes: Sequence[Pass[Any]], source: Source, part: Span) -> Iterator[Kept]:
-    """Yield what waits in a part of a file and stays, each once."""
+    """Yield the waits in a part of a file that stay, without duplicates."""
     seen: set[tuple[int, int]] = set()
     for each in passes:
         if each.kept is None or not isinstance(source, each.language):

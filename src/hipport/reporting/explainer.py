@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Say what hipport does with a name, and why: a pass, a rule, a pitfall, a fault, or anything of a program.
+"""Say what hipport does with a name, and why: a pass, a rule, a pitfall, a fault, or any name in a program.
 
-Nothing is written down a second time for it. Passes have docstrings and tables; rules have fixtures; what becomes of a
-name in a program is shown by porting small programs that use it, and those that use a name that nobody knows beside
-them: what is said of both is not about the name.
+Nothing is written a second time for this. Passes have docstrings and tables; rules have fixtures; the treatment of a
+program's name is shown by porting small programs that use it. Findings that also occur for an unknown name in its place
+are not about the name, and are left out.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from hipport.core.tables import LastChecked, as_checked, checked, load
 from hipport.engine.outcomes import Ported, Reported
 from hipport.engine.pipeline import Pass
 
-#: A name that no table has.
+#: A name that is in no table.
 _NOBODY = "hipport_nobody_knows"
 
 _CUDA = "#include <cuda_runtime.h>\n"
-#: Small programs with a name in them, as they are called in what is shown; the line that counts is the last but one.
+#: Small programs with a name in them, with the file names to be shown; the line that counts is the last but one.
 _IN_CPP = (
     "void f() {{\n    {}(a, b);\n}}\n",
     "__global__ void k(int *p) {{\n    {}();\n}}\n",
@@ -36,7 +36,7 @@ _IN_CPP = (
     "__global__ void k(int *p) {{\n    {} value;\n}}\n",
     "__global__ void k(int *p) {{\n    {}<int, 4> value;\n}}\n",
 )
-#: Operands of an instruction, one of which will be right, and types by its last letter and number.
+#: Operands of an instruction, one of which fits, and types by their last letter and number.
 _OPERANDS = ("%0, %1", "%0, %1, %2", "%0, %1, %2, %3", "%0, %1, %2, %3, 1", "%0, [%4]", "[%4], %1", "[%4]", "")
 _TYPES = {"f32": ("float", "f"), "f64": ("double", "d"), "64": ("long long", "l"), "16": ("short", "h")}
 _IN_PYTHON = tuple(
@@ -65,20 +65,20 @@ _IN_SETUP = (
     'setup(ext_modules=[CUDAExtension("x", ["x.cu"], extra_compile_args={{"nvcc": ["{}"]}})])\n\n'
 )
 
-#: What is said of the rule `failed`, which every pass has.
+#: The text about the rule `failed`, which every pass has.
 _FAILED = """A pass raised an error on a file, or made edits that contradict each other. That is a defect of hipport.
 
 Nothing of the tree is written then, and the exit status is 2: what the pass would have ported is missing, and passes
 behind it may have counted on it. Please report it with the file, or as little of it as fails alone. To port all else
 meanwhile, leave the file out: `exclude = ["path/of/the/file"]` in hipport.toml."""
 
-#: The fields of rows that are for people; others steer a pass.
+#: The fields of rows that are shown; others only steer a pass.
 _SAID = ("is", "hip", "since", "certainty", "review", "why", "instead", "torch", "listed")
 
 
 @dataclass(frozen=True)
 class Example:
-    """A finding: what a piece of a program says before and after, and what is said of it. `source` is the fixture."""
+    """A finding: a piece of a program before and after, and the message. `source` is the fixture."""
 
     before: str
     after: str
@@ -92,7 +92,7 @@ class Example:
 class TableRow:
     """A row of a table: `table` is its file, `section` its place in it, `values` its fields.
 
-    `checked` is when that was last seen to hold, and on which ROCm; empty for tables that are generated.
+    `checked` is the date of the last check, and the release of ROCm; empty for generated tables.
     """
 
     table: str
@@ -103,7 +103,7 @@ class TableRow:
 
 @dataclass(frozen=True)
 class Pitfall:
-    """One thing that breaks on AMD, and how it ends here."""
+    """One thing that breaks on AMD, and how hipport handles it."""
 
     number: int
     title: str
@@ -117,8 +117,8 @@ class Explanation:
     """The explanation of `name`, which is a `pass`, a `rule`, a `pitfall`, a `fault` of the executor or a
     `name` of a program.
 
-    `text` is the docstring of a pass, or of the pass of a rule. `rules` are those of the pass; `passes` are others that
-    have to do with it, each with its first sentence.
+    `text` is the docstring of a pass, or of the pass of a rule. `rules` are those of the pass; `passes` are other
+    passes that concern it, each with its first sentence.
     """
 
     name: str
@@ -132,7 +132,7 @@ class Explanation:
 
 
 class Unknown(Exception):
-    """A name about which nothing is known. `near` are names that are spelled like it."""
+    """An unknown name. `near` are names with a similar spelling."""
 
     def __init__(self, name: str, near: Sequence[str]) -> None:
         super().__init__(name, near)
@@ -153,10 +153,10 @@ def explain(
     cases: Path,
     port: Callable[[Mapping[str, bytes]], Ported],
 ) -> Explanation:
-    """Return what there is to say of `name`.
+    """Return the explanation of `name`.
 
-    `tables` is the folder with the tables of `passes` and pitfalls.toml, `cases` that with their fixtures, and `port`
-    ports text by its path. Raises Unknown.
+    `tables` is the folder with the tables of `passes` and pitfalls.toml, `cases` that of their fixtures, and `port`
+    ports texts by path. Raises Unknown.
     """
     name = name.strip()
     by_name = {each.name: each for each in passes}
@@ -181,7 +181,7 @@ def explain(
         found_by_executor = TableRow("faults.toml", "fault", _faults()[name])
         if not (examples or rows or named):
             return Explanation(name, "fault", rows=(found_by_executor,))
-        # An instruction, say, of the same name.
+        # For example an instruction of the same name.
         rows = (*rows, found_by_executor)
     if named and not (examples or rows):
         shown = tuple(
@@ -218,7 +218,7 @@ def _pitfalls(tables: Path) -> Iterator[Pitfall]:
 
 @cache
 def _rules(cases: Path) -> dict[str, tuple[Path, ...]]:
-    """Each rule with the fixtures in which it finds something, the shortest first."""
+    """Each rule with the fixtures in which it has a finding, the shortest first."""
     found: dict[str, set[Path]] = {}
     for said in sorted(cases.glob("*/*.findings")):
         before = next(said.parent.glob(f"{said.name.removesuffix('.findings')}.before.*"), None)
@@ -232,7 +232,7 @@ def _rules(cases: Path) -> dict[str, tuple[Path, ...]]:
 def _shown(
     each: Pass[Any], rules: Sequence[str], cases: Mapping[str, tuple[Path, ...]], most: int
 ) -> Iterator[Example]:
-    """The first findings of `rules` in their shortest fixtures, no message twice."""
+    """The first findings of `rules` in their shortest fixtures, without repeated messages."""
     for rule in rules:
         said: set[str] = set()
         for before in cases[rule]:
@@ -252,10 +252,10 @@ def _example(reported: Reported, before: Source, after: Source, source: str = ""
     was, now = old[line], old[line]
     for tag, i, j, k, m in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
         if tag == "insert" and i in (line, line + 1) and now == was:
-            # What stands before or behind the line, in addition to it.
+            # Added lines before or after the line are shown with it.
             now = "\n".join([*new[k:m], was] if i == line else [was, *new[k:m]])
         elif tag != "equal" and i <= line < j:
-            # A block of as many lines, line by line; any other as a whole, if it is short.
+            # A block with as many lines as before is shown line by line; any other as a whole, if it is short.
             if j - i == m - k:
                 now = new[k + line - i]
             else:
@@ -275,7 +275,7 @@ def _programs(name: str) -> dict[str, bytes]:
         texts["include.cu"] = f"{_CUDA}#include <{name}>\n\n"
     else:
         if re.fullmatch(r"[A-Za-z_][\w:]*", name):
-            # What the lanes of a warp do together takes a mask first.
+            # A warp function takes a mask first.
             order = _IN_CPP if not name.endswith("_sync") else _IN_CPP[3:] + _IN_CPP[:3]
             texts |= {f"cpp{number}.cu": _CUDA + text.format(name) for number, text in enumerate(order)}
         if re.fullmatch(r"[a-z][\w.:]*", name):
@@ -299,7 +299,7 @@ def _in_ptx(name: str) -> Iterator[str]:
 
 
 def _ported(name: str, port: Callable[[Mapping[str, bytes]], Ported]) -> Iterator[Example]:
-    """Yield the results of `name` in programs, without those of other names in its place, each once."""
+    """Yield the findings for `name` in programs, without those for other names in its place, without duplicates."""
     texts = _programs(name)
     if not texts:
         return
@@ -315,8 +315,8 @@ def _ported(name: str, port: Callable[[Mapping[str, bytes]], Ported]) -> Iterato
     ported = port(texts)
     before, after = ported.before.by_path, ported.project.by_path
     seen = set()
-    # Of programs that guess at operands or values one is right: that in which something is changed, if there is one.
-    # That a name is in no table is no knowledge of it.
+    # Of the programs that guess at operands or values one is right: one in which something is changed, if there is one.
+    # The finding that a name is in no table says nothing about it.
     known = (each for each in ported.reported if each.rule.partition("/")[0] != "unknown_names")
     told = sorted(known, key=lambda each: each.certainty if _is_guess(each) else -1)
     for each in told:
@@ -336,20 +336,20 @@ def _neutral(reported: Reported, name: str) -> tuple[str, str, str]:
 
 
 def _tables(folder: Path) -> list[Path]:
-    """Return the tables of passes, in the order of their names: they lie beside the passes, and fixtures deeper."""
+    """Return the tables of passes, ordered by name: they lie beside the passes, and fixtures lie deeper."""
     return sorted((*folder.glob("*.toml"), *folder.glob("*/*.toml")), key=lambda path: path.name)
 
 
-def _told(path: Path) -> dict[str, Any]:
-    """Return what a table says of names; its `words` are only what files are searched for."""
+def _names_in_table(path: Path) -> dict[str, Any]:
+    """Return a table without `words`, which only serves to search files."""
     return {section: rows for section, rows in load(path).items() if section != "words"}
 
 
 def _rows(name: str, tables: Path) -> Iterator[TableRow]:
     for path in _tables(tables):
         if path.name != "pitfalls.toml":
-            for section, values in _found(name, _told(path), ()):
-                # Names that came with a release of ROCm stand below it.
+            for section, values in _found(name, _names_in_table(path), ()):
+                # Names that a release of ROCm introduced stand below its number.
                 release = section[-1] if section and re.fullmatch(r"\d+\.\d+", section[-1]) else ""
                 more = {"since": release} if release else {}
                 seen = _checked(load(path), (*section, name)) or checked(path)
@@ -360,7 +360,7 @@ def _rows(name: str, tables: Path) -> Iterator[TableRow]:
 
 
 def _checked(table: Any, where: tuple[str, ...]) -> LastChecked | None:
-    """Return when a row, or what it stands in, was last seen to hold, if they say so themselves."""
+    """Return the date of the last check of a row, or of its section, if given."""
     found = None
     for key in where:
         table = table.get(key) if isinstance(table, dict) else None
@@ -370,11 +370,11 @@ def _checked(table: Any, where: tuple[str, ...]) -> LastChecked | None:
 
 
 def _found(name: str, value: Any, where: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], dict[str, str]]]:
-    """Each place in a table where `name` is a key, or a word of a list."""
+    """Yield each place in a table where `name` is a key, or a word of a list."""
     if isinstance(value, dict):
         lists = [key for key, each in value.items() if key not in _SAID and name in _words(each)]
         if lists:
-            # Beside a list of names stands what is said of all of them.
+            # The fields beside a list of names apply to all of them.
             said = _row(value)
             yield where, said if any(key in said for key in ("hip", "why", "instead")) else {"listed": lists[0]}
         for key, inner in value.items():
@@ -388,7 +388,7 @@ def _found(name: str, value: Any, where: tuple[str, ...]) -> Iterator[tuple[tupl
 
 
 def _words(value: Any) -> list[Any]:
-    """The names in a list, or in a text that is one; prose has none."""
+    """The names in a list, or in a text that is a single name; prose has none."""
     if isinstance(value, str):
         return [] if re.search(r"[.,:;] ", value) else value.split()
     return value if isinstance(value, list) else []
@@ -405,15 +405,15 @@ def _plain(value: Any) -> str:
 
 
 def _near(name: str, own: Sequence[str], tables: Path) -> list[str]:
-    """Names that are spelled like `name`, hipport's own first."""
+    """Names with a spelling similar to `name`, hipport's own first."""
     known = set()
     for path in _tables(tables):
         if path.name != "pitfalls.toml":
-            known |= _names(_told(path))
+            known |= _names(_names_in_table(path))
     lower = {each.lower(): each for each in (*sorted(known), *own)}
     wanted = name.lower()
     near = [lower[wanted]] if wanted in lower else []
-    # Names as long as these are alike by chance where they share their first letters only.
+    # Long names that share only their first letters are similar by chance.
     near += [lower[each] for each in difflib.get_close_matches(wanted, lower, 5, 0.8)]
     near += [lower[each] for each in sorted(lower) if len(wanted) > 3 and each.startswith(wanted)][:5]
     near += [each for each in own if len(wanted) > 3 and wanted in each]
@@ -422,7 +422,7 @@ def _near(name: str, own: Sequence[str], tables: Path) -> list[str]:
 
 
 def _names(value: Any) -> set[str]:
-    """All keys of a table, and the words of its lists, that may be names."""
+    """All keys of a table, and words of its lists, that may be names."""
     if isinstance(value, dict):
         return {key for key in value if re.search(r"\w{3}", key)}.union(*map(_names, value.values()))
     if isinstance(value, list):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lines for people about what is left to them: by group, the worst first, each fact once with its places."""
+"""Lines for people about the findings that are left to them: by group, the worst first, each fact once."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hipport.core.terminal import escaped
 from hipport.engine.outcomes import Outcome
 from hipport.reporting.grouped_findings import SHOWN, Fact
 
-#: How a group is called, and what to do about what is in it.
+#: The title of a group, and what to do about its findings.
 _GROUPS = {
     Group.KERNELS: (
         "kernels and C++",
@@ -31,7 +31,7 @@ _FILES = 4
 
 
 def listed(facts: Sequence[Fact], paint: Callable[[str, str], str], width: int | None, *, whole: bool) -> list[str]:
-    """Return the lines for `facts`, wrapped to `width`; `whole` has all places, and those in documents."""
+    """Return the lines for `facts`, wrapped to `width`; with `whole`, all places, and those in documents."""
     lines: list[str] = []
     for group, grouped in groupby(facts, key=lambda fact: fact.group):
         title, next_ = _GROUPS[group]
@@ -48,7 +48,7 @@ def listed(facts: Sequence[Fact], paint: Callable[[str, str], str], width: int |
 
 
 def table(facts: Sequence[Fact], paint: Callable[[str, str], str]) -> list[str]:
-    """Return a table that counts what is left: facts that are manual, facts to review, and their places."""
+    """Return a table that counts the rest: MANUAL facts, facts to review, and their places."""
     if not facts:
         return []
     rows = [("left to a person", "manual", "review", "places")]
@@ -76,12 +76,12 @@ def _counted(facts: Sequence[Fact]) -> tuple[str, str, str]:
 
 
 def _manual(fact: Fact) -> bool:
-    """Whether nothing was changed for want of a person."""
+    """Whether nothing was changed because a person has to act."""
     return fact.certainty is Certainty.MANUAL or fact.outcome is Outcome.DROPPED
 
 
 def _lines(fact: Fact) -> dict[tuple[str, int], None]:
-    """The lines that it is about; a line that has it twice is one place."""
+    """The lines of its places; two findings on one line are one place."""
     return dict.fromkeys((each.path.as_posix(), each.line) for each in fact.places)
 
 
@@ -115,7 +115,7 @@ def _where(fact: Fact, whole: bool) -> str:
 
 
 def _collapsed(facts: Sequence[Fact]) -> str:
-    """One line for what is said of documents."""
+    """One line that summarizes findings in documents."""
     files = Counter(path for fact in facts for path, _ in _lines(fact))
     shown = ", ".join(f"{path} ({count})" for path, count in files.most_common(_FILES))
     rest = len(files) - _FILES
@@ -123,9 +123,9 @@ def _collapsed(facts: Sequence[Fact]) -> str:
 
 
 def wrapped(text: str, width: int | None, indent: str = "", begin: str | None = None) -> list[str]:
-    """Return a text in lines of `width`, or one, each but the first behind `indent`; the first behind `begin`."""
+    """Return a text in lines of at most `width`, or in one; the first begins with `begin`, the others with `indent`."""
     begin = indent if begin is None else begin
-    # What turns into several characters when it is shown has to be counted as shown.
+    # A character that is shown escaped is longer.
     text = escaped(text)
     if width is None:
         return [begin + text]

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Group the findings that are left to a person: a fact once, with all its places.
+"""Group the findings that are left to a person: each fact once, with all its places.
 
-A message is about one place: `SUBJECT: FACT`, or `WHAT WAS DONE; assumes FACT`. A function of CUDA's that ROCm lacks is
-called at a hundred places, and a library that it lacks has a hundred functions: to know it once is enough. So findings
-of the same certainty and outcome are one fact if their messages differ in the subject, in the numbers of lines, or in
-how what they assume comes about, alone; it belongs to the worst of their groups. Messages that are whole sentences
-about their place, or quote the code there, stay apart. A package that is imported here and listed there is one thing to
-decide, too: what findings say that name one thing that they are about is one fact, with all that is said of it.
+A message is about one place: `SUBJECT: FACT`, or `WHAT WAS DONE; assumes FACT`. A CUDA function that ROCm lacks may be
+called at a hundred places, and a library that it lacks has a hundred functions, but this has to be known only once. So
+findings of the same certainty and outcome are one fact if their messages differ only in the subject, in line numbers,
+or in how the assumption arises; the fact belongs to the worst of their groups. Messages that are whole sentences about
+their place, or quote its code, are not grouped. A package that is imported in one file and listed in another is one
+decision, too: findings with the same `about` are one fact, with all their messages.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from hipport.core.group import Group
 from hipport.core.proof import without_reason
 from hipport.engine.outcomes import Outcome, Reported
 
-#: How many subjects of a fact are named at the most.
+#: The maximum number of subjects to name for a fact.
 SHOWN = 5
-# Words of a subject: a name and what it does. `__CUDA_ARCH__ is not defined on AMD and counts as 0 here: …`
+# The maximum words of a subject, as in `__CUDA_ARCH__ is not defined on AMD and counts as 0 here: …`
 _WORDS = 10
 _ASIDE = re.compile(r"\([^()]*\)")
 _ASSUMES = re.compile(r"[;,] (?=assum(?:es|ing)\b)")
@@ -32,38 +32,38 @@ _LINES = re.compile(
     r"|\b(?:in |from |of )?lines? \d+(?:(?:, | and )\d+)*(?: of [\w./+-]+\w)?"
     r"|[\w./+-]+\.\w+:\d+"
 )
-# How what is assumed comes about, at the end: `assumes that they come together (in the same iteration of the loop)`.
+# How an assumption arises, at the end: `assumes that they come together (in the same iteration of the loop)`.
 _DETAIL = re.compile(r" \([^()]* [^()]*\)$")
 _PLACE = re.compile(r"([\w./+-]+\.\w+):(\d+)")
-# What was left as it would have broken the file is looked at first.
+# Dropped edits, which would have broken the file, come first.
 _WORST = {Outcome.DROPPED: 0, Outcome.REPORTED: 1, Outcome.DECLINED: 2, Outcome.APPLIED: 3, Outcome.IGNORED: 4}
 
 
 @dataclass(frozen=True)
 class Fact:
-    """One thing to know or to decide, and every place that it is about, in order."""
+    """One fact to know or to decide, with all its places, in order."""
 
     group: Group
     certainty: Certainty
     outcome: Outcome
     reason: str
     places: tuple[Reported, ...]
-    #: What else is said of the same thing, each with places of its own among `places`.
+    #: Further statements about the same subject, whose places are also in `places`.
     also: tuple[str, ...] = ()
 
     @property
     def rules(self) -> tuple[str, ...]:
-        """The rules that said it."""
+        """The rules of its findings."""
         return tuple(dict.fromkeys(each.rule for each in self.places))
 
     @cached_property
     def subjects(self) -> tuple[str, ...]:
-        """The subjects if there are several, those with most places first; otherwise the subject is in `message`."""
+        """The subjects if there are several, those with most places first; else the subject is in `message`."""
         counts: dict[str, int] = {}
-        said = _said(self.places[0])
+        said = _statement(self.places[0])
         for each in self.places:
-            if _said(each) == said:
-                subject = _parted(each.message)[0]
+            if _statement(each) == said:
+                subject = _split_message(each.message)[0]
                 counts[subject] = counts.get(subject, 0) + 1
         return tuple(sorted(counts, key=lambda each: -counts[each])) if len(counts) > 1 else ()
 
@@ -71,26 +71,26 @@ class Fact:
     def message(self) -> str:
         """The statement about all its places."""
         first = self.places[0]
-        said = _parted(first.message)[1] if self.subjects else first.message
-        # How it is so may differ from place to place.
-        same = [each.message for each in self.places if _said(each) == _said(first)]
+        said = _split_message(first.message)[1] if self.subjects else first.message
+        # The detail may differ between places.
+        same = [each.message for each in self.places if _statement(each) == _statement(first)]
         details = {message.removeprefix(_core(message)) for message in same}
         return "; ".join((said if len(details) == 1 else _core(said), *self.also))
 
     @property
     def sentence(self) -> str:
-        """The message with a few of its subjects."""
+        """The message, with a few of its subjects."""
         shown = ", ".join(self.subjects[:SHOWN])
         more = f" and {len(self.subjects) - SHOWN} more" if len(self.subjects) > SHOWN else ""
         return f"{shown}{more}: {self.message}" if shown else self.message
 
 
 def facts(reported: Iterable[Reported]) -> tuple[Fact, ...]:
-    """Return the facts that need a person, by group and the worst first, without failures, which are hipport's."""
+    """Return the facts that need a person, by group and the worst first, without failures of hipport itself."""
     same: dict[tuple[object, ...], list[Reported]] = {}
     for each in reported:
         if each.needs_person and each.outcome is not Outcome.FAILED:
-            said = (each.group is Group.DOCUMENTS, each.certainty, each.outcome, each.reason, _said(each))
+            said = (each.group is Group.DOCUMENTS, each.certainty, each.outcome, each.reason, _statement(each))
             same.setdefault(said, []).append(each)
     groups = [*Group]
     found = [
@@ -104,13 +104,14 @@ def facts(reported: Iterable[Reported]) -> tuple[Fact, ...]:
         for places in same.values()
     ]
     found.sort(key=lambda fact: (groups.index(fact.group), _WORST[fact.outcome]))
-    return tuple(_together(found))
+    return tuple(_merged(found))
 
 
-def _together(found: list[Fact]) -> Iterator[Fact]:
-    """Make one of two facts that name places of each other, or are about one thing.
+def _merged(found: list[Fact]) -> Iterator[Fact]:
+    """Merge two facts that refer to each other's places, or are about one subject.
 
-    Such are code that is missing on AMD, and what chooses it; a package that is listed, and imported.
+    Examples are code that is missing on AMD, and the condition that selects it; or a package that is listed and
+    imported.
     """
     at: dict[tuple[str, int], list[int]] = {}
     for number, fact in enumerate(found):
@@ -135,24 +136,24 @@ def _together(found: list[Fact]) -> Iterator[Fact]:
         parts.setdefault(into[number], []).append(number)
     for first, numbers in parts.items():
         places = tuple(place for number in numbers for place in found[number].places)
-        # What names the places of another says what it says, too.
+        # A fact that names the places of another one includes its statement.
         said = {found[number].sentence: None for number in numbers if found[number].places[0].about}
         also = tuple(sentence for sentence in said if sentence != found[first].sentence)
         yield replace(found[first], places=places, also=also)
 
 
-def _said(each: Reported) -> str:
-    return _LINES.sub(" …", _core(_parted(each.message)[1]))
+def _statement(each: Reported) -> str:
+    return _LINES.sub(" …", _core(_split_message(each.message)[1]))
 
 
 def _core(message: str) -> str:
-    """Return a message without how what it assumes comes about."""
+    """Return a message without how its assumption arises."""
     message = without_reason(message)
     return _DETAIL.sub("", message) if "assum" in message else message
 
 
-def _parted(message: str) -> tuple[str, str]:
-    """Return (subject, fact) of a message; no subject where it is a sentence."""
+def _split_message(message: str) -> tuple[str, str]:
+    """Return (subject, fact) of a message; an empty subject if it is a sentence."""
     subject, colon, fact = message.partition(": ")
     assumes = _ASSUMES.search(message)
     named = "→" in subject or ("`" not in subject and len(_ASIDE.sub("", subject).split()) <= _WORDS)

@@ -30,7 +30,7 @@ SCHEMA = 1
 def as_json(ported: Ported, *, would: bool = False, **more: Any) -> str:
     """Return the result as JSON, with sorted keys; positions are in the files as they were read.
 
-    `would` words it for a run that writes nothing: then no file is `changed`, and some are that `would_change`.
+    `would` is for a run that writes nothing: then no file is `changed`, and some `would_change`.
     """
     before = ported.before.by_path
     document = {
@@ -63,7 +63,7 @@ def as_json(ported: Ported, *, would: bool = False, **more: Any) -> str:
 
 
 def target_as_json(target: Target) -> dict[str, Any]:
-    """Return a target as plain values."""
+    """Return a target as JSON values."""
     return {
         "archs": list(target.archs),
         "rocm": ".".join(map(str, target.rocm)),
@@ -73,7 +73,7 @@ def target_as_json(target: Target) -> dict[str, Any]:
 
 
 def reviewed_as_json(reviewed: Sequence[Reviewed]) -> str:
-    """Return what was assumed, in one tree or several, as JSON with sorted keys."""
+    """Return assumptions, in one tree or several, as JSON with sorted keys."""
     document = {
         "schema": SCHEMA,
         "trees": [
@@ -91,7 +91,7 @@ def reviewed_as_json(reviewed: Sequence[Reviewed]) -> str:
 
 
 def built_as_json(built: Built) -> str:
-    """Return a build as JSON, with sorted keys: each unit for each target, and what the compiler said of it."""
+    """Return a build as JSON, with sorted keys: each unit for each target, and the compiler's messages."""
     document = {
         "schema": SCHEMA,
         "root": str(built.root),
@@ -141,7 +141,7 @@ def built_as_json(built: Built) -> str:
 
 
 def diagnosis_as_json(diagnosis: Diagnosis) -> str:
-    """Return what was found of a machine as JSON, with sorted keys."""
+    """Return the diagnosis of a machine as JSON, with sorted keys."""
     machine = diagnosis.machine
     document = {
         "schema": SCHEMA,
@@ -166,12 +166,12 @@ def diagnosis_as_json(diagnosis: Diagnosis) -> str:
 
 
 def explanation_as_json(explanation: Explanation) -> str:
-    """Return what there is to say of a name as JSON, with sorted keys."""
+    """Return the explanation of a name as JSON, with sorted keys."""
     return json.dumps({"schema": SCHEMA, **asdict(explanation)}, indent=1, sort_keys=True, ensure_ascii=True) + "\n"
 
 
 def place_as_json(explained: Explained) -> str:
-    """Return what there is to say of a line as JSON, with sorted keys."""
+    """Return the explanation of a line as JSON, with sorted keys."""
     document = {
         "schema": SCHEMA,
         "kind": "place",
@@ -211,7 +211,7 @@ def _reported_as_json(reported: Reported) -> dict[str, Any]:
 
 
 def ground_as_json(ground: Ground) -> dict[str, Any]:
-    """Return one ground of a proof as plain values."""
+    """Return one ground of a proof as JSON values."""
     return {
         "claim": ground.claim,
         "scope": str(ground.scope),

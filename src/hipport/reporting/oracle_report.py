@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""LLVM's word on a port: what it proved, what it left open, and where it contradicts hipport."""
+"""LLVM's answers about a port: what it proved, what it left open, and where it contradicts hipport."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def oracle_lines(oracle: Oracle) -> Iterator[tuple[str, str]]:
-    """Yield the lines for a person, each with the style of its first word's kind: manual, review, safe or none."""
+    """Yield the lines for a person, each with its style: manual, review, safe or none."""
     for each in oracle.contradictions:
         place = f"{each.path.as_posix()}:{each.line}:{each.column}"
         yield "manual", f"{place}: error of hipport's: {each.message}  [{', '.join(each.targets)}]"
@@ -28,7 +28,7 @@ def oracle_lines(oracle: Oracle) -> Iterator[tuple[str, str]]:
 
 
 def oracle_summary(oracle: Oracle) -> str:
-    """Say in one line what LLVM was asked and what it said."""
+    """Say in one line what LLVM was asked and what it answered."""
     if oracle.why_not:
         return f"LLVM was not asked who reaches collectives and barriers: {oracle.why_not}"
     judged = [each for each in oracle.proofs if not each.why_not]
@@ -43,7 +43,7 @@ def oracle_summary(oracle: Oracle) -> str:
 
 
 def oracle_as_values(oracle: Oracle) -> dict[str, Any]:
-    """Return it as plain values, for JSON."""
+    """Return it as JSON values."""
     return {
         "targets": list(oracle.targets),
         "why_not": oracle.why_not,

@@ -18,15 +18,15 @@ from hipport.engine.outcomes import Outcome, Ported, Reported
 from hipport.reporting.grouped_findings import facts
 
 _SARIF_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
-#: The name that readers know for the folder that paths are relative to.
+#: The base id by which readers of SARIF know the folder that paths are relative to.
 _SARIF_ROOT = "%SRCROOT%"
 
 
 def as_sarif(ported: Ported, about: Mapping[str, str] | None = None) -> str:
     """Return the findings as SARIF 2.1.0, which code hosts and editors show beside the lines that they are about.
 
-    Positions are in the files as they were read; columns count code points. What needs a person is a warning, or
-    an error where nothing was changed, and one result with all its places; all else is a note for each place. `about`
+    Positions are in the files as they were read; columns count code points. A finding that needs a person is a warning,
+    or an error if nothing was changed, and one result with all its places; any other is a note for each place. `about`
     has a sentence for each pass.
     """
     found = [each for each in ported.reported if each.outcome is not Outcome.FAILED]
@@ -88,7 +88,7 @@ def _sarif_result(reported: Reported, rules: Sequence[str], source: Source, seen
     start = text.rfind(b"\n", 0, span.start) + 1
     ends = text.find(b"\n", span.start)
     line = text[start : ends if ends >= 0 else len(text)]
-    # The same result after lines were added elsewhere in the file: its line's text tells, and which of them it is.
+    # Identifies a result after lines were added elsewhere in the file: by the text of its line, and its count there.
     same = hashlib.sha256(f"{reported.rule}\0{reported.path}\0".encode("utf-8", "surrogateescape") + line.strip())
     number = seen[same.hexdigest()]
     seen[same.hexdigest()] += 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results as what a person reads."""
+"""Results as text for people."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from hipport.reporting.explainer import Explanation
     from hipport.toolchain.diagnosis import Diagnosis
 
-# So many files are named in one line.
+# The maximum number of files named on one line.
 _NAMED = 20
 
 _COLOUR = {"safe": "32", "review": "33", "manual": "31", "path": "1", "dim": "2"}
@@ -33,10 +33,10 @@ _COLOUR = {"safe": "32", "review": "33", "manual": "31", "path": "1", "dim": "2"
 def as_text(
     ported: Ported, *, colour: bool = False, would: bool = False, width: int | None = None, whole: bool = False
 ) -> str:
-    """Return what a person reads: what needs them, by what they do next, what was changed by rule, and what is left.
+    """Return a report: what needs a person, by the next step, what was changed by rule, and what is left alone.
 
-    `would` words it for a run that writes nothing. Lines are wrapped to `width`; `whole` has all places, and what is
-    said of documents.
+    `would` words it for a run that writes nothing. Lines are wrapped to `width`; `whole` includes all places, and
+    findings in documents.
     """
     paint = painter(_COLOUR if colour else {})
     failures = ported.failures
@@ -63,7 +63,7 @@ def as_text(
 
 
 def _files_lines(ported: Ported, width: int | None, *, would: bool) -> Iterator[str]:
-    """Name the files that are made, and those that would change: a tool that shows them else has not run."""
+    """Name the files that are created, and those that a run which writes nothing would change."""
     of_files = {"would make" if would else "made": [file.path for file in ported.created]}
     if would:
         of_files["would change"] = [source.path for source in ported.changed]
@@ -77,7 +77,7 @@ def _files_lines(ported: Ported, width: int | None, *, would: bool) -> Iterator[
 
 
 def summary(ported: Ported, *, would: bool = False) -> str:
-    """Return the one line that says how it went."""
+    """Return one line with the result."""
     applied = Counter(r.certainty for r in ported.reported if r.outcome is Outcome.APPLIED)
     files = len(ported.changed)
     if not files:
@@ -104,7 +104,7 @@ def summary(ported: Ported, *, would: bool = False) -> str:
 def reviewed_as_text(
     reviewed: Sequence[Reviewed], *, colour: bool = False, width: int | None = None, whole: bool = False
 ) -> str:
-    """Return what a person reads of what was assumed: each assumption once, and where it was made."""
+    """Return a report of assumptions: each one once, with its places."""
     paint = painter(_COLOUR if colour else {})
     lines: list[str] = []
     for each in reviewed:
@@ -121,7 +121,7 @@ def reviewed_as_text(
 
 
 def built_as_text(built: Built, *, colour: bool = False) -> str:
-    """Return what a person reads of a build: what the compiler said, then a table of unit by target."""
+    """Return a report of a build: the compiler's messages, then a table of unit by target."""
     paint = painter(_COLOUR if colour else {})
     lines: list[str] = []
     for message, targets in built.messages:
@@ -145,7 +145,7 @@ def built_as_text(built: Built, *, colour: bool = False) -> str:
             guess = " (guessed)" if row[0].guess else ""
             rows.append([row[0].path.as_posix() + guess, *(_cell(cells.get(column)) for column in columns)])
             styles.append(["", *("manual" if c in cells and not cells[c].ok else "safe" for c in columns)])
-        # A table of what was compiled reads as one of all there is.
+        # A table of compiled units could be mistaken for a list of all.
         left = [each.path.as_posix() for each in built.not_built if each.path.suffix in UNITS]
         rows += [[path, "not built", *[""] * (len(columns) - 1)] for path in left]
         styles += [["", "review", *[""] * (len(columns) - 1)] for _ in left]
@@ -168,7 +168,7 @@ def built_as_text(built: Built, *, colour: bool = False) -> str:
 
 
 def diagnosis_as_text(diagnosis: Diagnosis, *, colour: bool = False) -> str:
-    """Return what a person reads of a machine: a line for each check, and what to do below those that need it."""
+    """Return a report of a machine: a line for each check, with what to do below those that need it."""
     paint = painter(_COLOUR if colour else {})
     styles = {"ok": "safe", "note": "dim", "unknown": "dim", "warning": "review", "problem": "manual"}
     width = max((len(check.name) for check in diagnosis.checks), default=0)
@@ -190,7 +190,7 @@ def diagnosis_as_text(diagnosis: Diagnosis, *, colour: bool = False) -> str:
 
 
 def explanation_as_text(explanation: Explanation, *, colour: bool = False) -> str:
-    """Return what a person reads of a name."""
+    """Return the explanation of a name."""
     paint = painter(_COLOUR if colour else {})
     parts = [] if explanation.kind == "pitfall" else [paint("path", explanation.name)]
     if explanation.text:
@@ -221,7 +221,7 @@ def explanation_as_text(explanation: Explanation, *, colour: bool = False) -> st
 
 
 def place_as_text(explained: Explained, *, colour: bool = False) -> str:
-    """Return what a person reads of a line."""
+    """Return the explanation of a line."""
     paint = painter(_COLOUR if colour else {})
     head = paint("path", f"{explained.path.as_posix()}:{explained.line}")
     parts = [f"{head}\n  {explained.text.strip()}"]

@@ -16,7 +16,7 @@ _COLOUR = {"bad": "31", "good": "32", "dim": "2", "bold": "1"}
 
 
 def as_text(verified: Verified, colour: bool = False) -> str:
-    """Return a table, case by configuration, then what is wrong and where, then what was not checked."""
+    """Return a table of cases by configuration, then the differences and faults, then what was not checked."""
     paint = painter(_COLOUR if colour else {})
     lines = [paint("bold", f"{verified.package} in {verified.root}")]
     if verified.original:
@@ -28,7 +28,7 @@ def as_text(verified: Verified, colour: bool = False) -> str:
         for outcome in ran.outcomes:
             lines += _problems(ran, outcome, paint)
             if outcome.status == "ok" and not outcome.ok and outcome.message and outcome.message not in told:
-                # The same in every configuration mostly.
+                # Most messages are the same in every configuration.
                 told.add(outcome.message)
                 lines += [f"    {line}" for line in outcome.message.splitlines()]
     lines += _faults(verified, "warning", paint)
@@ -46,7 +46,7 @@ def as_text(verified: Verified, colour: bool = False) -> str:
         lines.append(paint("dim", f"compiled {len(verified.compiled)} units in {total:.0f} s"))
     lines += _for_a_person("left to a person in the port:", verified.left)
     if not verified.ok:
-        # What differs may be what was assumed.
+        # A wrong assumption may explain a difference.
         lines += _for_a_person("assumed in the port:", verified.assumed)
     lines += ["", "not checked:", *(f"  {each}" for each in verified.not_checked)]
     lines += _last(verified, paint)
@@ -54,7 +54,7 @@ def as_text(verified: Verified, colour: bool = False) -> str:
 
 
 def _table(verified: Verified, paint: Callable[[str, str], str]) -> Iterator[str]:
-    """Yield a table of cases by configurations, orders beside each other: they are to be alike."""
+    """Yield a table of cases by configurations; orders are next to each other because they should agree."""
     cases = list(dict.fromkeys(outcome.case for ran in verified.ran for outcome in ran.outcomes))
     groups: dict[tuple[str, int], list[Ran]] = {}
     for ran in verified.ran:
@@ -87,7 +87,7 @@ def _depends_on_order(verified: Verified, paint: Callable[[str, str], str]) -> I
 
 
 def _tolerances(verified: Verified, paint: Callable[[str, str], str]) -> Iterator[str]:
-    """Yield the tolerances that values are within, though they differ, each with what it comes from; and warnings."""
+    """Yield the tolerances of values that differ within them, each with its source; and warnings."""
     widest: dict[tuple[str, str, str, str], tuple[Tolerance, str]] = {}
     for ran in verified.ran:
         for outcome in ran.outcomes:
@@ -122,7 +122,7 @@ def _tolerances(verified: Verified, paint: Callable[[str, str], str]) -> Iterato
 
 
 def tolerance_as_text(tolerance: Tolerance) -> str:
-    """Return a tolerance and where it comes from."""
+    """Return a tolerance and its source."""
     if not tolerance.relative:
         return f"{tolerance.absolute:.2g}: {tolerance.origin}"
     absolute = f" and {tolerance.absolute:.2g}" if tolerance.absolute else ""
@@ -130,7 +130,7 @@ def tolerance_as_text(tolerance: Tolerance) -> str:
 
 
 def _last(verified: Verified, paint: Callable[[str, str], str]) -> Iterator[str]:
-    """Yield whether it is verified, or why there is nothing to compare with."""
+    """Yield the conclusion: whether the port is verified, or why there is nothing to compare with."""
     if not verified.without_reference:
         yield paint("good", "verified") if verified.ok else paint("bad", "differs")
         return
@@ -141,7 +141,7 @@ def _last(verified: Verified, paint: Callable[[str, str], str]) -> Iterator[str]
         yield paint("bad", f"nothing to compare with: the original {why} in {', '.join(of)}")
 
 
-#: Findings of passes that are shown; `hipport rewrite --check` has them all.
+#: The maximum number of shown findings of passes; `hipport rewrite --check` shows all.
 _SHOWN = 10
 
 
@@ -163,7 +163,7 @@ def _cell(case: str, group: Iterable[Ran]) -> str:
         return ("differs" if bad[0].status == "ok" else word) + (
             f" {len(bad)}/{len(outcomes)}" if len(outcomes) > 1 else ""
         )
-    # Finite differences are coarse: what they leave open is no error of the kernel's.
+    # Finite differences are imprecise: a difference that they leave open is not the kernel's error.
     compared = [d for outcome in outcomes for o in outcome.outputs for d in o.differences]
     differences = [d for d in compared if d.trusted and d.against != "differences"]
     absolute = max((d.absolute for d in differences), default=0.0)
@@ -186,7 +186,7 @@ def _problems(ran: Ran, outcome: CaseOutcome, paint: Any) -> Iterator[str]:
 
 
 def _faults(verified: Verified, level: str, paint: Any) -> Iterator[str]:
-    """Each fault or warning once for a line of a kernel, with where it was first given, and how often."""
+    """Yield each fault or warning once for a line of a kernel, with its first place and its count."""
     given: dict[tuple[Any, ...], list[tuple[Fault, str]]] = {}
     for ran in verified.ran:
         for outcome in ran.outcomes:
@@ -205,7 +205,7 @@ def _fault(fault: Fault, where: str, paint: Any) -> list[str]:
     numbers = (("block", fault.block), ("thread", fault.thread))
     inside = [fault.kernel] if fault.kernel else []
     inside += [f"{what} ({', '.join(map(str, index))})" for what, index in numbers if index]
-    # A message may go on with lines of its own, about other threads.
+    # A message may have further lines, about other threads.
     first, *rest = fault.message.splitlines() or [""]
     in_what = f" in {', '.join(inside)}" if inside else ""
     head = f"{place}{paint('bad', fault.level)}: {first}{in_what} [{fault.rule}] ({where})"
@@ -226,12 +226,12 @@ def _difference(difference: Difference) -> str:
 
 
 def as_json(verified: Verified) -> str:
-    """Return the whole as JSON."""
+    """Return the result as JSON."""
     return json.dumps(as_values(verified), indent=2, allow_nan=False) + "\n"
 
 
 def as_values(verified: Verified) -> dict[str, Any]:
-    """Return the whole as plain values. An error that is not finite is the string `inf`."""
+    """Return the result as JSON values. A non-finite error is the string `inf`."""
     return {
         "ok": verified.ok,
         "root": str(verified.root),

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CMake scripts: tokens that make up the whole text, commands with their arguments, and the blocks they stand in.
+"""CMake scripts: tokens that cover the whole text, commands with their arguments, and the blocks around them.
 
-The tokens are those of CMake's own lexer as cmake-language(7) describes them (of 4.1), with the unquoted arguments
-of old scripts that have quotes or `$(…)` inside. Nothing is evaluated.
+The tokens are those of CMake's lexer as cmake-language(7) of 4.1 describes them, with the unquoted arguments of old
+scripts that have quotes or `$(…)` inside. Nothing is evaluated.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _NAME = re.compile(rb"[A-Za-z_][A-Za-z0-9_]*")
 _REFERENCE = re.compile(rb"\$(?P<of>|ENV|CACHE)\{(?P<name>[A-Za-z0-9/_.+-]*)\}")
 _MARK = b"\xef\xbb\xbf"
 
-# What ends a block, and what begins another part of one.
+# The command that ends a block, and those that begin another part of it.
 _ENDS = {"if": "endif", "foreach": "endforeach", "while": "endwhile", "function": "endfunction", "macro": "endmacro"}
 _ENDS["block"] = "endblock"
 _ENDING = {end: begin for begin, end in _ENDS.items()}
@@ -44,7 +44,7 @@ _ENDING = {end: begin for begin, end in _ENDS.items()}
 
 @dataclass(frozen=True)
 class Token:
-    """A stretch of text: `space` (line ends too), `comment`, `open`, `close`, `bracket`, `quoted`, `unquoted`, `error`.
+    """A token: `space` (with line ends), `comment`, `open`, `close`, `bracket`, `quoted`, `unquoted` or `error`.
 
     The byte-order mark is space.
     """
@@ -57,7 +57,7 @@ class Token:
 class Argument:
     """One argument of a command; a parenthesis among them counts as one.
 
-    `kind` is `unquoted`, `quoted`, `bracket`, `open` or `close`; `content` is what is between the quotes or brackets.
+    `kind` is `unquoted`, `quoted`, `bracket`, `open` or `close`; `content` is the text between the quotes or brackets.
     """
 
     kind: str
@@ -67,24 +67,24 @@ class Argument:
 
 @dataclass(frozen=True)
 class CMakeCommand:
-    """A command: its name as it is written and in lower case, and its arguments; `span` ends after the parenthesis.
+    """A command: its name as written and in lower case, and its arguments; `span` ends after the parenthesis.
 
-    What `cmake_language(CALL name …)` calls is one of that name.
+    `cmake_language(CALL name …)` is a command `name`.
     """
 
     name: str
     written: Span
     arguments: tuple[Argument, ...]
     span: Span
-    #: What is between the parentheses.
+    #: The text between the parentheses.
     inner: Span
 
 
 @dataclass(frozen=True)
 class Expression:
-    """A generator expression `$<head:content>`; without a colon, `content` is None. Both may have expressions inside.
+    """A generator expression `$<head:content>`; without a colon, `content` is None.
 
-    `inside` are those, the nearest only.
+    `inside` are the expressions directly inside either part.
     """
 
     span: Span
@@ -95,7 +95,7 @@ class Expression:
 
 @dataclass(frozen=True)
 class Reference:
-    """A variable's value: `${name}`, or with `of` ENV or CACHE; of nested ones the innermost."""
+    """A variable reference: `${name}`, or with `of` ENV or CACHE; of nested references the innermost."""
 
     name: str
     of: str
@@ -120,7 +120,7 @@ class CMake(Source):
             yield Token("space", Span(0, at))
         while at < len(self.text):
             match = _TOKEN.match(self.text, at)
-            # Only what is left of a string or bracket that has no end is no token: that it is all of the text.
+            # The pattern matches everything except an unterminated string or bracket, which becomes an error token.
             assert match is not None and match.lastgroup is not None
             kind = next(name for name in _KINDS if match[name] is not None)
             yield Token(kind, Span(at, match.end()))
@@ -136,7 +136,7 @@ class CMake(Source):
             name = tokens[i]
             called = i + 1 < len(tokens) and tokens[i + 1].kind == "open"
             if name.kind != "unquoted" or not called or not _NAME.fullmatch(self[name.span]):
-                # The rest of the line goes with it.
+                # The rest of the line becomes part of the error.
                 line = self.position(name.span.start)[0]
                 wrong.append(name.span)
                 while i < len(tokens) and self.position(tokens[i].span.start)[0] == line:
@@ -160,7 +160,7 @@ class CMake(Source):
             if depth:
                 wrong.append(name.span)
                 i += 1
-                # What looks like the next command counts as one: the parenthesis is what is missing.
+                # What looks like the next command starts one: the closing parenthesis is missing.
                 while i < len(tokens) and not self._begins(tokens, i):
                     i += 1
                 continue
@@ -173,11 +173,11 @@ class CMake(Source):
         return tuple(commands), tuple(wrong)
 
     def _called(self, command: CMakeCommand) -> CMakeCommand | None:
-        """Return the command that `cmake_language(CALL name …)` is."""
+        """Return the command that `cmake_language(CALL name …)` calls."""
         if command.name != "cmake_language" or len(command.arguments) < 2:
             return None
         call, named, *arguments = command.arguments
-        # Of a name in a variable it is not known.
+        # A name in a variable is not known.
         if self[call.span] != b"CALL" or not _NAME.fullmatch(self[named.content]):
             return None
         inner = Span(named.span.end, command.inner.end)
@@ -234,14 +234,14 @@ class CMake(Source):
         return innermost, unmatched + opened
 
     def block(self, command: CMakeCommand) -> Block[CMakeCommand] | None:
-        """Return the innermost block that `command` stands in; one that it begins or parts is not among them."""
+        """Return the innermost block around `command`, without one that it begins or divides."""
         return self._blocks[0][command]
 
     def around(self, command: CMakeCommand) -> tuple[tuple[CMakeCommand, ...], ...]:
-        """Return the blocks that `command` stands in, the outermost first.
+        """Return the blocks around `command`, the outermost first.
 
-        Each is what begins it: `(if,)`, `(if, elseif)`, `(if, elseif, else)`, `(foreach,)`. `command` itself, where it
-        begins or parts a block, stands in those around that block.
+        Each is the commands that begin it: `(if,)`, `(if, elseif)`, `(if, elseif, else)`, `(foreach,)`. A `command`
+        that begins or divides a block is not inside that block.
         """
         return around(self.block(command))
 
@@ -253,14 +253,14 @@ class CMake(Source):
             yield token
 
     def tokens_around(self, span: Span) -> Iterator[Token]:
-        """Yield the tokens that are in `span`, as a whole or in part."""
+        """Yield the tokens that lie in `span`, in whole or in part."""
         for token in self.tokens[max(0, bisect_left(self._starts, span.start + 1) - 1) :]:
             if token.span.start >= span.end:
                 return
             yield token
 
     def without_comments(self, span: Span) -> Iterator[Span]:
-        """Yield the parts of `span` that no comment is in."""
+        """Yield the parts of `span` outside comments."""
         start = span.start
         for token in self.tokens_around(span):
             if token.kind == "comment":
@@ -276,12 +276,12 @@ class CMake(Source):
 
     @property
     def errors(self) -> int:
-        """The number of places that CMake would not read: invalid tokens and commands, blocks without an end."""
+        """The number of places that CMake rejects: invalid tokens and commands, and blocks without an end."""
         return len(self._parsed[1]) + self._blocks[1]
 
     @cached_property
     def code(self) -> bytes:
-        """The text with blanks for comments and for bracket arguments, in which nothing is replaced."""
+        """The text with comments and bracket arguments blanked, in which CMake replaces nothing."""
         pieces: list[bytes] = []
         for token in self.tokens:
             blank = token.kind in ("comment", "bracket")
@@ -289,14 +289,14 @@ class CMake(Source):
         return b"".join(pieces)
 
     def references(self, span: Span) -> Iterator[Reference]:
-        """Yield the references to variables in `span`, but for those in comments and bracket arguments."""
+        """Yield the variable references in `span`, except those in comments and bracket arguments."""
         for match in _REFERENCE.finditer(self.code, span.start, span.end):
             yield Reference(match["name"].decode("ascii"), match["of"].decode("ascii"), Span(*match.span()))
 
     def expressions(self, span: Span) -> Iterator[Expression]:
-        """Yield the outermost generator expressions in `span`; they may go over several arguments.
+        """Yield the outermost generator expressions in `span`; one may extend over several arguments.
 
-        What has no end is left out, but not what is in it.
+        An expression without an end is left out, but the expressions inside it are not.
         """
         return iter(_expressions(self.code, span))
 
@@ -307,7 +307,7 @@ _MARKER = re.compile(rb"\$<|[:>]")
 
 def _expressions(code: bytes, span: Span) -> tuple[Expression, ...]:
     found: list[Expression] = []
-    # Of each that is open: where it starts, where its colon is, what is inside.
+    # For each open expression: its start, its colons, and the expressions inside.
     stack: list[tuple[int, list[int], list[Expression]]] = []
     for match in _MARKER.finditer(code, span.start, span.end):
         if match.group() == b"$<":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""C and C++ text: which bytes are code, which are names, and what the parser makes of it."""
+"""C and C++ text: which bytes are code, which are names, and how the parser reads them."""
 
 from __future__ import annotations
 
@@ -36,21 +36,21 @@ from hipport.syntax.cpp_text import BRACKET, BRACKETS, DIRECTIVE, CppText, Inclu
 
 _QUALIFIED = re.compile(rb"(?:[A-Za-z_]\w*::)+[A-Za-z_]\w*")
 _CALLED = re.compile(rb"[ \t]*\(")
-# In front of an operand: an operator, an opening bracket, a comma, or the end of a statement.
+# Precedes an operand: an operator, an opening bracket, a comma, or the end of a statement.
 _OPERAND = re.compile(rb"[-+*/%=(,;{}!<|^?:\[]\s*$")
 _INCLUDE_LINES = re.compile(
     rb"(?:[ \t]*#[ \t]*include[ \t]*(?:<[^<>\r\n]+>|\"[^\"\r\n]+\")(?:%b)?[ \t]*(?:\r\n|\n|\r))+" % re.escape(MARK)
 )
 _INCLUDED = re.compile(rb"([<\"])([^<>\"\r\n]+)([>\"])(%b)?" % re.escape(MARK))
-#: Suffixes of C++ that is compiled by itself.
+#: Suffixes of translation units.
 UNITS = frozenset(".cu .hip .c .cc .cpp .cxx .c++".split())
-#: An include of HIP's that hipport has written, for a file that was CUDA.
+#: An include of a HIP header that hipport wrote into a CUDA file.
 MARKED_INCLUDE = re.compile(rb"include[ \t]*<[^<>\r\n]+>[ \t]*/\*[ \t]*hipport[ \t]*\*/")
-# Neither blank at an end nor a number at one, which could become part of what is beside it.
+# Neither blanks nor digits at its ends, which could join with the text beside it.
 _ENDED = re.compile(rb"/\*.*\*/", re.DOTALL)
 _TOUCHY = bytes(byte >= 0x80 or chr(byte) in "\"'/*\\#" or chr(byte).isalnum() or byte == 0x5F for byte in range(256))
 
-# Words that the grammars treat as more than an identifier: replacing one, or by one, may change the parse.
+# Words that the grammars do not treat as plain identifiers: replacing one, or by one, may change the parse.
 _KEYWORDS = frozenset(
     b"alignas alignof and and_eq asm auto bitand bitor bool break case catch char class co_await co_return co_yield "
     b"compl concept const const_cast consteval constexpr constinit continue decltype default defined delete do "
@@ -60,12 +60,12 @@ _KEYWORDS = frozenset(
     b"struct switch template this thread_local throw true try typedef typeid typename union unsigned using virtual "
     b"void volatile while xor xor_eq offsetof TRUE FALSE".split()
 )
-# What asks for a GPU, or for how many lanes its wavefronts have.
+# Conditions that ask for a GPU, or for the number of lanes of its wavefronts.
 _BY_WAVES = re.compile(rb"__(?:gfx|GFX|AMDGCN_W)")
 _IF = re.compile(rb"#[ \t]*(?:el)?if(?:n?def)?\b")
 _IF_LINE = re.compile(rb"#if(?:n?def)?[ \t][^\\\r\n]*(?:\r\n|\n|\r)")
 _ENDIF_LINE = re.compile(rb"(?:\r\n|\n|\r)#endif")
-# What has a line of its own, or takes the rest of one.
+# Text that needs its own line, or takes the rest of one.
 _LINES_APART = re.compile(rb"(?:^|[\r\n])[ \t]*#|\\[\r\n]|//|/\*")
 _IN_CONDITION = re.compile(rb"\(|\)?(?: (?:\|\||&&) !?(?:defined\(\w+\)|\w+))*(?:%b)?\)?" % re.escape(MARK))
 
@@ -79,11 +79,11 @@ class Cpp(CppText):
 
     group: ClassVar[Group] = Group.KERNELS
 
-    #: The program's own macros of which other files of it show that every HIP compilation defines them.
+    #: Macros of the program that every HIP compilation defines, as its other files show.
     chosen: frozenset[bytes] = field(default=frozenset(), repr=False)
-    #: The program's own macros that only code defines that CUDA alone sees.
+    #: Macros of the program that are defined only in code that CUDA alone sees.
     unset: frozenset[bytes] = field(default=frozenset(), repr=False)
-    #: Whose code the whole file is, in a program that has backends for both: "hip", "cuda", "both"; else "".
+    #: The side of the whole file, in a program that has backends for both: "hip", "cuda", "both"; else "".
     side: str = field(default="", repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -101,7 +101,7 @@ class Cpp(CppText):
         if self.known("_lexed"):
             lexed = self._lexed_after(result.edits)
             if lexed is not None:
-                # They are asked of nearly every text, and where they stand in the next one is told from this one.
+                # Nearly every text needs its includes, and those of the next text are derived from these.
                 _ = self.includes
                 result.carry({"_lexed": lexed, **self._known_after(result.edits)})
         result.carry({"_parsed": (self, self.tree) if self.known("tree") else self._parsed})
@@ -160,7 +160,7 @@ class Cpp(CppText):
         return known
 
     def _code_of(self, edit: Edit) -> bytes | None:
-        """The code of what `edit` writes, if that changes nothing about how the rest is lexed; else None."""
+        """The code of the text that `edit` writes, if it does not change how the rest is lexed; else None."""
         start, end = edit.span.start, edit.span.end
         old = self.text[start:end]
         if (
@@ -183,12 +183,12 @@ class Cpp(CppText):
         return None
 
     def _takes_includes(self, offset: int) -> bool:
-        """Whether an `#include` goes there: where those go that the whole file needs, or behind the first of them."""
+        """Whether `offset` is at the include point, or directly behind the includes there."""
         point = self.include_point
         return offset == point or _INCLUDE_LINES.fullmatch(self.text, point, offset) is not None
 
     def _is_include_lines(self, span: Span) -> bool:
-        """Whether whole lines stand there, and on each an `#include` of a plain path."""
+        """Whether `span` is whole lines, each an `#include` of a plain path."""
         lines = self[span]
         if span.end == len(self.text) and not lines.endswith((b"\n", b"\r")):
             lines += b"\n"  # The last line of a file may have no end.
@@ -202,9 +202,9 @@ class Cpp(CppText):
     def include_point(self) -> int:
         """The place of an `#include` that the whole file needs: the start of a line.
 
-        That is before the first include, condition or declaration, and after what a file may open with: comments,
-        `#pragma once`, a header guard, macros that steer the headers included later, and defaults of such; what clang
-        is not to warn of.
+        It lies before the first include, condition or declaration, and after the prologue of the file: comments,
+        `#pragma once`, a header guard, macros that configure later headers, defaults of such macros, and pragmas
+        against warnings of clang.
         """
         code = self.code
         point = 0
@@ -224,8 +224,8 @@ class Cpp(CppText):
                 opens = code[following.start + 1 : following.end].split()[:2] == [b"define", *words[1:2]]
                 end = ends.get(span)
                 if opens and end is not None and code[end.end :].strip():
-                    # No guard of the file but a macro's default, `#ifndef BLOCK`, `#define BLOCK 256`, `#endif`: what
-                    # stands in it is not there where the macro is given.
+                    # This is no header guard but the default of a macro, `#ifndef BLOCK`, `#define BLOCK 256`,
+                    # `#endif`. Text inside it is lost where the macro is given.
                     opens = code[following.end : end.start].strip() == b""
                     closed = end
             if not opens:
@@ -233,14 +233,14 @@ class Cpp(CppText):
             point = span.end
         rest = code[point:]
         start = self._line_start(point + len(rest) - len(rest.lstrip()))
-        # The last of the lines of a directive, and no other is behind it; the last one may be empty.
+        # The last line of a directive, with no other behind it. The last line may be empty.
         spliced = self.directive(start) if start < point else None
         if (start == point and not first_on_line(code, start)) or code.count(b'"', 0, start) % 2:
-            # Or a raw string is: its lines are not the program's.
+            # Or the line is part of a raw string, and not code.
             spliced = self.directive_before(start)
         if spliced is not None:
             start = self._line_start(spliced.start)
-        # A comment may end on that line, or never: then in front of the comment.
+        # A comment may end on that line, or not at all: then the include goes before the comment.
         for comment in reversed(self._lexed[1]):
             ended = comment.end if _ENDED.fullmatch(self[comment]) else comment.end + 1
             if comment.start < start < ended:
@@ -253,29 +253,29 @@ class Cpp(CppText):
 
     @cached_property
     def cuda_only(self) -> tuple[Span, ...]:
-        """The stretches that no HIP compilation for AMD sees: under `#ifndef USE_ROCM`, say.
+        """The stretches that no HIP compilation for AMD sees, such as those under `#ifndef USE_ROCM`.
 
-        Whoever wrote them has already said what AMD gets, so a port leaves them alone.
+        Their author has already decided what AMD gets, so a port leaves them alone.
         """
         return self._branches[0]
 
     @cached_property
     def hip_only(self) -> tuple[Span, ...]:
-        """The stretches that only a HIP compilation sees: what is in them is already ported."""
+        """The stretches that only a HIP compilation sees: they are already ported."""
         return self._branches[1]
 
     def ported(self, offset: int) -> bool:
-        """Say whether only one of CUDA and HIP sees what stands at `offset`: somebody has ported that already."""
+        """Say whether only CUDA or only HIP sees the code at `offset`: then somebody has ported it already."""
         return within(offset, self.hip_only) or within(offset, self.cuda_only)
 
     @cached_property
     def conditionals(self) -> tuple[tuple[Conditional, ...], ...]:
-        """The directives of each `#if` … `#endif`, inner ones before the one that they are in."""
+        """The directives of each `#if` … `#endif`; inner groups precede the group that contains them."""
         return grouped(self.code, self.text, self.directives)
 
     @cached_property
     def conditional(self) -> tuple[Span, ...]:
-        """The stretches that stand under an `#if`, other than a header guard."""
+        """The stretches under an `#if` that is not a header guard."""
         found = []
         for group in self.conditionals:
             name = b"".join(group[0].asked.split()).removeprefix(b"!defined(").rstrip(b")")
@@ -291,29 +291,30 @@ class Cpp(CppText):
 
     @cached_property
     def left_to_hip(self) -> tuple[Span, ...]:
-        """The stretches that hipport has kept from HIP, which has the same itself."""
+        """The stretches that hipport hid from HIP because HIP has the same functions itself."""
         return left_to_hip(self.conditionals)
 
     @cached_property
     def chosen_on_hip(self) -> frozenset[bytes]:
-        """The program's own macros that every HIP compilation of it has to define, as the text shows."""
+        """The program's macros that the text shows every HIP compilation has to define."""
         return chosen_on_hip(self.text, self.code, self.conditionals) if names_for_hip(self.text) else frozenset()
 
     @property
     def for_host(self) -> bool:
-        """Whether the file is named as what a host's compiler compiles, which has no device code in CUDA."""
+        """Whether the suffix names a source of the host compiler, which has no device code in CUDA."""
         return self.path.suffix in (".c", ".cc", ".cpp", ".cxx")
 
     @cached_property
     def ported_before(self) -> bool:
-        """Whether hipport has put one of HIP's headers into the file, in an earlier run, or in this one."""
+        """Whether hipport put a HIP header into the file, in an earlier run or in this one."""
         return MARKED_INCLUDE.search(self.text) is not None
 
     @cached_property
     def begun_as_hip(self) -> bool:
-        """Whether the file was HIP before hipport: then its names without a mask mean the whole wavefront, say.
+        """Whether the file was HIP before hipport: then, for example, maskless names mean the whole wavefront.
 
-        A merge may lose the line with hipport's mark: with a header of CUDA's under no condition, too, it was not.
+        A merge may lose the line with hipport's mark. So a file that also includes a CUDA header under no condition was
+        CUDA.
         """
         first = self.first
         if not isinstance(first, Cpp) or first.ported_before:
@@ -327,30 +328,30 @@ class Cpp(CppText):
 
     @property
     def known_on_hip(self) -> frozenset[bytes]:
-        """The program's own macros that are known to be defined on HIP, from this file or from others."""
+        """The program's macros that are known to be defined on HIP, from this file or from others."""
         return self.chosen | self.chosen_on_hip
 
     @cached_property
     def _branches(self) -> tuple[tuple[Span, ...], tuple[Span, ...]]:
         dead, alive = branches(self.conditionals, self.known_on_hip, self.unset)
         whole = (Span(0, len(self.code)),)
-        # In a program with backends of both, all of a file may be of one.
+        # In a program with backends for both, the whole file may belong to one.
         return (whole, ()) if self.side == "cuda" else (dead, whole) if self.side == "hip" else (dead, alive)
 
     @cached_property
     def by_waves(self) -> tuple[tuple[Span, ...], tuple[Span, ...]]:
-        """The stretches that only AMD GPUs with wavefronts of 32 lanes see, and those that only ones with 64 see."""
+        """The stretches that only GPUs with wavefronts of 32 lanes see, and those that only GPUs with 64 see."""
         return waves(self.conditionals, self.known_on_hip) if _BY_WAVES.search(self.code) else ((), ())
 
     @cached_property
     def _parsed(self) -> tuple[Cpp, tree_sitter.Tree] | None:
-        """The last text before this one that was parsed, with its tree."""
+        """The latest ancestor of this text that was parsed, with its tree."""
         return None
 
     @cached_property
     def tree(self) -> tree_sitter.Tree:
         """The syntax tree of the text."""
-        # Of a text before that was parsed, only what the edits since have touched is parsed again.
+        # With the tree of an ancestor, only the text that the edits touched is parsed again.
         before, tree = self._parsed or (self, None)
         return parsed_tree(self, before, tree)
 
@@ -376,9 +377,9 @@ class Cpp(CppText):
 
     @property
     def guessed(self) -> bool:
-        """Whether the parser has to guess: it finds errors, or what every compiler takes for one, and it does not.
+        """Whether the tree is a guess: the parser finds errors, or misses what every compiler rejects.
 
-        That is a bracket too many or too few, or a number sign in the midst of a line.
+        The latter is an unbalanced bracket, or a number sign in the middle of a line.
         """
         if self.errors or not self.balanced:
             return True
@@ -386,11 +387,11 @@ class Cpp(CppText):
 
     @cached_property
     def balanced(self) -> bool:
-        """Whether each bracket in the code closes another and is closed."""
+        """Whether every bracket in the code has a partner."""
         return not _open(self.code)
 
     def reads_alike(self, result: Source) -> bool:
-        """Say whether what is code outside of the edits of `result` is code as before."""
+        """Say whether the code outside the edits of `result` is the same as before."""
         if not isinstance(result, Cpp) or result.before is not self:
             return True
         before, after = self.code, result.code
@@ -404,11 +405,12 @@ class Cpp(CppText):
         return True
 
     def harmless(self, edit: Edit) -> bool:
-        """An identifier put for an identifier, or a path for a path, gives the parser the same tree.
+        """An identifier replaced by an identifier, or a path by a path, gives the parser the same tree.
 
-        So do includes taken away line by line, or put where includes go, and a qualified name for one that is called in
-        an expression. The brackets of a launch that are joined were an error before. What is put into the condition of
-        an `#if` is no syntax of the program's; where the parser has lost its way before, it finds other errors behind.
+        So do includes that are removed line by line or inserted at the include point, and a qualified name in the place
+        of a name that an expression calls. Brackets of a launch that are joined were an error before. Text in the
+        condition of an `#if` is not part of the program's syntax, but a parser that was lost before it finds other
+        errors behind it.
         """
         old = self[edit.span]
         if self._in_condition(edit.span) and (
@@ -432,14 +434,14 @@ class Cpp(CppText):
         return any(edit.span == include.target for include in self.includes) and bool(_INCLUDED.fullmatch(edit.new))
 
     def _in_condition(self, span: Span) -> bool:
-        """Whether a stretch lies in a directive that asks for something: `#if`, `#ifdef`, `#ifndef`, `#elif`."""
+        """Whether `span` lies in a directive with a condition: `#if`, `#ifdef`, `#ifndef`, `#elif`."""
         directive = self.directive(span.start) or (self.directive(span.start - 1) if span.start else None)
         return directive is not None and span.end <= directive.end and bool(_IF.match(self.code, directive.start))
 
     def same_shape(self, edits: Sequence[Edit]) -> bool:
-        """Brackets are open and closed as before, and of lines for the preprocessor there are only some that are whole.
+        """Brackets open and close as before, and the preprocessor lines in the edits are complete.
 
-        These are includes, and conditions that begin and end around lines with as many brackets open as closed.
+        Such lines are includes, and conditions that begin and end around lines with balanced brackets.
         """
         ordered = []
         opened: list[int] = []
@@ -467,7 +469,7 @@ class Cpp(CppText):
 
 
 def _open(code: bytes) -> bytes:
-    """The brackets of some code that close none, or that none closes."""
+    """The brackets of some code that have no partner in it."""
     left = bytearray()
     for match in BRACKET.finditer(code):
         bracket = match.group()
@@ -479,7 +481,7 @@ def _open(code: bytes) -> bytes:
 
 
 def _blanked(path: re.Match[bytes]) -> bytes:
-    """The code of an include's path, and of hipport's mark behind it."""
+    """The code of an include's path, with hipport's mark behind it."""
     return path[1] + b" " * len(path[2]) + path[3] + b" " * len(path[4] or b"")
 
 
@@ -526,7 +528,7 @@ def template_arguments(code: bytes, opening: int) -> tuple[Span, ...] | None:
 
 
 def word_before(code: bytes, offset: int) -> bytes:
-    """Return the word that stands in front of `offset`, with white space between them perhaps; b"" if none does."""
+    """Return the word before `offset`, with optional white space between them; b"" if there is none."""
     before = code[max(0, offset - 200) : offset].rstrip()
     start = len(before)
     while start and WORDS[before[start - 1]] != 0x20:

@@ -20,7 +20,7 @@ _BETWEEN = re.compile(rb"(?:\s|\\\r?\n)+")
 
 _INCLUDE = re.compile(rb"\#[ \t]*(?:include(?:_next)?|import)\b[ \t]*(?P<path>[<\"][ \t]*[>\"])")
 
-#: What hipport's own headers say at their beginning.
+#: hipport's own headers begin with this text.
 PUT_HERE = b"Put here by hipport."
 
 BRACKETS = {b"(": b")", b"[": b"]", b"{": b"}"}
@@ -33,24 +33,24 @@ DIRECTIVE = re.compile(rb"\#" + _LINE)
 
 
 class CppText(Lexed):
-    """The text of a file of C or C++."""
+    """The text of a C or C++ file."""
 
     @property
     def is_hipport_header(self) -> bool:
-        """Whether the file is one of hipport's headers, put there by an earlier run."""
+        """Whether the file is one of hipport's helper headers, which an earlier run put there."""
         return PUT_HERE in self.text[:400]
 
     @cached_property
     def code(self) -> bytes:
         """The text with comments, literals and include paths blanked: same length, same line endings.
 
-        Quotes stay, so that an argument that is a string is still an argument. What is not certainly one of these
-        stays too: a lone apostrophe, a raw string without an end, a comment whose `//` is spliced.
+        Quotes stay, so that an argument that is a string is still an argument. Doubtful cases stay too: a lone
+        apostrophe, a raw string without an end, a comment whose `//` is spliced.
         """
         return self._lexed[0]
 
     def quoted(self, offset: int) -> bool:
-        """Whether the byte is inside a string that begins on its line, or with no code before it inside any string."""
+        """Whether the byte is in a string that begins on its line, or in any string that has no code before it."""
         begin = self.offset(self.position(offset)[0], 1)
         if not self.code[begin:offset].strip():
             begin = 0
@@ -58,20 +58,20 @@ class CppText(Lexed):
 
     @cached_property
     def _lexed(self) -> tuple[bytes, tuple[Span, ...]]:
-        """The code, and the comments that reach over the end of a line."""
-        # Each program of a tree has hipport's headers in a folder of its own.
+        """The code, and the comments that extend over a line end."""
+        # Each program of a tree has its own copy of the helper headers, so their lexing is shared.
         return _lexed_once(self.text) if self.is_hipport_header else lex(self.text)
 
     @property
     def long_comments(self) -> tuple[Span, ...]:
-        """The comments that reach over the end of a line."""
+        """The comments that extend over a line end."""
         return self._lexed[1]
 
     @cached_property
     def words(self) -> frozenset[bytes]:
-        """The identifiers of the code, and more: other words, and some that edits took away.
+        """The identifiers of the code, and more: other words, and some that edits removed.
 
-        What to ask before the code is searched: most files have nothing of what a pass looks for.
+        Ask this before searching the code: most files have none of the names that a pass looks for.
         """
         return frozenset(words_of(self.code))
 
@@ -81,7 +81,7 @@ class CppText(Lexed):
 
     @cached_property
     def _vocabulary(self) -> Vocabulary:
-        """The one that has all of `words`."""
+        """A vocabulary that contains all of `words`."""
         return vocabulary_with(self.words)
 
     def names(
@@ -89,7 +89,7 @@ class CppText(Lexed):
     ) -> Iterator[tuple[Span, bytes]]:
         """Yield the identifiers in code that are `wanted`, in order, macro bodies and inactive branches included.
 
-        A pattern must match them whole, and identifiers only. `behind` matches what has to follow.
+        A pattern must match only identifiers, as a whole. `behind` matches the text that has to follow.
         """
         found = self.matched(wanted) if isinstance(wanted, re.Pattern) else self.words & wanted
         if not found:
@@ -101,7 +101,7 @@ class CppText(Lexed):
 
     @cached_property
     def includes(self) -> tuple[Include, ...]:
-        """The `#include` directives with a plain path, in inactive branches too."""
+        """The `#include` directives with a plain path, also in inactive branches."""
         found = []
         for directive in self.directives:
             match = _INCLUDE.match(self.code, directive.start, directive.end)
@@ -114,18 +114,18 @@ class CppText(Lexed):
 
     @cached_property
     def directives(self) -> tuple[Span, ...]:
-        """The preprocessor directives, each from its `#` to the end of its last line, however it is spliced."""
+        """The preprocessor directives, each from its `#` to the end of its last line, with all spliced lines."""
         code, long = self._lexed
         found: list[Span] = []
         for match in DIRECTIVE.finditer(code):
             start, end = match.span()
             if (found and start < found[-1].end) or not first_on_line(code, start):
                 continue
-            # Inside a comment the end of a line does not end a directive.
+            # A line end inside a comment does not end a directive.
             while (i := bisect_right(long, end, key=lambda span: span.start) - 1) >= 0 and end < long[i].end:
                 rest = _REST_OF_LINE.match(code, long[i].end)
                 end = rest.end() if rest else long[i].end
-            # What is spliced within a string: code has blanks for that.
+            # A splice inside a string, which is blank in the code.
             while (spliced := _SPLICED_THERE.match(self.text, self._last_of_line(end))) is not None:
                 rest = _REST_OF_LINE.match(code, spliced.end())
                 end = rest.end() if rest else spliced.end()
@@ -133,7 +133,7 @@ class CppText(Lexed):
         return tuple(found)
 
     def _last_of_line(self, end: int) -> int:
-        """Return where the blanks begin that a line ends with, or the backslash in front of those."""
+        """Return where the trailing blanks of a line begin, or the backslash before them."""
         last = end
         while self.text[last - 1 : last] in _BLANKS:
             last -= 1
@@ -154,9 +154,9 @@ class CppText(Lexed):
         return [directive.start for directive in self.directives]
 
     def line_start(self, offset: int) -> int:
-        """Return where the line starts that `offset` is on, and one may be put in front of it.
+        """Return where the line of `offset` starts such that a line can be inserted before it.
 
-        A line that is spliced goes on in the next one, and so does one with a comment that does.
+        A spliced line includes its continuation, and so does a line with a comment that extends over its end.
         """
         start = self._line_start(offset)
         while start:
@@ -175,7 +175,7 @@ class CppText(Lexed):
         return max(self.text.rfind(b"\n", 0, offset), self.text.rfind(b"\r", 0, offset)) + 1
 
     def closing(self, offset: int, limit: int | None = None) -> int | None:
-        """Return the offset of the bracket that closes the one at `offset`, or None; at most `limit` bytes on."""
+        """Return the offset of the partner of the bracket at `offset`, or None; it is searched for `limit` bytes."""
         code = self.code
         stack: list[bytes] = []
         for match in BRACKET.finditer(code, offset, min(len(code), offset + (limit or len(code)))):
@@ -189,7 +189,7 @@ class CppText(Lexed):
         return None
 
     def arguments(self, opening: int) -> tuple[Span, ...] | None:
-        """Split what stands between the bracket at `opening` and its partner at top-level commas.
+        """Split the text between the bracket at `opening` and its partner at top-level commas.
 
         Spans are trimmed of white space and comments at both ends. Template arguments are not understood:
         `f(g<a, b>(c))` has two. Returns None when the bracket is not closed.
@@ -212,9 +212,9 @@ class CppText(Lexed):
         return () if len(spans) == 1 and not len(spans[0]) else spans
 
     def given(self, end: int) -> tuple[Span, ...] | None:
-        """Return the arguments in the brackets behind a name that ends at `end`; None where there are none.
+        """Return the arguments in the brackets after a name that ends at `end`; None if there are none.
 
-        White space and comments may stand between the two, but a directive ends with its line.
+        White space and comments may stand before the brackets, but a directive ends with its line.
         """
         between = _BETWEEN.match(self.code, end)
         opening = between.end() if between else end
@@ -232,7 +232,7 @@ class CppText(Lexed):
 
 @dataclass(frozen=True, slots=True)
 class Include:
-    """An `#include` of a plain path. `target` has the delimiters in it; `directive` is from `#` to its end."""
+    """An `#include` of a plain path. `target` includes the delimiters; `directive` is the whole directive from `#`."""
 
     directive: Span
     target: Span

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CUDA C++: what nvcc compiles, and headers with device code in them."""
+"""CUDA C++: sources for nvcc, and headers with device code."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from hipport.syntax.cpp import Cpp
 _CALLEE = re.compile(rb"([A-Za-z_]\w*)\s*(?:<[^;{}]*>\s*)?$")
 _CALL = re.compile(rb"\s*\(")
 _BY_NAME = b"hipLaunchKernelGGL"
-# Brackets around the kernel, with the macro that HIP has for names with commas in them.
+# Brackets around the kernel, with the macro that HIP has for names that contain commas.
 _WRAPPED = re.compile(rb"^(?:\s|\(|\bHIP_KERNEL_NAME\s*\()*|[\s)]*$")
 _PART = re.compile(rb"[()\[\]{},;]|>>>")
-# What may stand between the parts of `<<<` and `>>>`, which nvcc joins.
+# Text that may stand between the parts of `<<<` and `>>>`; nvcc joins them.
 _GAP = rb"(?:[ \t\r\n]|\\\r?\n)*"
 # `<:` and `<%` are digraphs of `[` and `{`.
 _OPENING = re.compile(rb"<(?<!<<)" + _GAP + rb"<" + _GAP + rb"<(?![<:%=])")
@@ -40,7 +40,7 @@ class Cuda(Cpp):
 class Launch(NamedTuple):
     """A launch `kernel<<<configuration>>>(arguments)`, or HIP's `hipLaunchKernelGGL(kernel, configuration, arguments)`.
 
-    `brackets` is where `<<<` stands, or what is between the kernel and the configuration.
+    `brackets` is the place of `<<<`, or the text between the kernel and the configuration.
     """
 
     kernel: bytes
@@ -50,7 +50,7 @@ class Launch(NamedTuple):
 
 
 def launches(source: Cpp) -> tuple[Launch, ...]:
-    """Return the launches in `source`, in macros too. `kernel` is empty where it is no name."""
+    """Return the launches in `source`, also in macros. `kernel` is empty where it is not a name."""
     return source.fact(_launches)
 
 
@@ -59,7 +59,7 @@ def _launches(source: Cpp) -> tuple[Launch, ...]:
     found = []
     start = code.find(b"<<<")
     while start >= 0:
-        # Nothing in front of the end of the statement before.
+        # The kernel does not extend into the statement before.
         floor = max(code.rfind(end, max(0, start - 300), start) for end in (b";", b"{", b"}"))
         name = _CALLEE.search(code, max(floor + 1, start - 300, 0), start)
         cuts = [start + 2]
@@ -94,7 +94,7 @@ def _launches(source: Cpp) -> tuple[Launch, ...]:
 
 
 def _by_name(source: Cpp) -> Iterator[Launch]:
-    """Yield the launches with HIP's macro, which has five arguments before the kernel's."""
+    """Yield the launches by HIP's macro, which has five arguments before those of the kernel."""
     for span, _ in source.names(frozenset((_BY_NAME,))):
         opening = _CALL.match(source.code, span.end)
         given = source.arguments(opening.end() - 1) if opening else None
@@ -106,17 +106,17 @@ def _by_name(source: Cpp) -> Iterator[Launch]:
 
 
 def launch_openings(source: Cpp) -> Iterator[Span]:
-    """Yield what looks like the opening bracket of a launch, with blanks in it perhaps: `<< <`."""
+    """Yield each opening bracket that looks like that of a launch, also with blanks inside: `<< <`."""
     for match in _OPENING.finditer(source.code):
         if not _OPERATOR.search(source.code, max(0, match.start() - 40), match.start()):
             yield Span(*match.span())
 
 
 def launch_closing(source: Cpp, start: int, *, anywhere_in_macros: bool = False) -> Span | None:
-    """Return the closing bracket of the launch whose configuration starts at `start`: the last that can be one.
+    """Return the closing bracket of the launch whose configuration starts at `start`: the last candidate.
 
-    The arguments follow it; at the end of a macro, or `anywhere_in_macros`, they may be a parameter, or come from where
-    the macro is used.
+    The arguments follow it. At the end of a macro, or `anywhere_in_macros`, they may be a parameter, or stand where the
+    macro is used.
     """
     macro = source.directive(start)
     end = macro.end if macro else len(source.code)

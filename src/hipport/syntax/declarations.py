@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Declarations in C++ text: the program's own names, their places, and the kind of declaration.
 
-Worked out from tokens and brackets, so that it holds in headers that need their includer, under conditions and in code
-of several dialects. It is asked about given names only: to tell, of names that some library has, which ones a program
-has too.
+They are derived from tokens and brackets, so this works in headers that need their includer, under conditions, and in
+code of several dialects. It is asked only about given names: which names of a library does the program declare too?
 """
 
 from __future__ import annotations
@@ -17,34 +16,34 @@ from hipport.core.edits import Span
 from hipport.syntax.cpp import Cpp, within, word_before
 
 _MACRO = re.compile(rb"#[ \t]*define[ \t]+(\w+)")
-# What ends `a.`, `a->` and `a::`, or stands behind it.
+# The last byte of `a.`, `a->` and `a::`, or of blanks behind them.
 _MAY_QUALIFY = b".>: \t\n\r\f\v"
-# What stands on the same line in front of a name that is used, and never in front of one that is declared.
+# Precedes, on the same line, a name that is used, and never one that is declared.
 _IN_EXPRESSIONS = b"(=!|?<+-/%[^~"
-# So far in front of an arrow a function's head is looked for.
+# The head of a function is searched up to this many bytes before an arrow.
 _LONGEST = 4000
-# What stands between parameters and an arrow: `auto f() const -> T`.
+# Text between parameters and an arrow: `auto f() const -> T`.
 _BEHIND_PARAMETERS = re.compile(
     rb"\s*(?:\b(?P<word>const|volatile|mutable|constexpr|consteval|static|noexcept|throw\s*\(\s*\))|&&?|\[\[[^\[\]]*\]\])\s*\Z"
 )
-# `[=]`, with parameters of a template perhaps; what stands in front of it is no value that it would be the index of.
+# `[=]`, also with template parameters, where no value precedes it that it would index.
 _LAMBDA = re.compile(
     rb"(?:(?:\A|[^\w\])\s])|(?<!\w)(?:return|case|co_return|co_yield|else|do|and|or|not))\s*\[[^\[\]]*\]\s*(?:<[^;{}()]*>\s*)?\Z"
 )
-# A function whose type is said later: `auto C<T>::f`, `auto operator()`, `auto (*)`.
+# A function with a trailing return type: `auto C<T>::f`, `auto operator()`, `auto (*)`.
 _DEDUCED = re.compile(
     rb"\bauto\b(?:[^;{}()=:]|::|\boperator\s*(?:\(\s*\)|[-+*/%^&|<>!=]{0,2}=)|"
     rb"\(\s*(?:[\w:]+\s*)?[*&]+\s*(?:\w+\s*)?\))*\Z"
 )
-# All that a macro stands for.
+# The whole text of a macro.
 _NAMED_BY_MACRO = re.compile(rb"#[ \t]*define[ \t]+\w+[ \t]*\Z")
 _BRACE = re.compile(rb"[{}]")
 _ANY_BRACKET = re.compile(rb"[()\[\]{}]")
-# In front of a member's name; between the parts of what it is taken of; the last word of a text.
+# Before the name of a member; between the parts of its object; the last word of a text.
 _MEMBER_SIGN = re.compile(rb"\s*(?:\.|->)\s*\Z")
 _JOINED = re.compile(rb"\s*(?:\.|->|::)\s*\Z")
 _LAST_WORD = re.compile(rb"\b[A-Za-z_]\w*\Z")
-#: Words that brackets may follow, and that are called by none.
+#: Words that brackets may follow without a call.
 _NO_CALL = frozenset(
     b"return else case throw if while for switch do and or not xor in co_return co_yield co_await new delete "
     b"sizeof alignof typedef using goto".split()
@@ -58,7 +57,7 @@ _TYPE_WORDS = (b"struct", b"class", b"union", b"enum")
 _BODY = re.compile(rb"\s*(?:(?:const|noexcept|override|final)\b\s*)*\{")
 _MEMBER = re.compile(rb"\s*(?:(?:const|noexcept|override|final|&)\s*)*(?:;|=\s*(?:0|default|delete)\b)")
 _ANY_BODY = re.compile(rb"[^;{}]*\{")
-# In front of a declarator that does not directly follow a word: `T* x`, `const T& x`, `T<U> x`.
+# Precedes a declarator that does not directly follow a word: `T* x`, `const T& x`, `T<U> x`.
 _TYPE_BEFORE = re.compile(
     rb"^\s*(?:template\s*<[^;{}()]*>\s*)?"
     rb"(?:(?:const|static|extern|volatile|typedef|typename|constexpr|inline|thread_local|struct|__\w+__)\s+)*"
@@ -67,7 +66,7 @@ _TYPE_BEFORE = re.compile(
 _BUILT_IN = re.compile(
     rb"\b(?:void|bool|char|short|int|long|float|double|unsigned|signed|size_t|u?int\d+_t|auto)\b[\s*&]*$"
 )
-# The first of several declarators, and what stands up to the comma in front of the last: `int a = 1, b`.
+# The first of several declarators, and the text up to the comma before the last: `int a = 1, b`.
 _DECLARATORS = re.compile(
     rb"^\s*(?:(?:const|static|extern|volatile|constexpr|inline|thread_local|register|struct|__\w+__)\s+)*"
     rb"(?:(?:unsigned|signed|long|short)\s+)*(?P<type>[A-Za-z_][\w:]*)(?:\s*<[^;{}()]*>)?[\s*&]+"
@@ -87,10 +86,10 @@ _NO_TYPE = frozenset(
 class Declaration(NamedTuple):
     """A place where `name` is declared.
 
-    `text` is what it stands for as far as that is written there: the body of a macro, the type of an alias, a function
-    from its return type to the end of its body; empty for types, enumerators and variables. It means that in `scope`;
-    None: from there on in every file that is connected to this one. `conditional`: it stands under an `#if` that is no
-    header guard. `within` are the namespaces that it is in, outermost first, without those that have no name.
+    `text` is the declared entity as far as it is written there: the body of a macro, the type of an alias, a function
+    from its return type to the end of its body; empty for types, enumerators and variables. The name has this meaning
+    in `scope`; None means from there on in every file that is connected to this one. `conditional`: it is under an
+    `#if` that is not a header guard. `within` are the enclosing named namespaces, the outermost first.
     """
 
     name: bytes
@@ -106,7 +105,7 @@ class _Block(NamedTuple):
 
 
 def declarations(source: Cpp, names: Iterable[tuple[Span, bytes]]) -> Iterator[Declaration]:
-    """Yield a declaration for each of the occurrences `names` that is one."""
+    """Yield a declaration for each of the occurrences `names` that declares its name."""
     for span, name in names:
         directive = source.directive(span.start)
         if directive is not None:
@@ -139,7 +138,7 @@ def namespaces(source: Cpp, offset: int) -> tuple[bytes, ...]:
 
 
 def block_around(source: Cpp, offset: int) -> int | None:
-    """Return where the innermost braces around `offset` open that are no namespace's; None: there are none."""
+    """Return where the innermost braces around `offset` open that are not a namespace's; None if there are none."""
     block = _innermost(source, offset)
     while block is not None and _kind(source, block) == b"namespace":
         block = source.fact(_blocks)[block.parent] if block.parent >= 0 else None
@@ -147,7 +146,7 @@ def block_around(source: Cpp, offset: int) -> int | None:
 
 
 def _declared_in_macro(source: Cpp, macro: re.Match[bytes], span: Span) -> bool:
-    """Whether what stands at `span` is a parameter of the macro, or a variable that its text declares."""
+    """Whether `span` is a parameter of the macro, or a variable that the macro's text declares."""
     opening = macro.end()
     if source.code[opening : opening + 1] == b"(":
         closing = source.closing(opening)
@@ -160,7 +159,7 @@ def _declared_in_macro(source: Cpp, macro: re.Match[bytes], span: Span) -> bool:
 def member_or_qualified(code: bytes, start: int) -> bool:
     """Say whether the name at `start` is a member (`a.b`, `a->b`) or in a namespace (`a::b`, but not `::b`).
 
-    The type that a function gives back may stand behind an arrow, too: `auto f() -> b`.
+    A trailing return type follows an arrow as well, and is neither: `auto f() -> b`.
     """
     if start and code[start - 1] not in _MAY_QUALIFY:
         return False
@@ -177,7 +176,7 @@ def member_or_qualified(code: bytes, start: int) -> bool:
 
 
 def _gives_back(before: bytes) -> bool:
-    """Say whether an arrow behind `before` is that of the type that a function, or a lambda, gives back."""
+    """Say whether an arrow after `before` precedes the return type of a function or a lambda."""
     while match := _BEHIND_PARAMETERS.search(before):
         before = before[: match.start()]
         if match["word"] and not before.endswith((b".", b">", b"::")):
@@ -196,7 +195,7 @@ def _gives_back(before: bytes) -> bool:
 
 
 def opening_of(text: bytes, closing: int) -> int | None:
-    """Return where the bracket opens that closes at `closing`, None if that is further in front."""
+    """Return where the bracket opens that closes at `closing`; None if it opens before the text."""
     depth = 0
     for match in _PARENTHESIS.finditer(text[: closing + 1][::-1]):
         depth += 1 if match[0] == b")" else -1
@@ -206,9 +205,9 @@ def opening_of(text: bytes, closing: int) -> int | None:
 
 
 def heads(source: Cpp, offset: int) -> Iterator[Span]:
-    """Yield what stands in front of each pair of braces around `offset`, innermost first; namespaces are left out.
+    """Yield the text before each pair of braces around `offset`, the innermost first; namespaces are left out.
 
-    Of a function that is its template's head, qualifiers, name and parameters. It ends at the brace.
+    For a function it is the template's head, qualifiers, name and parameters. It ends at the brace.
     """
     block = _innermost(source, offset)
     while block is not None:
@@ -226,14 +225,14 @@ def _declared(source: Cpp, span: Span) -> tuple[bytes, Span | None] | None:
     before_name = span.start - 1
     while before_name >= 0 and code[before_name] in b" \t":
         before_name -= 1
-    # As nearly all are: an argument, or what is compared or assigned.
+    # The common case: an argument, or an operand of a comparison or an assignment.
     if before_name >= 0 and code[before_name] in _IN_EXPRESSIONS:
         return None
     start = _statement(source, span.start)
     before = code[start : span.start]
     word = word_before(before, len(before))
     if following == b"(" and (word in _NO_TYPE if word else not _is_type(before, b"=")):
-        return None  # A call, as nearly all are.
+        return None  # the common case: a call
     block = _innermost(source, span.start)
     kind = _kind(source, block) if block else b"namespace"
     if word in (b"struct", b"class", b"union", b"enum"):
@@ -254,7 +253,7 @@ def _declared(source: Cpp, span: Span) -> tuple[bytes, Span | None] | None:
         return _after_braces(source, start - 1, block) if following in (b";", b",", b"=", b"[") else None
     inner = opened_before(code, start, span.start)
     if inner is not None:
-        # In parentheses: a parameter, or an expression.
+        # In parentheses: a parameter or an expression.
         before = code[max(inner, code.rfind(b",", inner, span.start)) + 1 : span.start]
     if inner is None and not word and _is_next(before):
         return b"", _scope(source, block)
@@ -265,7 +264,7 @@ def _declared(source: Cpp, span: Span) -> tuple[bytes, Span | None] | None:
 
 
 def _is_type(before: bytes, following: bytes) -> bool:
-    """Say whether `before`, which does not end in a word, is a type, and not the left side of `*`, `&` or `>`."""
+    """Say whether `before`, which does not end in a word, is a type, and not the left operand of `*`, `&` or `>`."""
     if before.rstrip()[-1:] not in (b"*", b"&", b">") or not _TYPE_BEFORE.match(before):
         return False
     # `(a * b)`, `f(a > b, c)`
@@ -273,7 +272,7 @@ def _is_type(before: bytes, following: bytes) -> bool:
 
 
 def _is_next(before: bytes) -> bool:
-    """Say whether `before` is a declaration up to the comma in front of another declarator."""
+    """Say whether `before` is a declaration up to the comma before another declarator."""
     match = _DECLARATORS.match(before)
     return match is not None and match["type"] not in _NO_TYPE
 
@@ -287,9 +286,9 @@ def _after_braces(source: Cpp, closing: int, block: _Block | None) -> tuple[byte
 
 
 def _function(source: Cpp, span: Span, start: int, kind: bytes) -> bytes | None:
-    """Return the text of the function that has its name at `span`: one that is defined, or declared in a class.
+    """Return the text of the function whose name is at `span`, if it is defined, or declared in a class or namespace.
 
-    Or declared in a namespace: one that is declared outside of all may be the library's.
+    A function that is only declared at global scope may be the library's.
     """
     code = source.code
     closing = source.closing(code.index(b"(", span.end))
@@ -304,7 +303,7 @@ def _function(source: Cpp, span: Span, start: int, kind: bytes) -> bytes | None:
 
 
 def _statement(source: Cpp, offset: int) -> int:
-    """Return where the statement that `offset` is in begins."""
+    """Return where the statement around `offset` begins."""
     floor = 0
     directive = source.directive_before(offset)
     if directive is not None:
@@ -319,7 +318,7 @@ def _rest(code: bytes, offset: int) -> bytes:
 
 
 def opened_before(code: bytes, start: int, offset: int) -> int | None:
-    """Return the parenthesis that is open at `offset`, looking back to `start`."""
+    """Return the innermost parenthesis that is open at `offset`, searching back to `start`."""
     depth = 0
     for match in reversed(list(_PARENTHESIS.finditer(code, start, offset))):
         if match.group() == b")":
@@ -332,9 +331,9 @@ def opened_before(code: bytes, start: int, offset: int) -> int | None:
 
 
 def member_of(code: bytes, offset: int) -> Span | None:
-    """Return what the member that is named at `offset` is taken of, `f().props[0]` or `(*p)`; None if none is seen.
+    """Return the object of the member named at `offset`: `f().props[0]` or `(*p)`; None if there is none.
 
-    Of what a template is called with, or a call is called, it is not known where it begins.
+    Where the object starts with template arguments, or with the result of a call of a call, its beginning is not known.
     """
     sign = _MEMBER_SIGN.search(code, max(0, offset - 40), offset)
     if sign is None:
@@ -353,7 +352,7 @@ def member_of(code: bytes, offset: int) -> Span | None:
                 if code[before - 1 : before] in (b">", b"]") and before:
                     return None
                 if word is None or word.group() in _NO_CALL:
-                    return Span(start, end)  # In brackets, perhaps behind a cast.
+                    return Span(start, end)  # in brackets, perhaps after a cast
             continue
         word = _LAST_WORD.search(code, max(0, at - 100), at)
         if word is None or word.group() in _NO_CALL:
@@ -368,7 +367,7 @@ def member_of(code: bytes, offset: int) -> Span | None:
 
 
 def _opening(code: bytes, closing: int) -> int | None:
-    """Return the bracket that the one at `closing` closes."""
+    """Return the partner of the bracket at `closing`."""
     depth = 0
     for match in reversed(list(_ANY_BRACKET.finditer(code, max(0, closing - 2000), closing + 1))):
         depth += 1 if match.group() in b")]}" else -1
@@ -378,7 +377,7 @@ def _opening(code: bytes, closing: int) -> int | None:
 
 
 def _parameter(source: Cpp, opening: int) -> Span:
-    """Return where a name means what is declared in the parentheses at `opening`: to the end of the body, if any."""
+    """Return the scope of a name declared in the parentheses at `opening`: to the end of the body, if there is one."""
     closing = source.closing(opening)
     if closing is None:
         return Span(opening, len(source.code))
@@ -388,7 +387,7 @@ def _parameter(source: Cpp, opening: int) -> Span:
 
 
 def _scope(source: Cpp, block: _Block | None) -> Span | None:
-    """Return the part of the file in which a name declared in `block` is that name."""
+    """Return the part of the file in which a name declared in `block` has that meaning."""
     while block is not None and _kind(source, block) == b"enum":
         block = source.fact(_blocks)[block.parent] if block.parent >= 0 else None
     return None if block is None or _kind(source, block) == b"namespace" else block.span
@@ -407,23 +406,23 @@ def _openings(source: Cpp) -> list[int]:
 
 
 def _blocks(source: Cpp) -> tuple[_Block, ...]:
-    """The braces of the file, by where they open.
+    """The braces of the file, by the place where they open.
 
-    Those of a macro pair up within it. The branches of a condition may open the same brace each: `f(int x) {` in one,
+    Braces of a macro pair up within it. Each branch of a condition may open the same brace: `f(int x) {` in one and
     `f(long x) {` in the other.
     """
     code = source.code
     opened: list[list[int]] = []  # start, end, parent
     stack: list[int] = []
-    around: list[int] = []  # while in a directive: what is open around it
-    kept: dict[int, list[int]] = {}  # what is open at an #if
+    around: list[int] = []  # while in a directive: the braces that are open around it
+    kept: dict[int, list[int]] = {}  # the braces that are open at an `#if`
     first = {part.span.start: group[0].span.start for group in source.conditionals for part in group[:-1]}
     marks = [(match.start(), match.group()) for match in _BRACE.finditer(code)]
     for directive in source.directives:
         marks += ((directive.start, b"#"), (directive.end, b""))
     for offset, mark in sorted(marks):
         if mark in (b"#", b""):
-            # Behind a directive, and at the next branch, what it opened is over.
+            # A directive, or a branch, ends: the braces that it opened are dropped.
             before = around if not mark else kept.setdefault(first.get(offset, offset), [*stack])
             for i in set(stack).difference(before):
                 opened[i][1] = offset

@@ -3,7 +3,7 @@
 
     [each.name for each in declarators(b"int a, *p = f(x, y), b[n] = {0};", 3)]  # [b"a", b"p", b"b"]
 
-By the text, and so within macros and in code that a parser takes for something else.
+Works on the text, so it works in macros and in code that the parser misreads.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ _NAMED = re.compile(
 )
 _BRACKET = re.compile(rb"[][(){},;]")
 _OPENING = (b"(", b"[", b"{")
-# Where a statement begins, up to its type.
+# The beginning of a statement, up to its type.
 _BEGINS = re.compile(
     rb"(?:[;{}]|\bfor\s*\(|\A)\s*(?:(?:const|static|volatile|constexpr|register|unsigned|signed|long|short|inline|extern"
     rb"|__device__|__constant__|__shared__|std\s*::)\s*)*\Z"
 )
-# A type, up to the first name that is declared with it.
+# A type, up to the first name that it declares.
 _TYPE = re.compile(
     rb"\s*(?P<type>(?:[A-Za-z_][\w:]*(?:\s*<[^;{}()<>]*>)?\s+)*?[A-Za-z_][\w:]*(?:\s*<[^;{}()<>]*>)?)"
     rb"(?=[\s*&]+[A-Za-z_]\w*\s*[=,\[(;])"
 )
 _NO_TYPES = frozenset(b"return else case goto throw delete new using namespace typename operator do".split())
-# No declaration is longer.
+# A longer declaration is not read to its end.
 _LONGEST = 2_000
 
 
@@ -42,21 +42,21 @@ class Declarator(NamedTuple):
     span: Span
     made: bytes
     array: bool
-    #: Behind `=`, or within brackets that stand there instead; None where it is given nothing.
+    #: The text after `=`, or in the brackets of the initializer; None for no initial value.
     value: Span | None
-    #: What begins the value: `=`, `{` or `(`; b"" for none.
+    #: The sign that begins the initializer: `=`, `{` or `(`; b"" for none.
     opening: bytes
-    #: What is behind all of it.
+    #: The text after the declarator.
     end: bytes
 
 
 def declarators(code: bytes, start: int, end: int | None = None) -> Iterator[Declarator]:
-    """Yield what is declared with the type that ends at `start`; of a parameter, or a function, the first alone."""
+    """Yield the declarators after the type that ends at `start`; of a parameter or a function only the first."""
     end = len(code) if end is None else end
     at, first = start, True
     while True:
         match = _NAMED.match(code, at, end)
-        # Behind a comma, what is followed by a bracket's end is an argument.
+        # After a comma, a name before a closing bracket is an argument.
         if match is None or (not first and match["next"] in (b")", b"")):
             return
         at, array, value = match.end(), False, None
@@ -87,12 +87,12 @@ def declarators(code: bytes, start: int, end: int | None = None) -> Iterator[Dec
 
 
 def begins(code: bytes, offset: int) -> bool:
-    """Say whether a statement begins at the type that stands at an offset: what follows a comma is declared, too."""
+    """Say whether a statement begins at the type at an offset, so that names after a comma are declared too."""
     return _BEGINS.search(code, max(0, offset - 80), offset) is not None
 
 
 def behind(code: bytes, name: int) -> Span | None:
-    """Return the type of what is declared at an offset behind another name: `int` of `b` in `int a = 1, b;`."""
+    """Return the type of a name that is not the first of its declaration: `int` for `b` in `int a = 1, b;`."""
     start = max(code.rfind(sign, 0, name) for sign in (b";", b"{", b"}", b"#")) + 1
     head = _TYPE.match(code, max(start, name - _LONGEST), name)
     if head is None or head["type"].split()[0] in _NO_TYPES:
@@ -102,7 +102,7 @@ def behind(code: bytes, name: int) -> Span | None:
 
 
 def types_behind(code: bytes, name: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """Yield the types with which a name is declared behind others, and what stands in front of it: `*`s and `&`s."""
+    """Yield each type with which a name is declared after others, and its `*`s and `&`s."""
     for match in re.finditer(rb",(?P<made>[\s*&]*)\b(?P<name>%b)\s*[=;,\[{(]" % re.escape(name), code):
         kind = behind(code, match.start("name"))
         if kind is not None:
@@ -110,7 +110,7 @@ def types_behind(code: bytes, name: bytes) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _closed(code: bytes, at: int, end: int) -> int:
-    """Return where the bracket at a place is closed, behind that; the end where it is not."""
+    """Return the place after the partner of the bracket at `at`; `end` if it has none."""
     depth = 0
     for match in _BRACKET.finditer(code, at, end):
         sign = match.group()
@@ -124,7 +124,7 @@ def _closed(code: bytes, at: int, end: int) -> int:
 
 
 def _ends(code: bytes, at: int, end: int) -> int:
-    """Return where a value ends: at a comma, a semicolon, or a bracket that is closed around it."""
+    """Return where a value ends: at a comma, a semicolon, or the closing bracket around it."""
     depth = braces = 0
     for match in _BRACKET.finditer(code, at, end):
         sign = match.group()
@@ -132,7 +132,7 @@ def _ends(code: bytes, at: int, end: int) -> int:
             depth += 1
             braces += sign == b"{"
         elif sign in (b",", b";"):
-            # A lambda has statements of its own.
+            # A lambda contains statements.
             if not depth or (sign == b";" and not braces):
                 return match.start()
         elif not depth:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The conditionals and loops that a line of a build script stands in, each known by the one around it."""
+"""The conditionals and loops around a line of a build script, as a linked list from the inside out."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _Part = TypeVar("_Part")
 
 @dataclass(frozen=True, eq=False)
 class Block(Generic[_Part]):
-    """A block up to one of its parts: the `elseif` behind the `if`, which is `before`, and `first`.
+    """A block up to one of its parts: an `elseif` whose `if` is `before` and `first`.
 
-    `outer` is the block around it.
+    `outer` is the enclosing block.
     """
 
     part: _Part
@@ -34,7 +34,7 @@ class Block(Generic[_Part]):
 
 
 def around(block: Block[_Part] | None) -> tuple[tuple[_Part, ...], ...]:
-    """Return the parts of a block and of those around it, the outermost first."""
+    """Return the parts of a block and of the blocks around it, the outermost first."""
     found = []
     while block is not None:
         found.append(block.parts)
@@ -49,10 +49,10 @@ def answered(
     *,
     by_part: bool = False,
 ) -> bool | None:
-    """Return what the outermost block that has an answer says; what is found for a block is put down in `known`.
+    """Return the answer of the outermost block that has one; the result of each block is cached in `known`.
 
-    So one answer per block is asked for, however deep they stand in each other. `by_part`: the parts of a block answer
-    one after the other, else `answer` is for all of it.
+    So each block is asked once, however deeply they nest. With `by_part` the parts of a block are asked one after the
+    other, else `answer` is for the whole block.
     """
     way = []
     while block is not None and block not in known:

@@ -25,17 +25,17 @@ from hipport.syntax.yaml import Compose, Manifest, Workflow
 
 _TABLE = load(Path(__file__).with_suffix(".toml"))
 
-#: Suffixes of C++ that is included, not compiled by itself.
+#: Suffixes of C++ that is only included.
 HEADERS = frozenset(".cuh .h .hh .hpp .hxx .h++ .inl .inc .ipp .tpp .tcc .txx".split())
 
-# What only code for a GPU has: its keywords and functions start with two underscores, a launch has three angle
-# brackets (some write them apart), and everything else says cuda somewhere, or hip: what CUDA is ported to is the same
-# language still, and what a port puts for a name counts just if the name does (a test holds the tables to that). The
-# mark of a port does not, nor a guard that it stands behind, nor what stands for PTX, which other C++ may have.
-# Generous on purpose: C++ that counts as CUDA is parsed by a grammar that knows more.
+# Text that only code for a GPU has. Its keywords and functions start with two underscores, and a launch has three angle
+# brackets, some with blanks between. Everything else has "cuda" somewhere, or "hip", since HIP is the same language.
+# The name that a port writes counts exactly if the name it replaces does (a test checks the tables). hipport's mark
+# does not count, nor does the guard before it, nor code that replaces PTX: other C++ may have these. The test is
+# generous on purpose: C++ that counts as CUDA is parsed by a grammar that knows more.
 _GUARD = rb"__\)?(?: && !defined\(__HIP_PLATFORM_AMD__\))? /\* hipport|_PLATFORM_AMD__\) /\* hipport"
 _CUDA_WORDS = tuple(_TABLE["cuda"]["words"].encode().split())
-# One by one, and each with the letters first that it begins with: so they are searched for ten times as fast.
+# One pattern each, with the possible first letters in front: that makes the search ten times as fast.
 _CUDA = tuple(
     map(
         re.compile,
@@ -57,7 +57,7 @@ _CUDA = tuple(
         ),
     )
 )
-# What a Python file says that cares which GPU it runs on, or builds something for one.
+# Text of Python that depends on the kind of GPU, or builds for one.
 _PYTHON = re.compile(
     "|".join(
         (
@@ -65,16 +65,16 @@ _PYTHON = re.compile(
             one_of(_TABLE["python"]["options"]),
             rf"\b{one_of(_TABLE['python']['words'])}\b",
             rf"[\"']{one_of(_TABLE['python']['quoted'])}[\"':]",
-            # Packages that a program installs.
+            # Packages that a program installs
             r"cu1[0-3]\d\b|\bpip3?[\"', ]+install",
         )
     ).encode(),
     re.IGNORECASE,
 )
-# What is neither Python nor C++ is known by its name.
+# Files other than Python and C++ are recognized by name.
 _NAMED: tuple[tuple[re.Pattern[str], type[Source]], ...] = (
     (re.compile(r"CMakeLists\.txt|.+\.cmake"), CMake),
-    # NDK's makefiles are for phones.
+    # makefiles of the NDK are for phones
     (re.compile(r"(?:GNU)?[Mm]akefile(?:\..+)?|(?!(?:Android|Application)\.mk).+\.(?:mk|mak)"), Makefile),
     (re.compile(r".+\.ipynb"), Notebook),
     (re.compile(r"(?:poetry|uv|pdm|Pipfile|pixi)\.lock|pylock(?:\..+)?\.toml|(?:.*[-_.])?conda-lock\.ya?ml"), Lock),
@@ -91,7 +91,7 @@ _NAMED: tuple[tuple[re.Pattern[str], type[Source]], ...] = (
     (re.compile(r".+\.def|(?:Singularity|Apptainer)(?:[-_.].*)?"), Definition),
     (re.compile(r"\.devcontainer\.json"), Devcontainer),
     (re.compile(r"CMake(?:User)?Presets\.json"), CMakePresets),
-    # Any other, if it names what GPUs have in formats of their own.
+    # Any other JSON, if it names number formats of GPUs.
     (re.compile(r".+\.json"), ProgramSettings),
     (
         re.compile(
@@ -99,10 +99,10 @@ _NAMED: tuple[tuple[re.Pattern[str], type[Source]], ...] = (
         ),
         OtherBuild,
     ),
-    # Any other, if it asks a cluster for GPUs.
+    # Any other YAML, if it asks a cluster for GPUs.
     (re.compile(r".+\.ya?ml"), Manifest),
 )
-# Of folders whose names begin with a point, these are looked into, for these files.
+# Hidden folders that are searched, and the files in them that are read.
 _HIDDEN: tuple[tuple[str, re.Pattern[str], type[Source]], ...] = (
     (".github", re.compile(r"(?:workflows/[^/]+|actions/.+/action)\.ya?ml"), Workflow),
     (".circleci", re.compile(r"[^/]+\.ya?ml"), Workflow),
@@ -111,11 +111,11 @@ _HIDDEN: tuple[tuple[str, re.Pattern[str], type[Source]], ...] = (
     (".devcontainer", re.compile(r"(?:.+/)?(?:docker-)?compose[^/]*\.ya?ml"), Compose),
     (".devcontainer", re.compile(r"(?:[^/]+/)?devcontainer\.json"), Devcontainer),
 )
-# Lists of requirements that their folder says are such: requirements/gpu.txt.
+# Lists of requirements that are recognized by their folder: requirements/gpu.txt.
 _LISTS = re.compile(r"(?:.*/)?(?:requirements?|reqs?)/[^/]+\.(?:txt|in|pip)")
-#: Folders whose names begin with a point that have files to be read.
+#: Hidden folders that have files to be read.
 LOOKED_INTO = frozenset(folder for folder, _, _ in _HIDDEN)
-# Of files that only install packages, those are read that install what has builds for GPUs.
+# Files that only install packages: read if they install a package that has builds for GPUs.
 _INSTALLING = (Toml, SetupCfg, ToxIni, CondaEnvironment, Lock, Dockerfile, Definition, Shell, Markdown)
 _INSTALLS = re.compile(
     "|".join(
@@ -123,14 +123,14 @@ _INSTALLS = re.compile(
             one_of(_TABLE["installs"]["parts"]),
             rf"\b{one_of(_TABLE['installs']['words'])}\b",
             r"\bcu1\d\d\b|install [^\r\n]*\./",
-            # Options that scripts run with.
+            # Options of commands
             r"(?<![\w-])--(?:gpus|gres|nv)\b|-lcu[a-z]",
         )
     ).encode(),
     re.IGNORECASE,
 )
 _RUNS = re.compile(rb"cuda|nvidia|nvcc|tensorrt|\bgpus?\b", re.IGNORECASE)
-# What files of these names say that are meant; `.def` is also a list of a library's names on Windows.
+# Contents that confirm a name; `.def`, for one, is also a list of a library's symbols on Windows.
 _SAYS: dict[type[Source], re.Pattern[bytes]] = {
     CMakePresets: re.compile(rb"CMAKE_CUDA_"),
     Definition: re.compile(rb"^[ \t]*bootstrap[ \t]*:", re.IGNORECASE | re.MULTILINE),
@@ -140,7 +140,7 @@ _SAYS: dict[type[Source], re.Pattern[bytes]] = {
     OtherBuild: re.compile(rb"cuda|nvcc|\.cu\b|rocm|hip", re.IGNORECASE),
     ProgramSettings: MEANT,
 }
-# Files that are given by name may be in any language; in one of these nothing is C++.
+# A file that the user names may be in any language; a file in one of these contains no C++.
 _OTHER = frozenset(
     ".bat .cfg .cmake .conf .css .csv .diff .f90 .go .html .ini .ipynb .java .js .json .lock .md .mk .patch .proto .rs "
     ".rst .sh .sql .svg .tex .toml .ts .txt .xml .yaml .yml".split()
@@ -148,7 +148,7 @@ _OTHER = frozenset(
 
 
 def source(path: PurePath, text: bytes) -> Source:
-    """Return a file in its language, by its name and its text; a plain Source for one that hipport does not read."""
+    """Return a file in its language, by its name and text; a plain Source for one that hipport does not read."""
     suffix = path.suffix.lower()
     if suffix == ".py":
         return Python(path, text)
@@ -171,7 +171,7 @@ def source(path: PurePath, text: bytes) -> Source:
 
 
 def _hidden(path: str) -> type[Source] | None:
-    """Return the language of a file in a folder whose name begins with a point, if hipport reads it."""
+    """Return the language of a file in a hidden folder, if hipport reads it."""
     for folder, pattern, language in _HIDDEN:
         *_, below = f"/{path}".partition(f"/{folder}/")
         if below and pattern.fullmatch(below):
@@ -180,21 +180,21 @@ def _hidden(path: str) -> type[Source] | None:
 
 
 def is_read(path: str) -> bool:
-    """Whether hipport reads a file of that name, wherever it lies."""
+    """Whether hipport reads a file of that name, in any folder."""
     *folders, name = path.split("/")
     if LOOKED_INTO & set(folders):
         return _hidden(path) is not None
     suffix = PurePosixPath(name).suffix.lower()
-    # What is HIP by its name is what the program has beside CUDA's.
+    # A file that is HIP by its name stands beside the CUDA version.
     if suffix in UNITS or suffix in HEADERS or suffix in (".py", ".hip"):
         return True
     return _LISTS.fullmatch(path) is not None or any(pattern.fullmatch(name) for pattern, _ in _NAMED)
 
 
 def is_of_gpus(typed: Source, text: bytes, named: Callable[[bytes], bool] | None = None) -> bool:
-    """Whether a file that nobody has named, in its language, says anything of GPUs, or of what has builds for them.
+    """Whether a file that was found, not named by the user, concerns GPUs or packages with builds for them.
 
-    `named` says whether a file that installs packages names some that passes know.
+    `named` says whether a file that installs packages names one that the passes know.
     """
     if isinstance(typed, Python):
         return _PYTHON.search(text) is not None

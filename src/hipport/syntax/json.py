@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JSON, also with the comments and trailing commas that editors allow: where its strings and members stand."""
+"""JSON, also with the comments and trailing commas that editors allow, with the places of strings and members."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ Path = tuple[str | int, ...]
 
 @dataclass(frozen=True)
 class JsonEntry:
-    """A member of an object or an item of an array: its keys from the root, and where its value is.
+    """A member of an object or an item of an array: its keys from the root, and the place of its value.
 
-    Numbers count items. `value` is what a string says, None for any other; `span` has a string with its quotes, of an
-    object or array the sign that opens it; `key` is where a member's name is, of an item where its value is.
+    Numbers count items. `value` is the text of a string, None for any other value. `span` is a string with its quotes,
+    or the opening sign of an object or array; `key` is the place of a member's name, or of an item's value.
     """
 
     path: Path
@@ -45,7 +45,7 @@ class Json(Source):
 
     @cached_property
     def _bare(self) -> bytes:
-        """The text with blanks for what is not JSON's own."""
+        """The text with comments and trailing commas blanked."""
         return _APART.sub(lambda match: match["string"] or b" " * len(match.group()), self.text)
 
     @cached_property
@@ -63,7 +63,7 @@ class Json(Source):
 
     @cached_property
     def entries(self) -> tuple[JsonEntry, ...]:
-        """The members and items, in the order of the text; of members by one name the last one, as programs read it."""
+        """The members and items, in the order of the text. Of duplicate members, the last, as in other readers."""
         found = tuple(self._entries()) if self.document is not None else ()
         last = {each.path: number for number, each in enumerate(found)}
         if len(last) == len(found):
@@ -75,7 +75,7 @@ class Json(Source):
         )
 
     def _entries(self) -> Iterator[JsonEntry]:
-        # Of each object and array around: its own path, and the number of the item that comes, None in an object.
+        # For each enclosing object and array: its path, and the number of the next item, or None in an object.
         around: list[tuple[Path, int | None]] = []
         name: tuple[str, Span] | None = None
         at = 3 if self.text.startswith(b"\xef\xbb\xbf") else 0
@@ -118,7 +118,7 @@ class Json(Source):
 
 @dataclass(frozen=True)
 class Devcontainer(Json):
-    """The container that an editor works in: devcontainer.json."""
+    """The container that an editor runs in: devcontainer.json."""
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keep the comments that stand in what a finding replaces.
+"""Keep the comments inside code that a finding replaces.
 
-A pass looks at code, in which comments are blanks, and writes code. What somebody has said within a call, or between
-the lines of an `asm`, says why it is there, and is written down again behind what takes its place.
+A pass sees code with comments blanked, and writes code. A comment inside a call, or between the lines of an `asm`,
+explains the code, so it is written again after the replacement.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from hipport.syntax.cpp import Cpp
 from hipport.syntax.own_guards import MARK
 from hipport.syntax.python import Python
 
-# hipport's own, which says that what it stands behind is hipport's.
+# hipport's mark, which belongs to the text before it.
 _MARK = MARK.strip()
 _BEGIN = re.compile(rb"//|/\*")
 _LINE = re.compile(rb"//(?:[^\\\r\n]|\\[ \t\f\v]*(?:\r\n?|\n)|\\)*")
@@ -29,7 +29,7 @@ _LINE = re.compile(rb"//(?:[^\\\r\n]|\\[ \t\f\v]*(?:\r\n?|\n)|\\)*")
 
 @singledispatch
 def keeping_comments(source: Source, finding: Finding) -> Finding:
-    """Return the finding with the comments that its edits would take away behind what they write."""
+    """Return the finding such that comments that its edits would delete follow the text that they write."""
     return finding
 
 
@@ -46,7 +46,7 @@ def _of_cpp(source: Cpp, finding: Finding) -> Finding:
         finding = replace(finding, edits=tuple(cut.get(edit, edit) for edit in finding.edits))
     if not any(lost):
         return finding
-    # What moves text elsewhere takes its comments along.
+    # An edit that moves text takes its comments along.
     written = b"\n".join(edit.new for edit in finding.edits)
     kept = {body: written.count(body) for each in lost for body in each}
     edits = []
@@ -63,7 +63,7 @@ def _of_cpp(source: Cpp, finding: Finding) -> Finding:
 
 @keeping_comments.register
 def _of_python(source: Python, finding: Finding) -> Finding:
-    """A comment takes the rest of its line: so behind it a line ends, which brackets around the edit allow."""
+    """A Python comment ends with its line, so a line end follows it, which the brackets around the edit allow."""
     if not any(b"#" in source[edit.span] for edit in finding.edits):
         return finding
     written = b"\n".join(edit.new for edit in finding.edits)
@@ -82,7 +82,7 @@ def _of_python(source: Python, finding: Finding) -> Finding:
 
 @keeping_comments.register
 def _of_cmake(source: CMake, finding: Finding) -> Finding:
-    """Between any two words of CMake a comment may stand; behind one of a line's rest, the line ends."""
+    """In CMake a comment may stand between any two words; a line comment needs a line end behind it."""
     if not any(b"#" in source[edit.span] for edit in finding.edits):
         return finding
     written = b"\n".join(edit.new for edit in finding.edits)
@@ -96,9 +96,9 @@ def _of_cmake(source: CMake, finding: Finding) -> Finding:
 
 
 def _python_comments(text: bytes) -> list[tuple[Span, int]]:
-    """Return the comments of Python, each with the place of the innermost bracket around it, -1 where there is none.
+    """Return the comments of Python, each with the place of the innermost bracket around it, or -1 without one.
 
-    Empty for what is no Python.
+    Empty for text that is not Python.
     """
     starts = [0]
     for line in text.split(b"\n"):
@@ -120,7 +120,7 @@ def _python_comments(text: bytes) -> list[tuple[Span, int]]:
 
 
 def _comments(source: Cpp, span: Span) -> tuple[Span, list[bytes]]:
-    """Return a stretch without a comment that goes on behind it, and the comments that lie whole in it."""
+    """Return the span without a comment that extends beyond it, and the comments that lie completely in it."""
     found: list[bytes] = []
     text, code = source.text, source.code
     if not len(span) or text[span.start : span.end] == code[span.start : span.end]:
@@ -137,7 +137,7 @@ def _comments(source: Cpp, span: Span) -> tuple[Span, list[bytes]]:
         else:
             closing = text.find(b"*/", at)
             end = closing + 2 if closing >= 0 else len(text)
-        # An include's path is blank in the code as well.
+        # The path of an include is blank in the code as well.
         if (
             code[start:end].strip()
             or text[start:end] == _MARK
@@ -152,14 +152,14 @@ def _comments(source: Cpp, span: Span) -> tuple[Span, list[bytes]]:
 
 
 def _block(comment: bytes) -> bytes:
-    """A comment that ends before its line does."""
+    """Return a comment as one that ends before its line does."""
     if comment.startswith(b"/*"):
         return comment
     return b"/* " + comment[2:].strip().replace(b"*/", b"* /") + b" */"
 
 
 def _behind(new: bytes, comments: bytes) -> bytes:
-    """Put comments behind code, on its last line."""
+    """Put comments after code, on its last line."""
     body = new.rstrip(b"\r\n")
     if not body:
         return comments + new

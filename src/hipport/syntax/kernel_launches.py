@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Launches as they are written: from the first byte of the kernel to the bracket behind the arguments, part by part."""
+"""Launches as written, part by part: from the first byte of the kernel to the bracket after the arguments."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from hipport.core.edits import Span
 from hipport.syntax.cpp import Cpp, template_arguments
 from hipport.syntax.cuda import launch_closing, launch_openings
 
-#: White space, and the backslashes that end the lines of a macro.
+#: White space, and the backslashes that splice the lines of a macro.
 _BLANK = b" \t\r\n\\"
 _WORD = re.compile(rb"\w*\Z")
 _DEFINE = re.compile(rb"#[ \t]*define[ \t]+\w+(\([^()]*\))?")
 _OPEN = {b")": b"(", b"]": b"[", b"}": b"{"}
 _NEXT = re.compile(rb"(?:[ \t\r\n]|\\\r?\n)*\(")
 _TOKEN = re.compile(rb"[()\[\]{},<]")
-#: Words that no operand begins with.
+#: Words that cannot begin an operand.
 _KEYWORDS = frozenset(b"if for while switch return else do case catch co_return co_yield co_await throw goto".split())
 
 
 class WrittenLaunch(NamedTuple):
     """`kernel<<<configuration>>>(arguments)`.
 
-    `kernel` is all of the operand, without blanks at its ends; None where its beginning was not found. `arguments` is
-    the pair of brackets with what is in it; None where they do not follow, as in `k<<<1, 1>>> args` in a macro. `floor`
-    is where the text begins that the launch is in: behind a directive, or behind the name of a macro.
+    `kernel` is the whole operand, trimmed; None where its beginning was not found. `arguments` is the pair of brackets
+    with its contents; None if none follow, as in `k<<<1, 1>>> args` in a macro. `floor` is where the text that contains
+    the launch begins: after a directive, or after the name of a macro.
     """
 
     kernel: Span | None
@@ -39,7 +39,7 @@ class WrittenLaunch(NamedTuple):
 
 
 def written(source: Cpp) -> Iterator[WrittenLaunch | Span]:
-    """Yield the launches of `source`, in macros too; the opening bracket alone where no closing one was found."""
+    """Yield the launches of `source`, also in macros; only the opening bracket where no closing one was found."""
     code = source.code
     for opening in launch_openings(source):
         closing = launch_closing(source, opening.end, anywhere_in_macros=True)
@@ -60,7 +60,7 @@ def written(source: Cpp) -> Iterator[WrittenLaunch | Span]:
 
 
 def back(code: bytes, offset: int, floor: int) -> int:
-    """Return where what stands in front of `offset` ends, blanks aside."""
+    """Return where the text before `offset` ends, ignoring blanks."""
     while offset > floor and code[offset - 1] in _BLANK:
         offset -= 1
     return offset
@@ -75,7 +75,7 @@ def _floor(source: Cpp, offset: int) -> int:
 
 
 def _parts(source: Cpp, span: Span) -> Iterator[Span]:
-    """Yield what the commas of a configuration part, those in template arguments aside."""
+    """Yield the parts of a configuration between its commas, ignoring those in template arguments."""
     code, depth, start = source.code, 0, span.start
     passed = span.start
     for match in _TOKEN.finditer(code, span.start, span.end):
@@ -95,7 +95,7 @@ def _parts(source: Cpp, span: Span) -> Iterator[Span]:
 
 
 def _template_end(code: bytes, opening: int, limit: int) -> int | None:
-    """Return the end of the template arguments at `opening`, if these are any: a name before, and a use behind."""
+    """Return the end of the template arguments at `opening`; None if no name precedes them or no use follows."""
     before, after = code[opening - 1 : opening], code[opening + 1 : opening + 2]
     if not (before.isalnum() or before == b"_") or after in (b"<", b"="):
         return None
@@ -127,7 +127,7 @@ def _kernel(source: Cpp, end: int, floor: int) -> Span | None:
             word = code[start:before]
             ends = code[before - 1 : before] if before > floor else b""
             if token == b"]" or (word and word not in _KEYWORDS) or ends in (b">", b"]"):
-                # An element, or what a function returns.
+                # An element, or the result of a call.
                 if ends not in (b">", b"]", b")") and not word:
                     return None
                 at = before
@@ -156,7 +156,7 @@ def _word(code: bytes, end: int, floor: int) -> int:
 
 
 def _opening(code: bytes, closing: int, floor: int) -> int | None:
-    """Return the bracket that the one at `closing` closes."""
+    """Return the partner of the bracket at `closing`."""
     wanted: list[bytes] = []
     for at in range(closing, max(floor, closing - 4000) - 1, -1):
         token = code[at : at + 1]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Open again what hipport has kept from HIP, where upstream has put more into it since.
+"""Show code to HIP again that hipport had hidden, where upstream has added to it since.
 
 `#ifndef __HIPCC__ /* hipport */` stands around functions that HIP has itself. New code between them would be missing on
-AMD, and a function that has changed is HIP's no more.
+AMD, and a function that has changed is no longer the one that HIP has.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ _ADDED = re.compile(rb"\s*&&\s*!\s*defined\s*\(\s*__HIPCC__\s*\)\s*/\*[ \t]*hipp
 
 
 def opened(source: Cpp, about: Iterable[Span], hips: Iterable[Span]) -> Iterator[tuple[Span, tuple[Edit, ...]]]:
-    """Yield the stretches that are to be opened, with the edits that do so.
+    """Yield the stretches that have to be opened, with the edits that do it.
 
-    They are those with one of `about` in them, and with anything but what HIP has itself, `hips`.
+    These stretches contain one of `about`, and something other than `hips`, the functions that HIP has itself.
     """
     if not source.left_to_hip:
         return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Find the code of C++: all bytes but those of comments, literals, include paths and the messages of `#error`."""
+"""Find the code of C++: all bytes except comments, literals, include paths and the messages of `#error`."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from functools import lru_cache
 
 from hipport.core.edits import Span
 
-# A backslash at the end of a line joins it to the next one, before anything else is looked at: also in comments, also
-# after another backslash, and (gcc, clang) also with white space behind it.
+# A backslash at the end of a line joins it to the next one before any other lexing: also in comments, also after
+# another backslash, and (gcc, clang) also with white space after it.
 SPLICE = rb"\\[ \t\f\v]*(?:\r\n?|\n)"
-#: Parentheses that end where they close, with two more within: of parameters, most often.
+#: Parentheses with up to two levels of nested ones, such as those around parameters.
 PARENTHESES = rb"\([^;{}()]*(?:\([^;{}()]*(?:\([^;{}()]*\)[^;{}()]*)*\)[^;{}()]*)*\)"
-# What a search for names steps over starts with one of these.
+# Each token that a search for names skips starts with one of these.
 _LEAD = re.compile(
     rb"""
       //[^\\\r\n]*(?:(?:%(splice)s|\\)[^\\\r\n]*)*
@@ -31,12 +31,12 @@ _NUMBER_BEFORE = re.compile(rb"(?:\A|[^0-9A-Za-z_.\x80-\xff])\.?[0-9][0-9A-Za-z_
 _NUMBER_AFTER = re.compile(rb"(?:'[0-9A-Za-z_]|[0-9A-Za-z_.\x80-\xff])+")
 _PATH = re.compile(rb"(?:[ \t]|/\*(?:[^*\r\n]|\*(?!/))*\*/)*(?:<([^>\r\n]*)>|\"([^\"\r\n]*)\")")
 _TESTED_PATH = re.compile(rb"\b__has_include(?:_next)?[ \t]*\([ \t]*<([^>\r\n]*)>")
-# The message of an #error is prose, with lone apostrophes.
+# The message of an #error is prose, with unpaired apostrophes.
 _PROSE = re.compile(rb"(?:[^\\\r\n/]|/(?![/*])|%s|\\)*" % SPLICE)
 # Everything but the two bytes that end lines becomes a space.
 _BLANK = bytes(byte if byte in b"\r\n" else 0x20 for byte in range(256))
 BOM = b"\xef\xbb\xbf"
-# What starts or ends comments, literals, directives and lines, and names that decide how what follows is read.
+# The start and end of comments, literals, directives and lines, and names that decide how the following text is lexed.
 _LEXICAL = re.compile(
     rb"[\"'/\\#\r\n]|\b(?:include|include_next|import|error|warning|__has_include|__has_include_next)\b"
 )
@@ -48,7 +48,7 @@ def lex(text: bytes) -> tuple[bytes, tuple[Span, ...]]:  # noqa: C901  # one loo
     """Return the code of a text, as `Cpp.code` has it, and the comments that reach over the end of a line."""
     code = bytearray(b"   " + text[3:] if text.startswith(BOM) else text)
     long: list[Span] = []
-    endless: set[bytes] = set()  # delimiters of raw strings that no raw string from here on ends with
+    endless: set[bytes] = set()  # delimiters of raw strings that have no end from here on
     search = _LEAD.search
     match = search(text)
     while match is not None:
@@ -97,7 +97,7 @@ def lex(text: bytes) -> tuple[bytes, tuple[Span, ...]]:  # noqa: C901  # one loo
 
 
 def first_on_line(code: bytes | bytearray, offset: int) -> bool:
-    """Say whether only white space stands in front of `offset` on its line, and the line is not part of another."""
+    """Say whether only white space precedes `offset` on its line, and the line does not continue another."""
     start = code.rfind(b"\n", 0, offset) + 1
     start = code.rfind(b"\r", start, offset) + 1 or start
     return not code[start:offset].strip() and not SPLICED_BEFORE.search(code, max(0, start - 80), start)
@@ -105,5 +105,5 @@ def first_on_line(code: bytes | bytearray, offset: int) -> bool:
 
 @lru_cache(maxsize=1 << 14)
 def lexed_apart(text: bytes) -> bool:
-    """Whether it is whole tokens, with nothing in them that decides how what is around them is lexed."""
+    """Whether the text is whole tokens, and none of them changes how the surrounding text is lexed."""
     return _WHOLE_TOKENS.fullmatch(text) is not None and not _LEXICAL.search(text)

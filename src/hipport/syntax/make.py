@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makefiles: logical lines, and the conditionals they stand in.
+"""Makefiles: logical lines, and the conditionals around them.
 
-Lines are told apart as GNU make's manual does (chapter "Writing Makefiles", of 4.4). Nothing is expanded, so a line
-that only becomes a rule or an assignment when make runs is `other`.
+Lines are classified as in the manual of GNU make 4.4 (chapter "Writing Makefiles"). Nothing is expanded, so a line that
+becomes a rule or an assignment only when make runs is `other`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _COMMENT = re.compile(rb"(?<!\\)#")
 
 
 def without_references(text: bytes) -> bytes:
-    """Return `text`, as long as it was, with what stands in `$(…)` and `${…}` made a word: no rule has its colons."""
+    """Return `text` with each `$(…)` and `${…}` replaced by a word of equal length, so that its colons do not count."""
     masked = bytearray(text)
     closing: list[int] = []
     for at, byte in enumerate(text):
@@ -46,10 +46,11 @@ def without_references(text: bytes) -> bytes:
 
 @dataclass(frozen=True)
 class MakeLine:
-    """A logical line, with what its backslashes continue it by; `span` is without the line end.
+    """A logical line, with its continuation lines; `span` excludes the line end.
 
-    `kind` is `assignment`, `recipe`, `rule`, `comment`, `blank`, `other`, `define` (what is inside of one, too) or the
-    directive itself: `ifeq`, `else`, `include` …. `value` is an assignment's value, a recipe's command, else the line.
+    `kind` is `assignment`, `recipe`, `rule`, `comment`, `blank`, `other`, `define` (also for lines inside one) or the
+    directive itself: `ifeq`, `else`, `include` and so on. `value` is the value of an assignment, the command of a
+    recipe, or the line.
     """
 
     kind: str
@@ -159,11 +160,11 @@ class Makefile(Source):
         return self._parsed[0]
 
     def around(self, line: MakeLine) -> tuple[tuple[MakeLine, ...], ...]:
-        """Return the conditionals that `line` stands in, the outermost first: `(ifeq,)`, or `(ifeq, else)`."""
+        """Return the conditionals around `line`, the outermost first: `(ifeq,)`, or `(ifeq, else)`."""
         return around(self.block(line))
 
     def block(self, line: MakeLine) -> Block[MakeLine] | None:
-        """Return the innermost conditional that `line` stands in; one that it begins or parts is not among them."""
+        """Return the innermost conditional around `line`, without one that it begins or divides."""
         return self._parsed[1][line]
 
     @property

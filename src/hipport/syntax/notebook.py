@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Jupyter notebooks: JSON with cells of Python, which are one program.
 
-Cells share their names, so the code cells are one source of Python, one after the other. What IPython adds to Python
-stands in it as the calls that IPython makes of it: `!ls` is `get_ipython().system("ls")`. Such text is not in the
-file, and is not edited. A cell that is in no Python is left out.
+Cells share their names, so the code cells are one Python source, one after the other. IPython's extensions of Python
+appear in it as the calls that IPython makes of them: `!ls` is `get_ipython().system("ls")`. Such text is not in the
+file, and is not edited. A cell in another language is left out.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from hipport.syntax.shell import Shell
 _MARK = b"\xef\xbb\xbf"
 _SPACE = re.compile(r"[ \t\r\n]*")
 _DECODER = json.JSONDecoder()
-# A character in a JSON string: an escaped pair of surrogates, another escape, or what stands for itself.
+# A character in a JSON string: an escaped surrogate pair, another escape, or a literal character.
 _CHARACTER = re.compile(
     rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\.|[^\\\x80-\xff]+|[^\\]",
     re.DOTALL,
 )
 
-# IPython's additions to Python.
+# IPython's extensions of Python.
 _CELL_MAGIC = re.compile(rb"\s*%%(\w+|!)[^\r\n]*(?:\r?\n|\Z)")
 _LINE_MAGIC = re.compile(rb"%(\w+)[ \t]*")
 _COMMAND = re.compile(rb"(?:\\\r?\n|[^\r\n])*")
 _ASSIGNED = re.compile(rb"[A-Za-z_][\w., \t\[\]]*=[ \t]*(?=[!%][^=])")
 _HELP = re.compile(rb"\?\??[\w.*]+[ \t]*(?=[\r\n]|\Z)|%{0,2}[\w.*]+\?\??[ \t]*(?=[\r\n]|\Z)")
 _BARE = re.compile(rb"(?:pip3?|conda|mamba|cd|mkdir|cp|mv|rm|cat)[ \t]+[A-Za-z./~-][^=\r\n]*(?=[\r\n]|\Z)")
-#: Magics whose argument, or whose cell, is Python that runs as it stands.
+#: Magics whose argument, or whose cell, is plain Python.
 _RUNS_PYTHON = frozenset({b"time", b"timeit", b"prun", b"capture", b"python", b"python3", b"py"})
 #: Magics whose argument, or whose cell, is for the shell.
 _RUNS_SHELL = frozenset({b"system", b"sx"})
@@ -75,7 +75,7 @@ class _Cell:
     code: bytes
     begins: Sequence[int]
     ends: Sequence[int]
-    #: What stands between two strings of the source; None where the source is one string.
+    #: The text between two strings of the source; None if the source is one string.
     between: bytes | None
 
 
@@ -89,7 +89,7 @@ class Notebook(Source):
 
     @cached_property
     def _cells(self) -> tuple[_Cell, ...] | None:
-        """The code cells; None where the text is no notebook."""
+        """The code cells; None if the text is not a notebook."""
         try:
             return tuple(_cells(self.text))
         except (_Unreadable, ValueError, IndexError, RecursionError):
@@ -97,13 +97,13 @@ class Notebook(Source):
 
     @cached_property
     def _laid(self) -> tuple[Embedded, int]:
-        """The program, and how many of the cells are not in it."""
+        """The program, and the number of cells that are not in it."""
         layout = _Layout(self.text.isascii())
         unread = 0
         for cell in self._cells or ():
             pieces = _pieces(cell.code)
             if pieces is None:
-                continue  # in another language, which it names
+                continue  # in another language, which the cell names
             text = b"".join(piece for piece, _, _ in pieces)
             if compiles(text):
                 layout.add(cell, pieces)
@@ -113,13 +113,13 @@ class Notebook(Source):
 
     @property
     def embedded(self) -> tuple[Embedded, ...]:
-        """The program, if there is any."""
+        """The program, if there is one."""
         program = self._laid[0]
         return (program,) if program.source.text else ()
 
     @cached_property
     def commands(self) -> Embedded:
-        """The commands that cells give to the shell: lines with `!`, `%pip` and the like, and cells of `%%bash`."""
+        """The shell commands in cells: lines with `!`, `%pip` and similar magics, and cells of `%%bash`."""
         layout = _Layout(self.text.isascii())
         for cell in self._cells or ():
             pieces = _commands(cell.code)
@@ -129,7 +129,7 @@ class Notebook(Source):
 
     @cached_property
     def magics(self) -> tuple[tuple[str, str, Span, bytes], ...]:
-        """The magics that say what a whole cell is: the name, the rest of the line, where both are, and the cell."""
+        """The cell magics: the name, the rest of the line, the place of both, and the cell."""
         found = []
         for cell in self._cells or ():
             first = _CELL_MAGIC.match(cell.code)
@@ -143,7 +143,7 @@ class Notebook(Source):
 
     @cached_property
     def errors(self) -> int:
-        """The number of cells that are not Python; more than there can be where the text is not a notebook."""
+        """The number of cells that are not Python; a huge number if the text is not a notebook."""
         return len(self.text) + 1 if self._cells is None else self._laid[1]
 
 
@@ -155,14 +155,15 @@ class _Layout:
         self.text = bytearray()
         self._begins: list[int] = []
         self._ends: list[int] = []
-        #: For each byte the cell that it is of, or -1 for what is not in the file; and where in the cell's code it is.
+        #: For each byte of the program its cell, or -1 for text that is not in the file, and its offset in the cell's
+        #: code.
         self._of: list[int] = []
         self._at: list[int] = []
         self._cells: list[_Cell] = []
         self._starts: list[int] = []
 
     def add(self, cell: _Cell, pieces: Sequence[tuple[bytes, int, int]]) -> None:
-        """Add a cell: its pieces, with where each comes from in the cell's code."""
+        """Add a cell: its pieces, each with its place in the cell's code."""
         self._starts.append(len(self.text))
         for text, start, end in pieces:
             if text == cell.code[start:end]:
@@ -202,7 +203,7 @@ class _Layout:
             return None
         last = self._starts[index + 1] - 1 if index + 1 < len(self._starts) else len(self.text) - 1
         if end == last + 1 and start <= last:
-            # A line goes with its end, and the cell's last line has none in the file.
+            # A line includes its end, but the last line of a cell has none in the file.
             if new and not new.endswith(b"\n"):
                 return None
             end, new = last, new.removesuffix(b"\n")
@@ -213,15 +214,15 @@ class _Layout:
             return None
         if start < end and (around != {index} or self._at[end - 1] - self._at[start] != end - 1 - start):
             return None
-        # Before a string's first character, rather than behind the last one of the string before; but not beyond what
-        # is not in the program.
+        # At the first character of a string, not after the last character of the string before; but not beyond text
+        # that is not in the program.
         stop = self._begins[end]
         if start < end and self._at[end] != self._at[end - 1] + 1:
             stop = self._ends[end - 1]
         cell = self._cells[index]
         text = json.dumps(new.decode("utf-8"), ensure_ascii=self.ascii_only)[1:-1].encode("utf-8")
         if cell.between is not None:
-            # A string for each line, as the others are.
+            # One string for each line, like the others.
             at_end = stop == cell.begins[-1]
             parts = re.findall(rb"(?:\\.|[^\\])*?\\n|(?:\\.|[^\\])+", text)
             if parts and parts[-1].endswith(b"\\n") and not at_end:
@@ -270,11 +271,11 @@ def _items(text: str, at: int) -> Iterator[tuple[int, int]]:
 
 
 def _cells(file: bytes) -> Iterator[_Cell]:
-    """Yield the code cells of a notebook in Python. Raises ValueError and IndexError for other text."""
-    # A character for each byte: what is said of places in the one holds for the other, as JSON's own signs are ASCII.
+    """Yield the Python code cells of a notebook. Raises ValueError and IndexError for other text."""
+    # One character for each byte, so that places in both agree; JSON's own signs are ASCII.
     text = file.decode("latin-1")
     begin = _skip(text, len(_MARK) if file.startswith(_MARK) else 0)
-    # The whole is JSON, or nothing of it is looked at.
+    # The whole text must be JSON.
     _, end = _DECODER.raw_decode(text, begin)
     if _skip(text, end) != len(text):
         raise _Unreadable
@@ -282,7 +283,7 @@ def _cells(file: bytes) -> Iterator[_Cell]:
     if not _in_python(text[slice(*members["metadata"])] if "metadata" in members else "{}"):
         return
     lists = [members["cells"][0]] if "cells" in members else []
-    if "worksheets" in members:  # until format 3
+    if "worksheets" in members:  # up to format 3
         for sheet, _ in _items(text, members["worksheets"][0]):
             lists += [start for key, start, _ in _members(text, sheet) if key == "cells"]
     number = 0
@@ -307,7 +308,7 @@ def _in_python(metadata: str) -> bool:
 
 
 def _cell(file: bytes, text: str, number: int, source: tuple[int, int]) -> _Cell | None:
-    """Return the cell with that source; None where it is not text, or empty."""
+    """Return the cell with that source; None if it is empty or not text."""
     between = None
     if text[source[0]] == "[":
         strings = list(_items(text, source[0]))
@@ -333,14 +334,14 @@ def _cell(file: bytes, text: str, number: int, source: tuple[int, int]) -> _Cell
                 elif part >= b"\xc0" or not begins:
                     begins.append(start)
                     ends.append(stop)
-                else:  # a character of several bytes is one
+                else:  # a character of several bytes is one character
                     begins.append(begins[-1])
                     ends.append(stop)
                 continue
             try:
                 character = json.loads(b'"' + part + b'"').encode("utf-8")
             except UnicodeEncodeError:
-                return None  # half of a pair of surrogates
+                return None  # half of a surrogate pair
             code += character
             begins += [start] * len(character)
             ends += [stop] * len(character)
@@ -350,7 +351,7 @@ def _cell(file: bytes, text: str, number: int, source: tuple[int, int]) -> _Cell
 
 
 def _commands(code: bytes) -> list[tuple[bytes, int, int]]:
-    """Return the commands in a cell, each with where in `code` it comes from."""
+    """Return the commands in a cell, each with its place in `code`."""
     first = _CELL_MAGIC.match(code)
     if first is not None and first[1] not in _RUNS_PYTHON:
         start = first.end()
@@ -364,7 +365,7 @@ def _commands(code: bytes) -> list[tuple[bytes, int, int]]:
 
 
 def _pieces(code: bytes) -> list[tuple[bytes, int, int]] | None:
-    """Return a cell's Python in pieces, each with where in `code` it comes from; None where it is not in Python."""
+    """Return a cell's Python in pieces, each with its place in `code`; None if the cell is not in Python."""
     found: list[tuple[bytes, int, int]] = []
     at = kept = depth = 0
     first = _CELL_MAGIC.match(code)
@@ -402,7 +403,7 @@ def _pieces(code: bytes) -> list[tuple[bytes, int, int]] | None:
 
 
 def _call(code: bytes, at: int) -> tuple[bytes, int, int] | None:
-    """Return what IPython makes of a line that is not Python, and from where to where; None where it is Python."""
+    """Return the call that IPython makes of a line that is not Python, and its span; None for a line of Python."""
     assigned = _ASSIGNED.match(code, at)
     start = assigned.end() if assigned is not None else at
     if not assigned and (helped := _HELP.match(code, at)) and code[at : helped.end()].strip(b"?%"):
@@ -421,7 +422,7 @@ def _call(code: bytes, at: int) -> tuple[bytes, int, int] | None:
             rest = _COMMAND.match(code, magic.end())
             assert rest is not None
             if magic[1] in _RUNS_SHELL and rest.group().strip():
-                # It returns what is printed, assigned or not.
+                # The call returns the output, assigned or not.
                 return _called("getoutput", rest.group().strip()), start, rest.end()
             if magic[1] in _RUNS_PYTHON and rest.group().strip() and not rest.group().startswith(b"-"):
                 return b"", start, magic.end()

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The question of a condition before hipport made AMD answer it too.
+"""The original condition of an `#if` that hipport extended for AMD.
 
-A condition that hipport has changed is no decision of a person's: new code of the original's, in a branch of it, is to
-be ported like any other. So hipport's forms are told from others by what is written, and read as what they were:
+A condition that hipport has changed is not somebody's port: new upstream code in a branch of it has to be ported like
+any other. So hipport's forms are recognized by their text, and read as the condition before:
 
     #if defined(__CUDACC__) || defined(__HIPCC__)                   #ifdef __CUDACC__
     #if CUDA_VERSION >= 9000 || defined(__HIPCC__) /* hipport */    #if CUDA_VERSION >= 9000
 
     #ifndef __HIPCC__ /* hipport */                                 (nothing)
 
-The first says by itself that it tells no compiler from the other, whoever wrote it. The others could be a person's, and
-have a mark.
+The first tells neither compiler from the other, whoever wrote it. A person could have written the others, so they have
+a mark.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import re
 
 from hipport.syntax.preprocessor_values import tokens
 
-#: What nvcc says of itself, and hipcc of itself; it takes extended lambdas and constexpr functions without a flag.
+#: The predefined macros of nvcc, and those of hipcc, which needs no flag for extended lambdas and constexpr functions.
 COMPILERS = {
     b"__CUDACC__": b"__HIPCC__",
     b"__CUDACC_RTC__": b"__HIPCC_RTC__",
@@ -27,20 +27,20 @@ COMPILERS = {
     b"__CUDACC_RELAXED_CONSTEXPR__": b"__HIPCC__",
     b"__NVCC__": b"__HIPCC__",
 }
-#: Those, and what asks for device code.
+#: The same, and the macro for device code.
 EQUALS = {**COMPILERS, b"__CUDA_ARCH__": b"__HIP_DEVICE_COMPILE__"}
-#: Behind what is said of AMD in a condition on a version or an architecture.
+#: Follows the part about AMD in a condition on a version or an architecture.
 MARK = b" /* hipport */"
 
 _HIP = rb"(?:__HIPCC__|__HIPCC_RTC__|__HIP_PLATFORM_AMD__|__HIP_DEVICE_COMPILE__)"
-# Whoever formats the text may break lines, and have other blanks.
+# A formatter may break lines, and use other blanks.
 _GAP = rb"(?:[ \t]|\\\r?\n)*"
 _SAID = rb"/\*[ \t]*hipport[ \t]*\*/"
 _MARKED = re.compile(
     rb"(?:%(gap)b(?:\|\||&&)%(gap)b!?defined\(%(hip)b\))+%(gap)b%(said)b" % {b"gap": _GAP, b"hip": _HIP, b"said": _SAID}
 )
 _ENDS_MARKED = re.compile(_SAID + rb"\s*\Z")
-# What HIP has itself, left out for it: nothing was asked.
+# Code that is hidden from HIP because HIP has it: the original had no condition.
 _LEFT_OUT = re.compile(
     rb"!defined\(%(hip)b\)(?:%(gap)b&&%(gap)b!defined\(%(hip)b\))*%(gap)b%(said)b"
     % {b"gap": _GAP, b"hip": _HIP, b"said": _SAID}
@@ -49,7 +49,7 @@ _PAIRED = re.compile(
     rb"%(gap)b\)?%(gap)b(?:\|\||&&%(gap)b!)%(gap)b(?:defined[ \t]*\([ \t]*)?%(hip)b\b" % {b"gap": _GAP, b"hip": _HIP}
 )
 _NVIDIA = rb"(" + b"|".join(EQUALS) + rb")"
-# In a row of `||`, or of `&&`: nothing beside them binds closer. The tokens are parted by blanks.
+# One operand in a row of `||`, or of `&&`, among which nothing binds closer. Blanks separate the tokens.
 _EITHER = re.compile(
     rb"(?:(?<=^)|(?<=\( )|(?<=\|\| ))(defined(?: \()? %b(?: \))?) \|\| defined \( (\w+) \)(?= \)| \|\||$)" % _NVIDIA
 )
@@ -71,18 +71,18 @@ def is_marked(text: bytes) -> bool:
 
 
 def is_paired(rest: bytes) -> bool:
-    """Say whether a condition continues, behind a name of nvcc's, with what hipcc says of itself."""
+    """Say whether a condition continues, after a macro of nvcc, with the corresponding macro of hipcc."""
     return _PAIRED.match(rest) is not None
 
 
 def asked(code: bytes, text: bytes) -> bytes:
-    """Return what a condition asked of CUDA: of its code, and of its text, which has its comments, too."""
+    """Return what a condition asked of CUDA, from its code and its text, which includes comments."""
     if b"HIP" not in code:
         return code
     if _LEFT_OUT.fullmatch(text.strip()):
         return b"1"
     for marked in reversed(list(_MARKED.finditer(text))):
-        if b"defined" in code[marked.start() : marked.end()]:  # no comment itself
+        if b"defined" in code[marked.start() : marked.end()]:  # not a comment itself
             code = code[: marked.start()] + code[marked.end() :]
     if not any(name in code for name in EQUALS):
         return code

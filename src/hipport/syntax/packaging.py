@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that say which packages to install, apart from those in TOML, Python and commands."""
+"""Files that list the packages to install, except those in TOML, Python and commands."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _INCLUDE = re.compile(r"(?:-r|-c|--requirement|--constraint)(?:\s*=\s*|\s+|(?<=-
 
 @dataclass(frozen=True)
 class PackageLine:
-    """A line of requirements, with the lines that continue it.
+    """A line of requirements, with its continuation lines.
 
-    `span` is all of it; `requirement` is what it asks for, or an empty span; `options` is what starts with `-` behind
-    that, or is all that the line says.
+    `span` is the whole line. `requirement` is the requirement, or an empty span. `options` is the rest, from the first
+    option, or the whole line if it starts with one.
     """
 
     span: Span
@@ -43,26 +43,26 @@ class Requirements(Source):
 
     @cached_property
     def lines(self) -> tuple[PackageLine, ...]:
-        """The lines that are not empty and no comment."""
+        """The lines that are neither empty nor comments."""
         return tuple(self._lines())
 
     def _lines(self) -> Iterator[PackageLine]:
         at = 3 if self.text.startswith(b"\xef\xbb\xbf") else 0
         while at < len(self.text):
             first = re.compile(rb"[ \t]*#[^\r\n]*").match(self.text, at)
-            # A comment is over at the end of its line, whatever it ends in.
+            # A comment ends with its line, even after a backslash.
             match = first or _LINE.match(self.text, at)
             assert match is not None
             start, end = match.span()
             at = end + 1
             if first is None:
-                # Lines that are put together keep their length, and so all that is in them its place.
+                # Joined lines keep their length, so places in them stay valid.
                 text = _CONTINUED.sub(lambda m: b" " * len(m.group()), self.text[start:end])
                 yield from _parts(start, text)
 
     @property
     def includes(self) -> tuple[str, ...]:
-        """The files that are read with this one, as paths relative to it."""
+        """The files that this one includes, as paths relative to it."""
         said = (self[line.options].decode("utf-8", "replace") for line in self.lines)
         return tuple(match[1] for text in said if (match := _INCLUDE.match(text)))
 
@@ -98,7 +98,7 @@ class SetupCfg(Source):
 
     @cached_property
     def settings(self) -> tuple[Setting, ...]:
-        """The lines of its options."""
+        """The lines of the values of its options."""
         return tuple(_settings(self.text))
 
     @cached_property
@@ -134,7 +134,7 @@ class SetupCfg(Source):
             if option and text:
                 left = len(line) - len(line.lstrip())
                 first = start + left
-                # Several may stand behind the option, with semicolons between them, which markers have in front, too.
+                # Several may follow the option, separated by semicolons, which also precede markers.
                 for part in [text] if line_is_more else _SEMICOLON.split(text):
                     at_part = self.text.index(part, first)
                     first = at_part + len(part)
@@ -146,7 +146,7 @@ class SetupCfg(Source):
 
 @dataclass(frozen=True)
 class Setting:
-    """A line of an option's value in an INI file, without its blanks; `first` where it stands behind the option."""
+    """A line of an option's value in an INI file, trimmed; `first` if it follows the option on its line."""
 
     section: str
     option: str
@@ -155,7 +155,7 @@ class Setting:
 
 
 def _settings(text: bytes) -> Iterator[Setting]:
-    """Yield the lines of the options of an INI file, as Python's configparser takes them."""
+    """Yield the lines of the options of an INI file, as Python's configparser reads them."""
     section = option = ""
     at = 0
     for line in text.splitlines(keepends=True):
@@ -193,7 +193,7 @@ class ToxIni(Source):
 
     @cached_property
     def settings(self) -> tuple[Setting, ...]:
-        """The lines of its environments' options, each without the factors in front, `py310: `."""
+        """The lines of its environments' options, each without its factors, `py310: `."""
         return tuple(
             replace(each, span=Span(match.end() if match else each.span.start, each.span.end))
             for each in _settings(self.text)
@@ -203,13 +203,13 @@ class ToxIni(Source):
 
     @cached_property
     def commands(self) -> tuple[Command, ...]:
-        """The commands that it runs, in their order."""
+        """The commands that it runs, in order."""
         found: list[Command] = []
         lines: list[Span] = []
         for each in self.settings:
             if not each.option.startswith("commands") and each.option != "install_command":
                 continue
-            # What a backslash continues, and the sign that a command may fail.
+            # A backslash continues a line; a dash means that the command may fail.
             if lines and self[lines[-1]].endswith(b"\\") and not each.first:
                 lines[-1] = Span(lines[-1].start, each.span.end)
                 continue
@@ -222,16 +222,16 @@ class ToxIni(Source):
 
 @dataclass(frozen=True)
 class CondaEnvironment(Source):
-    """An environment of conda's, environment.yml."""
+    """A conda environment, environment.yml."""
 
     @cached_property
     def items(self) -> tuple[tuple[str, Span, Span], ...]:
-        """The items of its lists: `channels`, `dependencies` or `pip`, what it says, and the whole line."""
+        """The items of its lists: the list (`channels`, `dependencies` or `pip`), the text of the item, its line."""
         return tuple(self._items())
 
     @cached_property
     def going_on(self) -> tuple[tuple[str, Span, Span], ...]:
-        """The items that go on in deeper lines, by their first line: what they say there, and that line."""
+        """The items that continue in deeper lines, by their first line: the text there, and that line."""
         return tuple(self._items(going_on=True))
 
     @cached_property
@@ -257,16 +257,16 @@ class CondaEnvironment(Source):
                 going = None
             match = re.compile(rb"([ \t]*)([A-Za-z_-]+)[ \t]*:").match(bare)
             if match:
-                # `pip` is an item of the dependencies, and no key at the top.
+                # `pip` is an item of the dependencies, not a key at the top level.
                 known = not match[1] and match[2] in (b"channels", b"dependencies")
                 if known and not going_on:
                     yield from self._in_brackets(match[2].decode(), start + match.end())
                 inside = match[2].decode() if known else ""
                 continue
-            # Without a blank behind its dash it is a word that begins with one, not an item.
+            # Without a blank after its dash it is a word that begins with a dash, not an item.
             match = re.compile(rb"([ \t]*)-([ \t]+)(\"[^\"]*\"|'[^']*'|[^#\s](?:[^#]|(?<=\S)#)*)").match(bare)
             if match is None:
-                # What begins a line, and is neither, is no part of a list.
+                # A line without indentation that is neither ends the list.
                 if re.match(rb"[^\s#]", bare):
                     inside = ""
                 continue
@@ -276,7 +276,7 @@ class CondaEnvironment(Source):
             if re.fullmatch(rb"pip[ \t]*:[ \t]*", match[3]) and inside == "dependencies":
                 inside, deep = "pip", indent
                 continue
-            # What stands deeper in the next line belongs to it, whatever that begins with.
+            # A deeper next line belongs to the item, however it begins.
             goes_on = deeper[number] > indent
             going = indent if goes_on else None
             if goes_on == going_on and inside in ("channels", "dependencies", "pip"):
@@ -298,7 +298,7 @@ class CondaEnvironment(Source):
 
 
 def _indents_behind(lines: Sequence[bytes]) -> list[int]:
-    """Return, for each line, how far what stands behind it is indented: the next line that says something, if any."""
+    """Return, for each line, the indentation of the next line that is neither empty nor a comment."""
     found: list[int] = []
     behind = 0
     for line in reversed(lines):
@@ -310,14 +310,14 @@ def _indents_behind(lines: Sequence[bytes]) -> list[int]:
 
 @dataclass(frozen=True)
 class Locked:
-    """A package that a lock file holds to one version; `span` is its name there."""
+    """A package that a lock file pins to one version; `span` is its name there."""
 
     name: str
     version: str
     span: Span
 
 
-# A table of packages in a lock file, and its members. What one says is on lines of their own in all that write these.
+# A table of packages in a lock file, and its members. All tools write each member on a line of its own.
 _TABLE = re.compile(rb"^\[\[packages?\]\][ \t]*\r?$", re.MULTILINE)
 _ANY_TABLE = re.compile(rb"^\[", re.MULTILINE)
 _TABLE_NAME = re.compile(rb'^name[ \t]*=[ \t]*"([^"\r\n]+)"', re.MULTILINE)
@@ -328,17 +328,17 @@ _TABLE_VERSION = re.compile(rb'^version[ \t]*=[ \t]*"([^"\r\n]+)"', re.MULTILINE
 class Lock(Source):
     """A lock file: in TOML (Poetry, uv, PDM, pylock.toml), in JSON (Pipenv) or in YAML (conda-lock, pixi).
 
-    It is made by a tool from lists of requirements, with hashes, and is never edited.
+    A tool generates it from lists of requirements, with hashes, so it is never edited.
     """
 
     @cached_property
     def of_conda(self) -> bool:
-        """Whether packages are, or may be, conda's: such files are in YAML."""
+        """Whether packages are, or may be, conda packages: such files are in YAML."""
         return re.search(rb"^[\w-]+:", self.text, re.MULTILINE) is not None and not _TABLE.search(self.text)
 
     @cached_property
     def packages(self) -> tuple[Locked, ...]:
-        """The packages, in their order; none for a file that is not what its beginning says."""
+        """The packages, in order; empty for a file that does not match its beginning."""
         if self.text.lstrip()[:1] == b"{":
             return tuple(self._in_json())
         if self.of_conda:
@@ -373,7 +373,7 @@ class Lock(Source):
                 name, span = names.pop(entry.indent)
                 yield Locked(name, value, span)
             elif entry.key in ("conda", "pypi") and "packages" in entry.keys:
-                # pixi's: the address of the package, of conda's with the version in its name.
+                # pixi: the URL of the package; that of a conda package has the version in its name
                 part = re.match(r"(?:.*/)?([A-Za-z0-9_.-]+?)-(\d[^-/]*)(?:-[^/]*)?(?:\.conda|\.whl|\.tar\.\w+)$", value)
                 if part:
                     yield Locked(part[1], part[2], entry.value)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Syntax trees of C++, by tree-sitter: of the text in a form that its grammars read right."""
+"""Syntax trees of C++, by tree-sitter, from a form of the text that its grammars parse correctly."""
 
 from __future__ import annotations
 
@@ -21,35 +21,35 @@ if TYPE_CHECKING:
 _ENDS_TYPE = bytes(byte in b"*&>" or WORDS[byte] != 0x20 for byte in range(256))
 _IN_NAME = bytes(byte == 0x3A or WORDS[byte] != 0x20 for byte in range(256))
 
-# The head of a statement that has another in it; a bracket, and pragmas behind it.
+# The head of a statement that contains another; a bracket, and pragmas after it.
 _HEAD = re.compile(rb"\b(?:for|while|if)\s*(?:constexpr\s*)?\(")
-# `<`, up to a `>` that a template's arguments could end with, in front of what could follow those or be compared.
+# `<`, up to a `>` that could end template arguments, before text that could follow these or be an operand.
 _LESS = re.compile(
     rb"<(?<!<<)(?![<=])(?P<between>(?:->|[^<>;{}])*)>(?:>(?![>=])\s*(?P<shift>[\w(])|\s*(?P<next>[-(*&:{]))"
 )
 _NAME_BEFORE = re.compile(rb"(?:[A-Za-z_]\w*\s*(?:\.|->)\s*)*[A-Za-z_]\w*\s*\Z")
 _INDEX = re.compile(rb"(?:threadIdx|blockIdx|blockDim|gridDim)\s*\.\s*[xyz]")
 _PARTS = re.compile(rb"\.|->")
-# Behind what is given a value, and behind a parameter with its type in front; behind and in front of a macro's name.
+# After a name that is assigned; after a parameter with its type before it; after and before the name of a macro.
 _GIVEN = re.compile(rb"\s*(?:\+\+|--|(?:[-+*/%&|^]|<<|>>)?=(?!=))")
 _LISTED = re.compile(rb"\s*[,)]")
 _APART = frozenset((b" ", b"\t", b"\n", b"\r", b"\f", b"\v", b"*", b"&"))
 _DEFINED = re.compile(rb"[ \t]+\S")
-# A macro in front of the type of what is declared: `SHARED int n;`. Only macros look like this, apart from types.
+# A macro before the type of a declaration: `SHARED int n;`. Apart from types, only macros look like this.
 _BEFORE_TYPE = re.compile(
     rb"\b(?P<macro>[A-Z][A-Z0-9_]+)\s+(?:(?:const|volatile|unsigned|signed|static)\s+)*"
     rb"(?!(?:const|volatile|static|__\w+)\b)[A-Za-z_][\w:]*(?:<[^;<>(){}]*>)?(?:\s+|\s*[*&]+\s*)[A-Za-z_]\w*"
     rb"\s*[;=,\[]"
 )
 _ALONE = re.compile(rb"\r(?!\n)")
-# To the grammar, a slash at the end of a directive goes on in the next line.
+# The grammar takes a slash at the end of a directive as a splice.
 _BLANK = b" \t\f\v\r\n/"
-# A directive behind which there is nothing more but remarks.
+# A directive that only comments may follow.
 _WHOLE = re.compile(
     rb"#[ \t]*(?:(?:endif|else)\b|(?:ifdef|ifndef)[\s\\]+\w+|include[ \t]*(?:<[^<>\r\n]*>|\"[^\"\r\n]*\"))"
 )
 _LINE_END = re.compile(rb"\r\n|\n|\r")
-# In code, in which what they say is blank.
+# In code, where the contents of literals are blank.
 _LITERAL = re.compile(rb"\"[ \r\n]*\"|'[ \r\n]*'")
 _UNENDED = re.compile(
     rb"^[ \t]*[A-Z][A-Z0-9_]*[ \t]*\([^();{}\r\n]*(?:\([^();{}\r\n]*\)[^();{}\r\n]*)*\)[ \t]*\r?\n"
@@ -60,7 +60,7 @@ _PRAGMAS_IN = re.compile(rb"\)((?:\s*?\n[ \t]*#[ \t]*pragma\b(?!\s+omp\b)[^\n]*)
 
 
 class Lexed(Source):
-    """C++ of which it is known which bytes are code: what the parser is given is made of that."""
+    """C++ whose code is known: the parser's input is made from it."""
 
     @property
     def grammar(self) -> str:
@@ -69,7 +69,7 @@ class Lexed(Source):
 
     @property
     def code(self) -> bytes:
-        """The text with blanks for comments, literals and their like."""
+        """The text with comments, literals and similar tokens blanked."""
         raise NotImplementedError
 
     @property
@@ -79,15 +79,15 @@ class Lexed(Source):
 
     @property
     def long_comments(self) -> Sequence[Span]:
-        """The comments that go over the end of a line."""
+        """The comments that extend over a line end."""
         raise NotImplementedError
 
     def closing(self, offset: int, limit: int | None = None) -> int | None:
-        """Return where the bracket that is opened at `offset` is closed."""
+        """Return the partner of the bracket at `offset`."""
         raise NotImplementedError
 
     def directive(self, offset: int) -> Span | None:
-        """Return the directive that a place is in."""
+        """Return the directive that contains `offset`."""
         raise NotImplementedError
 
     @property
@@ -97,7 +97,7 @@ class Lexed(Source):
 
 
 def parsed_tree(source: Lexed, before: Lexed, tree: tree_sitter.Tree | None) -> tree_sitter.Tree:
-    """Return the tree of a source; `tree` is that of `before`, a text from which `source` was made by edits."""
+    """Return the tree of a source; `tree` is that of `before`, a text that edits turned into `source`."""
     parser = _parser(source.grammar)
     if tree is None or _ALONE.search(source.text) or _ALONE.search(before.text):
         return parser.parse(_to_parse(source))
@@ -107,7 +107,7 @@ def parsed_tree(source: Lexed, before: Lexed, tree: tree_sitter.Tree | None) -> 
         steps.append(step)
         assert step.before is not None
         step = step.before
-    # What is code elsewhere has to be as it was: the parser is told of the edits only.
+    # Code outside the edits must be unchanged, because the parser is told only about the edits.
     if not all(step.before is not None and step.before.reads_alike(step) for step in steps):
         return parser.parse(_to_parse(source))
     tree = tree.copy()
@@ -117,16 +117,16 @@ def parsed_tree(source: Lexed, before: Lexed, tree: tree_sitter.Tree | None) -> 
 
 
 def _to_parse(source: Lexed) -> bytes:
-    """The text without comments, and without the pragmas between the head of a loop or an `if` and what belongs to it.
+    """The text for the parser: without comments, and with constructs replaced that the grammar misreads.
 
-    A comment is a node of its own to the grammar, beside arguments, operands and statements, and what it finds of
-    errors depends on them. To a compiler it is a blank.
+    A comment is a node of its own to the grammar, beside arguments, operands and statements, and changes which errors
+    it finds. To a compiler it is a blank.
 
-    The grammar would take the head for a statement with nothing in it, and what follows for another one. Without
-    macros in front of the type of what is declared, where it would take the type for the name. A macro on a line of its
-    own, `STEP(2)`, in front of `(void)f();` is ended: what it gives would be called. And where it would take
-    `i < n >> 1` and `i < n && j > (k)` for templates, `<` is `>`: what an operator is, the text says. A carriage return
-    alone, which ends no line for the grammar, is a line feed.
+    Removed are pragmas between the head of a loop or an `if` and its body: the grammar would take the head for a
+    statement without a body. Removed are macros before the type of a declaration: it would take the type for the name.
+    A macro on a line of its own, `STEP(2)`, before `(void)f();` gets a semicolon: the grammar would read a call of its
+    result. In `i < n >> 1` and `i < n && j > (k)`, which it would take for templates, `<` becomes `>`: the operator is
+    read from the text. A lone carriage return, which ends no line for the grammar, becomes a line feed.
     """
     parted = {match.start(): Span(*match.span(1)) for match in _PRAGMAS_IN.finditer(source.code)}
     unended = [match.start("blank") for match in _UNENDED.finditer(source.code)] if b"void" in source.words else []
@@ -150,10 +150,11 @@ def _to_parse(source: Lexed) -> bytes:
 
 
 def _without_comments(source: Lexed) -> bytes:
-    """The code, with literals in it; a directive that a comment leads over a line's end is spliced there.
+    """The code with its literals; a comment that continues a directive on the next line becomes a splice.
 
-    Blanks at the end of a directive are behind the line's end: of `#define NOTHING // a remark`, the grammar would take
-    the next line for the value. So is what compilers warn of and do not read, as the name in `#endif GUARD_H`.
+    Blanks at the end of a directive move behind the line end: after `#define NOTHING // a remark`, the grammar would
+    take the next line for the value. Text that compilers ignore with a warning is blanked, such as the name in `#endif
+    GUARD_H`.
     """
     code, text = source.code, source.text
     pieces: list[bytes] = []
@@ -181,7 +182,7 @@ def _without_comments(source: Lexed) -> bytes:
 
 
 def _tail(code: bytes, directive: Span) -> int:
-    """Return where a directive has nothing more to say."""
+    """Return where the contents of a directive end."""
     whole = _WHOLE.match(code, directive.start, directive.end)
     if whole is not None:
         return whole.end()
@@ -189,7 +190,7 @@ def _tail(code: bytes, directive: Span) -> int:
     while code[end - 1] in _BLANK:
         end -= 1
         if code[end] in b"\r\n":
-            # Behind a backslash, perhaps with blanks between.
+            # After a backslash, perhaps with blanks between.
             while code[end - 1] in b" \t\f\v\r":
                 end -= 1
             end -= code[end - 1] == 0x5C
@@ -197,13 +198,13 @@ def _tail(code: bytes, directive: Span) -> int:
 
 
 def _ends_in(source: Lexed, comment: Span) -> Iterator[int]:
-    """Yield where lines end in a comment within a directive."""
+    """Yield the line ends inside a comment that belongs to a directive."""
     if source.directive(comment.start) is not None:
         yield from (match.start() for match in _LINE_END.finditer(source.text, comment.start, comment.end))
 
 
 def _before_types(source: Lexed) -> Iterator[Span]:
-    """Yield the macros that stand in front of the types of what is declared."""
+    """Yield the macros before the types of declarations."""
     code = source.code
     for match in _BEFORE_TYPE.finditer(code):
         last = _skipped(code, match.start())
@@ -216,7 +217,7 @@ def _before_types(source: Lexed) -> Iterator[Span]:
 
 
 def _compared(source: Lexed) -> Iterator[int]:
-    """Yield where a `<` compares, and the grammar would take it for the beginning of a template's arguments."""
+    """Yield each `<` that compares, but that the grammar would take for the beginning of template arguments."""
     code = source.code
     values: dict[bytes, bool] = {}
     for match in _LESS.finditer(code):
@@ -241,7 +242,7 @@ def _compared(source: Lexed) -> Iterator[int]:
 
 
 def _is_value(code: bytes, name: bytes) -> bool:
-    """Whether something that has this name is given a value in the file, or is a parameter: no template is."""
+    """Whether the file assigns to something of this name, or has a parameter of this name: then it is no template."""
     start = code.find(name)
     while start >= 0:
         end, last = start + len(name), code[start - 1 : start]
@@ -261,9 +262,9 @@ def _is_value(code: bytes, name: bytes) -> bool:
 
 
 def _edit(tree: tree_sitter.Tree, source: Source) -> None:
-    """Tell the tree of the text before `source` of the edits that made it."""
+    """Tell the tree of the text before `source` about the edits between them."""
     assert source.before is not None
-    # For a parser, nothing else ends a line.
+    # A parser counts only line feeds.
     ends = [-1, *(match.start() for match in re.finditer(rb"\n", source.before.text))]
     for edit in reversed(source.edits):
         start, end = edit.span.start, edit.span.end
@@ -284,7 +285,7 @@ _parsers: dict[str, Any] = {}
 
 
 def _skipped(code: bytes, offset: int) -> int:
-    """Return where the white space in front of `offset` begins."""
+    """Return where the white space before `offset` begins."""
     while offset > 0 and code[offset - 1] in b" \t\n\r\f\v":
         offset -= 1
     return offset
@@ -303,7 +304,7 @@ def _balanced(code: bytes) -> bool:
 
 
 def _parser(grammar: str) -> tree_sitter.Parser:
-    # tree-sitter is loaded only when a file really has to be parsed: start-up is part of the product.
+    # tree-sitter is loaded only when a file has to be parsed, to keep the start fast.
     if grammar not in _parsers:
         import tree_sitter
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conditions of the preprocessor, and what HIP compilations for AMD, and CUDA's, make of them."""
+"""Conditions of the preprocessor, and their values in HIP compilations for AMD and in CUDA compilations."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ from hipport.syntax.vocabulary import IDENTIFIER, WORDS
 
 _CONDITIONAL = re.compile(rb"\#[ \t]*(?P<word>(?:el)?ifn?def|(?:el)?if|else|endif)(?![\w$])(?P<rest>.*)", re.DOTALL)
 
-# Macros that every HIP compilation for AMD defines as 1 (hipcc and its headers; PyTorch's extension build adds
-# USE_ROCM), ones that it defines as something else, and ones that only its device side has.
+# Macros that every HIP compilation for AMD defines as 1 (by hipcc, its headers, or, for USE_ROCM, the extension build
+# of PyTorch), macros that it defines as something else, and macros that only its device side defines.
 _TRUE_ON_HIP = frozenset(b"USE_ROCM __HIP_PLATFORM_AMD__ __HIPCC__ __HIP__".split())
 _DEFINED_ON_HIP = _TRUE_ON_HIP | frozenset(b"HIP_VERSION ROCM_VERSION TORCH_HIP_VERSION".split())
 _ON_HIP_DEVICE = re.compile(rb"__HIP_DEVICE_COMPILE__|__(?:AMD|GFX|gfx)\w*")
-# Families of GPUs by the lanes of their wavefronts, unless a compiler is told otherwise (LLVM, AMDGPU usage).
+# Families of GPUs by their default wavefront size (LLVM, AMDGPU usage).
 _OF_32_LANES = re.compile(rb"__gfx1[0-2]\w+__|__GFX1[0-2]__")
 _OF_64_LANES = re.compile(rb"__gfx[6-9]\w+__|__GFX[6-9]__")
 _WAVEFRONT_SIZE = re.compile(rb"__AMDGCN_WAVEFRONT_SIZE(?:__)?")
 _OF_WAVES = re.compile(rb"__(?:gfx|GFX|AMDGCN_W)")
-# Ones that somebody's build may define for HIP, or that HIP had before ROCm 6. Whoever counts on them has a branch
-# without them that has to work too.
+# Macros that a build may define for HIP, or that HIP defined before ROCm 6. Code that depends on one also has to work
+# in the branch without it.
 _PERHAPS_ON_HIP = frozenset(b"__HIP_PLATFORM_HCC__ __HCC__ WITH_HIP USE_HIP IS_HIP".split())
-# What a program's own name for it says: BNB_HIP, USE_AMD_ROCM, GGML_USE_HIP. That of a feature goes on: FOO_HIP_GRAPHS.
+# The program's own macros for HIP: BNB_HIP, USE_AMD_ROCM, GGML_USE_HIP. A macro for a feature has more: FOO_HIP_GRAPHS.
 _SAYS_HIP = re.compile(
     rb"(?!.*(?:NO|NOT|NON|WITHOUT|DISABLED?|SKIP|CUDA|NVCC)_)"
     rb"(?:[A-Z][A-Z0-9_]*_(?:HIP|ROCM|HIPCC)|(?:HIP|ROCM)_(?:ENABLED|FOUND|AVAILABLE))"
 )
-# Headers of the two, as a program that has both chooses between them: HIP's, or the program's own by that name
-# ("cuda_to_hip.h", "rocm_compat.h"), and CUDA's or what hipport knows under it.
+# Headers of either platform, in a program that has both: HIP's, or the program's own with HIP in the name
+# ("cuda_to_hip.h", "rocm_compat.h"), and CUDA's or those that hipport replaces.
 _OWN_OF_HIP = rb"\"[^\"\r\n]*(?<![A-Za-z])(?:hip|rocm|HIP|ROC[mM])(?![a-z])[^\"\r\n]*\""
 _OF_HIP = re.compile(
     rb"#\s*include\s*(?:[<\"](?:hip/|hip(?:cub|blas|fft|rand|sparse|solver)/|roc\w+/|rccl/)|" + _OWN_OF_HIP + rb")"
@@ -47,8 +47,8 @@ _OF_CUDA = re.compile(
 # Names that only one of the two declares.
 _HIP_NAME = re.compile(rb"\bhip(?:blas|fft|rand|sparse|solver|cub)?[A-Z]\w+")
 _CUDA_NAME = re.compile(rb"\bcu(?:da|blas|fft|rand|sparse|solver|dnn)[A-Z]\w+")
-# Where a program tells the two apart, what its own name for NVIDIA says: HAVE_CUDA, GOOGLE_CUDA, CUDA_FOUND. Not
-# WITH_CUDA: extensions of PyTorch define that for ROCm as well, where CUDAExtension builds them.
+# The program's own macros for NVIDIA, where it tells the two apart: HAVE_CUDA, GOOGLE_CUDA, CUDA_FOUND. Not WITH_CUDA:
+# extensions of PyTorch define that for ROCm as well, where CUDAExtension builds them.
 _SAYS_CUDA = re.compile(
     rb"(?!(?:.*_)?WITH_CUDA)(?!.*(?:NO|NOT|NON|WITHOUT|DISABLED?|SKIP|HIP|ROCM)_)"
     rb"(?:[A-Z][A-Z0-9_]*_(?:CUDA|NVCC)|CUDA_(?:ENABLED|FOUND|AVAILABLE))"
@@ -56,22 +56,22 @@ _SAYS_CUDA = re.compile(
 _NEVER_ON_HIP = frozenset(b"__HIP_PLATFORM_NVIDIA__ __HIP_PLATFORM_NVCC__".split())
 _DEFINED_BY_NVCC = frozenset(b"__CUDACC__ __NVCC__ __CUDA_ARCH__ CUDA_VERSION CUDART_VERSION USE_CUDA".split())
 _WORD = re.compile(rb"[^\s\\]+")
-# What a macro is compared with.
+# The right side of a comparison with a macro.
 _VALUE = re.compile(rb"[A-Za-z_]\w*|\d+")
-# PyTorch's own builds have it, and programs choose CUDA's side by it.
+# PyTorch's own builds define it, and programs select the CUDA side by it.
 _MAY_CHOOSE = frozenset((b"USE_CUDA",))
-# What is known of already, and what is no macro.
+# Macros that are known already, and a word that is not a macro.
 _TOLD = _DEFINED_ON_HIP | _NEVER_ON_HIP | _DEFINED_BY_NVCC | frozenset((b"defined",))
 
-# One macro that says that CUDA's compiler, or CUDA, is there.
+# One macro that says that CUDA, or its compiler, is available.
 _THERE_IS_CUDA = re.compile(rb"(?P<not>!)?defined(?:__CUDACC__|__NVCC__|__HIPCC__|(?!NO|\w*_NO_)\w*CUDA\w*)")
 
 
 @dataclass(frozen=True, slots=True)
 class Conditional:
-    """`#if`, `#elif`, `#else` or `#endif`; that of an `#ifdef X` is a `condition` too, `defined(X)`.
+    """`#if`, `#elif`, `#else` or `#endif`. An `#ifdef X` has a `condition` too, `defined(X)`.
 
-    `asked` is the condition without what hipport has added to it for AMD.
+    `asked` is the condition without hipport's additions for AMD.
     """
 
     span: Span
@@ -80,7 +80,7 @@ class Conditional:
     asked: bytes
 
     def tells(self, known: AbstractSet[bytes] = frozenset()) -> bool:
-        """Whether the condition tells AMD from NVIDIA, by macros of the program's that are known to, or by HIP's."""
+        """Whether the condition tells AMD from NVIDIA, by the program's macros in `known` or by HIP's."""
         return any(
             name in _DEFINED_ON_HIP or name in _NEVER_ON_HIP or name in known or _ON_HIP_DEVICE.fullmatch(name)
             for name in IDENTIFIER.findall(self.asked)
@@ -88,7 +88,7 @@ class Conditional:
 
 
 def grouped(code: bytes, text: bytes, directives: Iterable[Span]) -> tuple[tuple[Conditional, ...], ...]:
-    """Return the directives of each `#if` … `#endif`, inner ones before the one that they are in."""
+    """Return the directives of each `#if` … `#endif`; inner groups precede the group that contains them."""
     groups: list[tuple[Conditional, ...]] = []
     stack: list[list[Conditional]] = []
     for directive in directives:
@@ -97,7 +97,7 @@ def grouped(code: bytes, text: bytes, directives: Iterable[Span]) -> tuple[tuple
             continue
         word, rest = match["word"], match["rest"]
         if word.endswith(b"def"):
-            # Whatever splices its lines.
+            # Also if its lines are spliced.
             name = _WORD.search(rest)
             rest = (b"!" if b"n" in word else b"") + b"defined(" + (name[0] if name else b"?") + b")"
         written = slice(*match.span("rest"))
@@ -134,7 +134,7 @@ def without_cuda(groups: Iterable[tuple[Conditional, ...]]) -> tuple[Span, ...]:
 
 
 def left_to_hip(groups: Iterable[tuple[Conditional, ...]]) -> tuple[Span, ...]:
-    """Return the stretches that hipport has kept from HIP: code of the program's all the same, to be ported with it."""
+    """Return the stretches that hipport hid from HIP: they are the program's code, and are ported like the rest."""
     return outermost(
         [
             Span(part.span.end, following.span.start)
@@ -150,13 +150,13 @@ def left_to_hip(groups: Iterable[tuple[Conditional, ...]]) -> tuple[Span, ...]:
 def chosen_between(
     groups: Iterable[tuple[Conditional, ...]], sides: Callable[[Span], AbstractSet[str]]
 ) -> Iterator[tuple[tuple[Conditional, ...], frozenset[bytes]]]:
-    """Yield the groups that choose between HIP's code and CUDA's, and the macros that have to be defined for HIP's.
+    """Yield the groups that choose between HIP's code and CUDA's, and the macros that must be defined for HIP's.
 
-    `sides` says whose code stands in a branch: `hip`, `cuda`, both or nothing.
+    `sides` says whose code a branch contains: `hip`, `cuda`, both or none.
     """
     for group in groups:
         if len(group) < 3:
-            continue  # There is one branch.
+            continue  # there is only one branch
         of = [sides(Span(part.span.end, following.span.start)) for part, following in pairwise(group)]
         if {"hip"} not in of or not any("cuda" in each and "hip" not in each for each in of):
             continue
@@ -167,7 +167,7 @@ def chosen_between(
 
 
 class Conditioned(NamedTuple):
-    """A file, as `beside` looks at it: `sides` says whose code stands in a branch, as for `chosen_between`."""
+    """A file as `beside` needs it; `sides` is as for `chosen_between`."""
 
     groups: Sequence[tuple[Conditional, ...]]
     code: bytes
@@ -175,7 +175,7 @@ class Conditioned(NamedTuple):
 
 
 class _Alone(NamedTuple):
-    """An `#if` without other branches, that asks for one macro."""
+    """An `#if` without other branches that depends on one macro."""
 
     span: Span
     name: bytes
@@ -185,8 +185,8 @@ class _Alone(NamedTuple):
 def beside(files: Iterable[Conditioned]) -> tuple[frozenset[bytes], frozenset[bytes]]:
     """Return the macros that choose HIP's code and those that choose CUDA's, each in an `#if` of its own.
 
-    Wherever there is code under CUDA's macro, HIP's has its own beside it, with nothing but blanks in between, and no
-    other condition asks for it without HIP's: what it guards elsewhere no backend covers.
+    Wherever code depends on CUDA's macro, code that depends on HIP's stands next to it, with only blanks between, and
+    no other condition uses CUDA's macro without HIP's: otherwise no backend would cover the code that it guards.
     """
     rows: list[tuple[bytes, list[_Alone]]] = []
     others: list[frozenset[bytes]] = []
@@ -219,7 +219,7 @@ def beside(files: Iterable[Conditioned]) -> tuple[frozenset[bytes], frozenset[by
 
 
 def _asked_alone(part: Conditional) -> bytes:
-    """Return the one macro that has to be defined for a condition to hold, empty where it is another kind."""
+    """Return the one macro that must be defined for a condition to hold; empty for other conditions."""
     names = {name for name in IDENTIFIER.findall(part.asked) if name != b"defined"}
     if len(names) != 1:
         return b""
@@ -228,7 +228,7 @@ def _asked_alone(part: Conditional) -> bytes:
 
 
 def _branch_with(name: bytes, group: tuple[Conditional, ...]) -> int | None:
-    """Return the number of the branch that HIP sees with the macro defined and, as far as is known, not without it."""
+    """Return the index of the branch that HIP sees only if the macro is defined, as far as is known."""
     alone = frozenset((name,))
     for number, part in enumerate(group[:-1]):
         if part.word == b"else":
@@ -239,9 +239,9 @@ def _branch_with(name: bytes, group: tuple[Conditional, ...]) -> int | None:
 
 
 def side_of(text: bytes, code: bytes) -> set[str]:
-    """Return whose headers and functions stand in a text, and in its code: `hip`, `cuda`, both or nothing."""
+    """Return whose headers and functions a text and its code contain: `hip`, `cuda`, both or none."""
     found = set()
-    # Few texts have these at all, which is found out much faster.
+    # Most texts have neither, and these tests find that out much faster.
     if (b"#" in text and _OF_HIP.search(text)) or (b"hip" in code and _HIP_NAME.search(code)):
         found.add("hip")
     if b"cu" in text and (_OF_CUDA.search(text) or _CUDA_NAME.search(code)):
@@ -250,9 +250,9 @@ def side_of(text: bytes, code: bytes) -> set[str]:
 
 
 def chosen_on_hip(text: bytes, code: bytes, groups: Iterable[tuple[Conditional, ...]]) -> frozenset[bytes]:
-    """Return the program's own macros that every HIP compilation of it has to define, as the text shows.
+    """Return the program's macros that the text shows every HIP compilation has to define.
 
-    `#ifdef USE_HIP` before HIP's headers or functions and `#else` before CUDA's: without it there is no HIP.
+    `#ifdef USE_HIP` around HIP's headers or functions and `#else` around CUDA's: without the macro there is no HIP.
     """
     found = set()
     for group in groups:
@@ -263,7 +263,7 @@ def chosen_on_hip(text: bytes, code: bytes, groups: Iterable[tuple[Conditional, 
 
 
 def _chosen_by(name: bytes, group: tuple[Conditional, ...], text: bytes, code: bytes) -> bool:
-    """Whether HIP has its branch of the group with the macro defined, and CUDA has one of its own."""
+    """Whether HIP gets its branch of the group only if the macro is defined, and CUDA has a branch of its own."""
     alone = frozenset((name,))
     with_hip: list[bool] = []
     live = False
@@ -284,24 +284,25 @@ def _chosen_by(name: bytes, group: tuple[Conditional, ...], text: bytes, code: b
 def branches(
     groups: Iterable[tuple[Conditional, ...]], chosen: frozenset[bytes], unset: frozenset[bytes] = frozenset()
 ) -> tuple[tuple[Span, ...], tuple[Span, ...]]:
-    """Return the stretches that no HIP compilation for AMD sees, and those that only one sees.
+    """Return the stretches that no HIP compilation for AMD sees, and those that only a HIP compilation sees.
 
-    `chosen` are macros of the program's own that are defined on HIP, `unset` ones that are defined for CUDA only.
+    `chosen` are macros of the program that are defined on HIP, `unset` those that are defined only for CUDA.
     """
     dead: list[Span] = []
     alive: list[Span] = []
     for group in groups:
         told = any(part.tells(chosen) for part in group)
-        # Whether HIP and CUDA may still see a branch: not after one that they see for certain.
+        # Whether HIP and CUDA may still see a branch: not after one that they certainly see.
         hip_may: bool | None = True
         cuda_may: bool | None = True
         for part, following in pairwise(group):
-            # Who tells the two apart has counted on all that is written.
+            # Where the author tells the two apart, the whole written condition was intended.
             text = part.condition if told else part.asked
             here_hip = part.word == b"else" or condition(text, hip=True, told=told, chosen=chosen, unset=unset)
             here_cuda = part.word == b"else" or condition(text, hip=False, chosen=chosen)
             if here_hip is False and here_cuda is False:
-                # `defined(__CUDACC__) && defined(USE_ROCM)`: PyTorch's hipify makes the first what hipcc defines.
+                # `defined(__CUDACC__) && defined(USE_ROCM)`: PyTorch's hipify turns the former into a macro that hipcc
+                # defines.
                 here_hip = condition(text, hip=True, chosen=chosen, unset=unset)
             hip, hip_may = _and(hip_may, here_hip), _and(hip_may, _not(here_hip))
             cuda, cuda_may = _and(cuda_may, here_cuda), _and(cuda_may, _not(here_cuda))
@@ -316,7 +317,7 @@ def branches(
 def waves(
     groups: Iterable[tuple[Conditional, ...]], chosen: frozenset[bytes]
 ) -> tuple[tuple[Span, ...], tuple[Span, ...]]:
-    """Return the stretches that no AMD GPU with wavefronts of 64 lanes sees, and those that none with 32 sees."""
+    """Return the stretches that GPUs with wavefronts of 64 lanes never see, and those that GPUs with 32 never see."""
     found: dict[int, list[Span]] = {64: [], 32: []}
     for group in groups:
         if not any(_OF_WAVES.search(part.condition) for part in group):
@@ -354,28 +355,28 @@ def condition(
 ) -> bool | None:
     """Evaluate a preprocessor condition as a HIP compilation for AMD (or an nvcc one) would; None where unknown.
 
-    `told`: the program tells AMD from NVIDIA here, so what only nvcc defines is indeed not defined on HIP. Elsewhere
-    `__CUDACC__` says that code is for the device, which a port has to keep. `chosen` are macros of the program's own
-    that are defined on HIP, `unset` ones that are defined for CUDA only. Any other macro may be anything.
+    `told`: the program tells AMD from NVIDIA here, so macros that only nvcc defines are indeed undefined on HIP.
+    Elsewhere `__CUDACC__` marks code for the device, which a port has to keep. `chosen` are macros of the program that
+    are defined on HIP, `unset` those that are defined only for CUDA. Any other macro may have any value.
     """
     found = value(_folded(tokens(text), chosen, hip=hip), _Macros(hip, told, chosen, unset))
     return None if found is None else found != 0
 
 
 def _compared(of: list[bytes]) -> Iterator[bytes]:
-    """Yield what a condition compares a macro with, as one word: `GPU_BACKEND == BACKEND_HIP`, `GPU_BACKEND == 2`."""
+    """Yield comparisons of macros, each as one word: `GPU_BACKEND == BACKEND_HIP`, `GPU_BACKEND == 2`."""
     for number, token in enumerate(of[1:-1], 1):
         one, other = of[number - 1], of[number + 1]
         if token in (b"==", b"!=") and IDENTIFIER.fullmatch(one) and _VALUE.fullmatch(other):
             yield one + b"==" + other
             if token == b"!=":
-                yield one + b"==!" + other  # Whatever else it is.
+                yield one + b"==!" + other  # any other comparison
 
 
 def _folded(of: list[bytes], chosen: frozenset[bytes], *, hip: bool) -> list[bytes]:
-    """Return the tokens with what comparisons give whose macro has a value on HIP that is among the `chosen`.
+    """Return the tokens with comparisons evaluated whose macro has a value on HIP that is among the `chosen`.
 
-    For CUDA it has another one.
+    For CUDA the macro has another value.
     """
     values = dict(each.split(b"==") for each in chosen if b"==" in each)
     found: list[bytes] = []
@@ -391,7 +392,7 @@ def _folded(of: list[bytes], chosen: frozenset[bytes], *, hip: bool) -> list[byt
 
 
 class _Macros(NamedTuple):
-    """The macros that a compilation for HIP, or one for CUDA, knows: see `condition`."""
+    """The macros that a compilation for HIP, or for CUDA, knows: see `condition`."""
 
     hip: bool
     told: bool
@@ -415,7 +416,7 @@ class _Macros(NamedTuple):
 
 
 class _Waves(NamedTuple):
-    """The macros of a compilation of device code for an AMD GPU with so many lanes in a wavefront."""
+    """The macros of a compilation of device code for an AMD GPU with a given wavefront size."""
 
     lanes: int
     chosen: frozenset[bytes]
@@ -435,9 +436,9 @@ class _Waves(NamedTuple):
 
 
 def names_for_hip(text: bytes) -> set[bytes]:
-    """Return the words of the text that may be a program's own macros for HIP."""
+    """Return the words of the text that may be the program's own macros for HIP."""
     found = set()
-    # Few words have these in them: they are looked at, not all words.
+    # Few words contain these, so only those words are looked at.
     parts = (b"HIP", b"ROCM", b"__HCC__") if b"HIP" in text or b"ROCM" in text else ()
     for part in parts:
         start = text.find(part)

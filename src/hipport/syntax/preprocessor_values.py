@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The values of preprocessor conditions, as far as it is known what their macros are.
+"""The values of preprocessor conditions, as far as their macros are known.
 
-    value(tokens(b"defined(A) && B > 2"), asked)  # 1, 0, or None where it depends on what is not known
+    value(tokens(b"defined(A) && B > 2"), asked)  # 1, 0, or None if it depends on an unknown value
 
-What holds of a macro is for the caller to say, who may ask on behalf of one compiler or of another.
+The caller decides what is known about macros, so that it can ask on behalf of one compiler or another.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from hipport.syntax.vocabulary import IDENTIFIER
 
 _SPLICED = re.compile(SPLICE)
 _TOKEN = re.compile(rb"[0-9](?:'?\w)*|\w+|&&|\|\||[<>=!]=|<<|>>|[^\s\w]")
-# C++ has words for some.
+# C++ has alternative spellings for some operators.
 _WORDS = {b"and": b"&&", b"or": b"||", b"not": b"!", b"not_eq": b"!="}
 _STRENGTH = {
     sign: strength
@@ -65,14 +65,14 @@ class MacroValues(Protocol):
 
 
 def tokens(text: bytes) -> list[bytes]:
-    """Return the tokens of a condition's text, in which nothing is a comment any more; signs where C++ has words."""
+    """Return the tokens of a condition without comments, with signs for the operators that are words."""
     return [_WORDS.get(token, token) for token in _TOKEN.findall(_SPLICED.sub(b"", text))]
 
 
 def value(of: list[bytes], macros: MacroValues) -> int | None:
-    """Return the value of a condition's tokens, None where it depends on what is not known or is no condition.
+    """Return the value of a condition's tokens; None if it depends on an unknown value or is not a valid condition.
 
-    A macro with arguments may be anything, and so may `__has_include(…)`.
+    The value of a macro with arguments, or of `__has_include(…)`, is unknown.
     """
     try:
         return _Condition(of, macros).value()
@@ -81,7 +81,7 @@ def value(of: list[bytes], macros: MacroValues) -> int | None:
 
 
 class _Condition:
-    """Raises IndexError and ValueError for what is no condition."""
+    """A parser of conditions. Raises IndexError and ValueError for an invalid one."""
 
     def __init__(self, of: list[bytes], macros: MacroValues) -> None:
         self.tokens = of[::-1]

@@ -12,7 +12,7 @@ from hipport.core.edits import Span
 from hipport.core.group import Group
 from hipport.core.source import Source
 
-#: What is read for it: types of numbers that are not the same on every GPU.
+#: The words that such a file is read for: number formats that differ between GPUs.
 MEANT = re.compile(rb"(?<![A-Za-z0-9_])(?:float8|fp8)_e[45]m[23](?:fn)?(?![A-Za-z0-9_])")
 #: Longer files are data.
 LONGEST = 1 << 20
@@ -26,7 +26,7 @@ class ProgramSettings(Source):
     group: ClassVar[Group] = Group.PYTHON
 
     def words(self, pattern: re.Pattern[bytes]) -> Iterator[Span]:
-        """Yield where what matches stands, but not in comments."""
+        """Yield the matches of the pattern outside comments."""
         for match in pattern.finditer(self.text):
             line = self.text.rfind(b"\n", 0, match.start()) + 1
             if not _COMMENT.match(self.text, line, match.start()):

@@ -28,7 +28,7 @@ _EMPTY = re.compile(r"(?:(?<=[\r\n\f])|\A)\\(?:\r\n|\n|\r)")
 _REST = re.compile(rb"(?:[^\\\r\n#]|\\(?:\r\n|[\s\S]|\Z))*(?:#[^\r\n]*)?")
 _INDENT = re.compile(rb"(?<=[\r\n])[ \t\f]+")
 _DEEPEST = 200  # CPython's own limit on brackets within brackets; libcst overflows the stack some way beyond
-_LONGEST = 256  # of a chain of calls, subscripts and attributes; libcst takes time by the square of it
+_LONGEST = 256  # parts of a chain of calls, subscripts and attributes; libcst's time grows with the square of it
 _LINK = re.compile(rb"(?:\s|\\\r?\n)*(?:\.\s*\w+\s*)*")
 _NAMES = re.compile(rb"(?:\.[A-Za-z_]\w*){%d}" % (_LONGEST + 1))
 
@@ -46,32 +46,32 @@ class Python(Source):
 
     @classmethod
     def prepare(cls) -> None:
-        """Load libcst, which takes longer than to parse a dozen files."""
+        """Load libcst, which takes longer than parsing a dozen files."""
         import libcst.metadata.span_provider  # noqa: F401
 
     @cached_property
     def module(self) -> libcst.Module | None:
-        """The syntax tree, or None when the text is not Python that libcst can parse."""
+        """The syntax tree, or None if libcst cannot parse the text."""
         import libcst
 
         if _too_deep(self.text):
             return None
         try:
             return libcst.parse_module(self.text)
-        # An unknown or contradicted coding line is a SyntaxError; what libcst cannot parse is no subclass of it.
+        # A wrong coding line is a SyntaxError; libcst's own ParserSyntaxError is not a subclass of it.
         except (libcst.ParserSyntaxError, SyntaxError, UnicodeDecodeError, LookupError, RecursionError):
             return None
 
     @cached_property
     def _placed(self) -> tuple[str, Mapping[libcst.CSTNode, CodeSpan]]:
-        """The tree's code, and where nodes are in it, in bytes as UTF-8. Only files with a finding need it."""
+        """The tree's code, and the places of nodes in its UTF-8 bytes. Only files with findings need it."""
         from libcst.metadata import ByteSpanPositionProvider
         from libcst.metadata.span_provider import SpanProvidingCodegenState, byte_length_in_utf8
 
         module = self.module
         assert module is not None
-        # What ByteSpanPositionProvider does, without a MetadataWrapper, which walks through the tree once more, and
-        # with the code that comes of it, which `Module.code` would make once more.
+        # Like ByteSpanPositionProvider, but without a MetadataWrapper, which walks through the tree once more. It also
+        # returns the generated code, which `Module.code` would generate again.
         positions = ByteSpanPositionProvider()
         state = SpanProvidingCodegenState(
             default_indent=module.default_indent,
@@ -85,16 +85,16 @@ class Python(Source):
     @property
     def _encoding(self) -> str:
         assert self.module is not None
-        # The mark stands once at the start of a file; this codec would put it before every piece.
+        # The byte-order mark stands once at the start of a file; this codec would put it before every piece.
         return self.module.encoding.replace("utf-8-sig", "utf-8")
 
     @cached_property
     def _offsets(self) -> Sequence[int]:
-        """The place in this text of each byte of the tree's code as UTF-8, which libcst counts.
+        """The place in this text of each byte of the tree's UTF-8 code, which libcst counts.
 
-        The code has no byte-order mark, no form feed at the start of a line, no empty line that goes on by a backslash,
-        not always the last line ending, and is in UTF-8 whatever the coding line says. Empty when the code cannot be
-        laid over the text.
+        That code has no byte-order mark, no form feed at the start of a line, no empty line with a backslash at its
+        end, and not always the last line end, and it is UTF-8 whatever the coding line says. Empty if the code cannot
+        be aligned with the text.
         """
         code = self._placed[0]
         encoded = code.encode("utf-8")
@@ -122,9 +122,9 @@ class Python(Source):
         return (*offsets, end) if not wanted else ()
 
     def span(self, node: libcst.CSTNode) -> Span:
-        """Return where `node` stands, without parentheses around it.
+        """Return the place of `node`, without parentheses around it.
 
-        Raises Misplaced unless exactly the node's own text is there.
+        Raises Misplaced unless the text there is exactly the node's own.
         """
         module = self.module
         if module is None:
@@ -138,11 +138,11 @@ class Python(Source):
         if end >= len(offsets):
             raise Misplaced(f"{self.path}: a {type(node).__name__} lies beyond the end")
         span = Span(offsets[start], offsets[end])
-        # The parentheses around an expression are no part of its span, but of its code.
-        # (An import's `lpar` is one bracket, and belongs to its span.)
+        # The span of an expression excludes the parentheses around it, but its code includes them.
+        # (The `lpar` of an import is a single bracket, and belongs to its span.)
         around = getattr(node, "lpar", ())
         own = node.with_changes(lpar=(), rpar=()) if isinstance(around, Sequence) and around else node
-        # Nor is the semicolon between two statements of a line.
+        # The span also excludes the semicolon between two statements of a line.
         if hasattr(own, "semicolon"):
             import libcst
 
@@ -153,9 +153,9 @@ class Python(Source):
         return span
 
     def line_start(self, offset: int) -> int:
-        """Return where the line that `offset` is on starts, with all lines that it goes on from by a backslash.
+        """Return where the line of `offset` starts, including the lines that a backslash joins to it.
 
-        A remark ends with its line; one behind code is taken not to.
+        A comment ends with its line, so one after code is taken not to continue it.
         """
         start = super().line_start(offset)
         while joined := _JOINED.search(self.text, max(0, start - 3), start):
@@ -166,7 +166,7 @@ class Python(Source):
         return start
 
     def line_end_behind(self, statement: int) -> int:
-        """Return where the line ends that a statement ends on, with all lines that it goes on in by a backslash."""
+        """Return where the line at the end of a statement ends, including the lines that a backslash joins to it."""
         rest = _REST.match(self.text, statement)
         assert rest is not None
         return rest.end()
@@ -175,17 +175,17 @@ class Python(Source):
     def errors(self) -> int:
         """1 when the text does not parse, else 0.
 
-        In Python before 3.12 an f-string's expressions have neither its quotes nor backslashes; a text with such a one
-        is no Python to many who run it.
+        In Python before 3.12, expressions in an f-string cannot contain its quotes or backslashes; for many users such
+        a text is not Python.
         """
-        # Python's own parser is many times as fast, but reads the Python of its own version only.
+        # Python's own parser is many times as fast, but it reads only the grammar of its own version.
         if compiles(self.text):
             return int(sys.version_info >= (3, 12) and _FORMATTED.search(self.text) is not None and self._is_newer)
         return int(self.module is None or self._is_newer)
 
     @property
     def _is_newer(self) -> bool:
-        """Whether the expressions of an f-string have what they may have since Python 3.12 alone."""
+        """Whether the expressions of an f-string contain what only Python 3.12 and later allows."""
         import libcst
 
         stack: list[libcst.CSTNode] = [self.module] if self.module is not None else []
@@ -202,23 +202,23 @@ class Python(Source):
 
 
 _FORMATTED = re.compile(rb"(?i)\b(?:f|fr|rf)[\"']")
-#: For each class of nodes, what returns the values of its fields.
+#: For each class of nodes, a function that returns the values of its fields.
 _fields: dict[type, Callable[[object], tuple[Any, ...]]] = {}
-#: For each class of nodes, and which of its fields have nodes, the order of those in the text.
+#: For each class of nodes and set of fields that contain nodes, the order of these fields in the text.
 _orders: dict[tuple[type, int], tuple[int, ...] | None] = {}
-#: For the type of a field's value: whether it is a node (1), may be several (2), or is something else (0).
+#: For each type of a field's value: a node (1), perhaps several (2), or something else (0).
 _kinds: dict[type, int] = {list: 2, tuple: 2, str: 0}
 
 
 def children(node: libcst.CSTNode) -> Sequence[libcst.CSTNode]:
-    """Return what `node.children` does, in the order of the text, in less than half the time.
+    """Return `node.children` in the order of the text, in less than half the time.
 
-    libcst finds a node's children by rebuilding it. Here that is done once for each class and choice of fields that
-    have nodes; other nodes of that kind have theirs in the same order.
+    libcst finds the children of a node by rebuilding it. This function does that once for each class and set of fields
+    that contain nodes; other nodes of that kind have the same order.
     """
     fields = _fields.get(type(node))
     if fields is None:
-        # With one name more than there are, so that a tuple comes back for a class with one field, too.
+        # One more name, so that a class with one field gives a tuple, too.
         names = tuple(node.__dataclass_fields__)
         fields = _fields[type(node)] = attrgetter(*names, "__class__")
     values: list[Sequence[libcst.CSTNode]] = []
@@ -256,7 +256,7 @@ def _kind(value: object) -> int:
 
 
 def _order(inside: Sequence[libcst.CSTNode], values: Sequence[Sequence[libcst.CSTNode]]) -> tuple[int, ...] | None:
-    """Return in which order `values` make up `inside`; None where they do not, each in one piece."""
+    """Return the order in which `values` make up `inside`, each in one piece; None if they do not."""
     order = []
     place = 0
     while place < len(inside):
@@ -269,15 +269,15 @@ def _order(inside: Sequence[libcst.CSTNode], values: Sequence[Sequence[libcst.CS
 
 
 def _unindented(code: bytes) -> bytes:
-    """Return code as libcst gives it for a node by itself: without the indentation of the block it stands in."""
+    """Return code as libcst generates it for a node by itself: without the indentation of its block."""
     return _INDENT.sub(b"", code)
 
 
 def _too_deep(text: bytes) -> bool:
-    """Say whether the text nests so deeply that parsing it might end the process: libcst's parser is recursive.
+    """Say whether the text nests so deeply that parsing it might crash the process: libcst's parser is recursive.
 
-    Python refuses such text itself, in its own time; what is merely long does not nest. A chain of calls and
-    subscripts, `f()()…` or `f[a].b[a].b…`, does: each is in the one behind it.
+    Python itself rejects such text with an error. Long text does not nest, but a chain of calls and subscripts does,
+    `f()()…` or `f[a].b[a].b…`: each part contains the one before it.
     """
     depth = 0
     chains = [0]
@@ -300,9 +300,9 @@ def _too_deep(text: bytes) -> bool:
 
 
 def syntax_tree(text: bytes) -> ast.Module:
-    """Return what Python's own parser makes of a text. What it warns of, as of "\\d", is no matter of a port.
+    """Parse a text with Python's own parser. Its warnings, such as that about "\\d", are suppressed.
 
-    Raises SyntaxError, ValueError, RecursionError and MemoryError, as that does.
+    Raises SyntaxError, ValueError, RecursionError and MemoryError, as that parser does.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -310,18 +310,18 @@ def syntax_tree(text: bytes) -> ast.Module:
 
 
 def literal(node: libcst.SimpleString | libcst.Integer) -> str | bytes | int:
-    """Return what a literal stands for, without what Python says of its escapes."""
+    """Return the value of a literal, without Python's warnings about its escapes."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return node.evaluated_value
 
 
 def compiles(text: bytes) -> bool | None:
-    """Say whether this Python's own parser reads the text; None where it nests too deeply for it."""
+    """Say whether the running Python parses the text; None if it nests too deeply."""
     try:
         syntax_tree(text)
     except (RecursionError, MemoryError):
         return None
     except (SyntaxError, ValueError):
-        return False  # another version of Python may read it: libcst decides
+        return False  # another version of Python may parse it: libcst decides
     return True

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shell scripts, Dockerfiles and Markdown: the commands in them, where their words are, and under which conditions."""
+"""Shell scripts, Dockerfiles and Markdown: their commands, the places of words, and the conditions around them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PIECE = re.compile(
     rb"'[^']*'|\"(?:[^\"\\]|\\.)*\"|\\\r?\n|\\.|\$\((?:[^()]|\([^()]*\))*\)|\$\{[^}]*\}|`[^`]*`|[^\s'\"\\`;|&()<>#]+|#|\$",
     re.DOTALL,
 )
-# Commands whose output is put in their place: "$(…)", `…`.
+# Command substitution: "$(…)", `…`.
 _SUBSTITUTED = re.compile(rb"\$\(((?:[^()]|\([^()]*\))*)\)|`([^`]*)`")
 _COMMENT = re.compile(rb"#[^\r\n]*")
 _ARRAY = re.compile(rb"[A-Za-z_]\w*\+?=")
@@ -33,10 +33,10 @@ _FLAGS = re.compile(rb"(?:[ \t]*--[a-z]+=\S+)*")
 _FENCE = re.compile(rb"^[ \t>]*(?:```|~~~)[^\r\n]*\r?\n(.*?)^[ \t>]*(?:```|~~~)", re.DOTALL | re.MULTILINE)
 _INLINE = re.compile(rb"(?<!`)`([^`\r\n]+)`(?!`)")
 _INDENTED = re.compile(rb"^(?:\t| {4,})([^\s-][^\r\n]*)", re.MULTILINE)
-# Shells that are given a script as a word, and the option that says so, perhaps among others: `bash -lc "…"`.
+# Shells that take a script as an argument, and the option for it, perhaps among others: `bash -lc "…"`.
 _SHELL = re.compile(r"(?:.*/)?(?:ba|da|z|a|k)?sh")
 _SCRIPT_FOLLOWS = re.compile(r"-[a-z]*c")
-# Programs that run the command behind `run` in an environment, and those of their options that have a value.
+# Programs that run the command after `run` in an environment, and those of their options that take a value.
 _RUNNERS = frozenset("conda mamba micromamba poetry pipenv pdm hatch uv".split())
 _RUNNERS_VALUES = frozenset("-n --name -p --prefix --cwd -e --env".split())
 _PROMPT = re.compile(rb"[ \t]*(?:[$>%!]|\([\w.-]+\)[ \t]*\$?)[ \t]+|[ \t]*[!%](?=\w)")
@@ -44,26 +44,26 @@ _PROMPT = re.compile(rb"[ \t]*(?:[$>%!]|\([\w.-]+\)[ \t]*\$?)[ \t]+|[ \t]*[!%](?
 
 @dataclass(frozen=True)
 class Word:
-    """A word of a command: what it says without its quotes, and where it is with them."""
+    """A word of a command: its text without quotes, and its place with them."""
 
     text: str
     span: Span
     quote: str = ""
-    #: whether `text` is in the file as it is, within one pair of quotes at most
+    #: whether `text` stands in the file unchanged, within at most one pair of quotes
     plain: bool = True
-    #: what an array is given, `NAME=(…)`, whose `text` has these with blanks between them
+    #: the items of an array, `NAME=(…)`, whose `text` joins them by blanks
     items: tuple[Word, ...] = ()
 
     @property
     def start(self) -> int:
-        """The start of `text`."""
+        """Where `text` starts."""
         return self.span.start + len(self.quote)
 
 
 class ShellCondition:
-    """The condition of a command, and those before it: of enclosing blocks, or of earlier branches.
+    """The condition of a command, linked to those before it: of enclosing blocks, or of earlier branches.
 
-    Each has only its own text, and remembers what was looked for: however deep they are, that takes no longer.
+    Each stores only its own text and caches the results of searches, so deep nesting costs no extra time.
     """
 
     def __init__(self, text: str, before: ShellCondition | None) -> None:
@@ -72,7 +72,7 @@ class ShellCondition:
         self._known: dict[re.Pattern[str], bool] = {}
 
     def asks(self, pattern: re.Pattern[str]) -> bool:
-        """Say whether a pattern is found in what is asked, here or before."""
+        """Say whether a pattern is found in this condition or in one before it."""
         condition: ShellCondition | None = self
         passed = []
         found = False
@@ -91,29 +91,30 @@ class ShellCondition:
 
 @dataclass(frozen=True)
 class Command:
-    """A simple command: its words without the assignments in front, and the conditions that it is under.
+    """A simple command: its words without the assignments before it, and its conditions.
 
-    `under` has all that the branches around ask, of one `if` or `case` also those in front of it. What a shell is given
-    to run (`bash -c "…"`), or a program that runs others (`conda run -n env …`), is a command in its place.
+    `under` has the conditions of all enclosing branches, and of one `if` or `case` also those of its earlier branches.
+    A script that a shell runs (`bash -c "…"`), or a command that another program runs (`conda run -n env …`), appears
+    as commands of its own.
     """
 
     words: tuple[Word, ...]
     assigned: tuple[Word, ...] = ()
     under: ShellCondition | None = None
-    #: the quotes around the script that it stands in, which nothing put there may have
+    #: the quotes around the script that contains it; text put there must not contain them
     quotes: str = ""
-    #: whether a program runs it that takes no assignments in front of it
+    #: whether it is run by a program that accepts no assignments before it
     wrapped: bool = False
-    #: whether its words are strings of a list in JSON, which stay so only one by one
+    #: whether its words are strings of a JSON list, which have to be edited one by one
     listed: bool = False
 
     def asks(self, pattern: re.Pattern[str]) -> bool:
-        """Say whether a pattern is found in the conditions that it is under."""
+        """Say whether a pattern is found in its conditions."""
         return self.under is not None and self.under.asks(pattern)
 
     @property
     def span(self) -> Span:
-        """From the first word to the last, assignments not counted."""
+        """From the first word to the last, without assignments."""
         return Span(self.words[0].span.start, self.words[-1].span.end)
 
 
@@ -136,13 +137,13 @@ class Shell(Source):
 
     @property
     def written(self) -> tuple[tuple[str, Span], ...]:
-        """The files that it writes from texts of its own, which are no scripts, and those texts."""
+        """The files that it writes from heredocs that are not scripts, and the texts of these."""
         return self._read[1]
 
 
 @dataclass(frozen=True)
 class DockerInstruction:
-    """An instruction of a Dockerfile; `words` are those behind its name."""
+    """An instruction of a Dockerfile; `words` follow its name."""
 
     name: str
     span: Span
@@ -169,7 +170,7 @@ class Dockerfile(Source):
                 continue
             while self.text[at:end].rstrip().endswith(b"\\") and end < len(self.text):
                 end = self._line_end(end)
-                # Comments and empty lines do not end what is continued.
+                # Comments and empty lines do not end a continued instruction.
                 while end < len(self.text) and re.match(
                     rb"[ \t]*(?:#[^\n]*)?\r?\n", self.text[self._line_start(end) : end]
                 ):
@@ -184,14 +185,14 @@ class Dockerfile(Source):
             if name in ("RUN", "COPY", "ADD") and (bodies := list(self._heredocs(inside, end))):
                 at = span_end = bodies[-1].end
                 span = Span(span.start, span.start + len(self.text[span.start : span_end].rstrip()))
-                # A file that a heredoc is, and what is run in a shell, or in one that is named.
+                # A heredoc is a file, or a script for the shell, or for a program that the instruction names.
                 scripts = name == "RUN" and all(_SHELL.fullmatch(each.words[0].text) for each in commands)
                 commands += tuple(command for body in bodies if scripts for command in _Reader(self.text, body).read())
             words = tuple(word for each in commands for word in (*each.assigned, *each.words)) if name != "RUN" else ()
             yield DockerInstruction(name, span, words, commands if name == "RUN" else ())
 
     def _listed(self, inside: Span) -> list[Command]:
-        """Return the commands of a shell's script in an instruction that is a list in JSON: `["bash", "-c", "…"]`."""
+        """Return the commands of a shell script in an instruction that is a JSON list: `["bash", "-c", "…"]`."""
         text = self.text[inside.start : inside.end].strip()
         try:
             words = json.loads(text) if text.startswith(b"[") else None
@@ -202,7 +203,7 @@ class Dockerfile(Source):
         script = words[-1].encode()
         at = self.text.find(b'"' + script + b'"', inside.start, inside.end) + 1
         if not (at and _SHELL.fullmatch(words[0]) and _SCRIPT_FOLLOWS.fullmatch(words[-2])):
-            # A program with its words: `["pip", "install", "torch"]`.
+            # A program with its arguments: `["pip", "install", "torch"]`.
             found = list(re.finditer(rb'"([^"\\]*)"', self.text[inside.start : inside.end]))
             if [each[1].decode("utf-8", "replace") for each in found] != words:
                 return []
@@ -213,7 +214,7 @@ class Dockerfile(Source):
         return [replace(each, quotes='"' + each.quotes) for each in inner]
 
     def _heredocs(self, inside: Span, at: int) -> Iterator[Span]:
-        """Yield the texts behind an instruction that it takes for files, or for scripts."""
+        """Yield the heredocs after an instruction, which are files or scripts."""
         for match in _HEREDOC.finditer(self.text, inside.start, inside.end):
             body, at = _heredoc(self.text, at, len(self.text), match[1] == b"-", match[2].strip(b"'\"\\"))
             yield Span(body.start, at)
@@ -227,7 +228,7 @@ class Dockerfile(Source):
 
     @property
     def commands(self) -> tuple[Command, ...]:
-        """The commands that are run."""
+        """The commands that it runs."""
         return tuple(command for each in self.instructions for command in each.commands)
 
 
@@ -256,7 +257,7 @@ class Definition(Source):
         scripts = [span for _, span in self._sections]
         found = []
         for match in _HEADER.finditer(self.text):
-            # The header of a stage stands behind the sections of the one before it, the last of which it seems to end.
+            # The header of a stage follows the sections of the stage before, and seems to lie in the last of them.
             inside = next((span for span in scripts if span.start <= match.start() < span.end), None)
             if inside is None or _BOOTSTRAP.search(self.text, inside.start, match.end()):
                 text = match["value"].decode("utf-8", "replace")
@@ -265,7 +266,7 @@ class Definition(Source):
 
     @cached_property
     def commands(self) -> tuple[Command, ...]:
-        """The commands of the sections that are scripts, in their order."""
+        """The commands of the sections that are scripts, in order."""
         return tuple(
             command for name, span in self._sections if name in _SCRIPTS for command in commands_in(self.text, span)
         )
@@ -273,13 +274,13 @@ class Definition(Source):
 
 @dataclass(frozen=True)
 class Markdown(Source):
-    """A text in Markdown, or much like it."""
+    """A text in Markdown, or a similar format."""
 
     group: ClassVar[Group] = Group.DOCUMENTS
 
     @cached_property
     def commands(self) -> tuple[Command, ...]:
-        """The commands in what is set as code, of lines that install something."""
+        """The commands in text that is set as code, on lines that install something."""
         found: list[Command] = []
         taken: list[Span] = []
         for pattern in (_FENCE, _INLINE, _INDENTED):
@@ -293,7 +294,7 @@ class Markdown(Source):
 
 
 def settings(words: Sequence[Word]) -> Iterator[tuple[str, str, Span]]:
-    """Yield variables, their values, and what sets them: `NAME=value` for each, or `NAME value` for one."""
+    """Yield variables, their values, and the words that set them: `NAME=value` for each, or one `NAME value`."""
     if words and "=" not in words[0].text:
         if len(words) > 1:
             value = " ".join(word.text for word in words[1:])
@@ -311,7 +312,7 @@ def commands_in(text: bytes, span: Span) -> tuple[Command, ...]:
 
 
 def _in_lines(text: bytes, span: Span) -> Iterator[Command]:
-    """Read each line by itself, behind its prompt: what is around is not always a script."""
+    """Read each line by itself, after its prompt: the lines around it are not always a script."""
     at = span.start
     while at < span.end:
         end = at
@@ -332,16 +333,16 @@ class _Reader:
     def __init__(self, text: bytes, span: Span, *, lines: bool = True, under: ShellCondition | None = None) -> None:
         self.text, self.at, self.end = text, span.start, span.end
         self.lines = lines  # whether a line's end ends a command
-        self.outer = under  # what is asked around the text
+        self.outer = under  # the conditions around the text
         self.frames: list[
             ShellCondition | None
-        ] = []  # of each `if` and `case` around: what its branches ask, the last first
+        ] = []  # for each enclosing `if` and `case`: the conditions of its branches, the last first
         self.asking = False  # whether a condition is being read
         self.heredocs: list[tuple[bool, bytes]] = []
         self.target = ""  # the file that the output of a command goes to
-        self.writes = ""  # the file that a text behind the line goes to
+        self.writes = ""  # the file that the heredoc after the line goes to
         self.written: list[tuple[str, Span]] = []
-        self.runs_heredoc = False  # whether what follows the line is run, or put into a script
+        self.runs_heredoc = False  # whether the heredoc after the line is run, or written to a script
         self.substituted: list[tuple[Span, str]] = []  # scripts in the words of a command, and their quotes
 
     def read(self) -> Iterator[Command]:  # noqa: C901  # one loop over tokens
@@ -409,12 +410,12 @@ class _Reader:
         return self.frames[-1] if self.frames else self.outer
 
     def _ask(self, words: Sequence[Word]) -> None:
-        """Take note of what a branch of the innermost `if` or `case` asks."""
+        """Record the condition of a branch of the innermost `if` or `case`."""
         if words:
             self.frames[-1] = ShellCondition(" ".join(word.text for word in words), self.frames[-1])
 
     def _keyword(self, text: str) -> bool:
-        """Take note of a word of the language at the start of a command."""
+        """Handle a reserved word at the start of a command."""
         if text == "if":
             self.frames.append(self._under)
             self.asking = True
@@ -449,7 +450,7 @@ class _Reader:
     def _simple(self, words: list[Word]) -> Iterator[Command]:
         count = next((n for n, word in enumerate(words) if not _ASSIGNMENT.match(word.text)), len(words))
         under = self._under
-        # An assignment by itself is a command of that word alone.
+        # An assignment by itself becomes a command of that one word.
         if count == len(words):
             yield Command(tuple(words), (), under)
             return
@@ -505,7 +506,7 @@ class _Reader:
         self.at = min(self.at + 1, self.end)
 
     def _heredocs_read(self) -> Iterator[Command]:
-        """Go on behind the texts that commands are given, and yield the commands in those that are scripts."""
+        """Skip the heredocs of the commands on a line, and yield the commands in those that are scripts."""
         for tabs, word in self.heredocs:
             body, self.at = _heredoc(self.text, self.at, self.end, tabs, word)
             if self.runs_heredoc:
@@ -517,7 +518,7 @@ class _Reader:
 
 
 def _heredoc(text: bytes, at: int, end: int, tabs: bool, word: bytes) -> tuple[Span, int]:
-    """Return what a heredoc has, and where the text goes on behind the word that ends it."""
+    """Return the contents of a heredoc, and the place after the word that ends it."""
     start = at
     while at < end:
         stop = text.find(b"\n", at, end)
@@ -530,7 +531,7 @@ def _heredoc(text: bytes, at: int, end: int, tabs: bool, word: bytes) -> tuple[S
 
 
 def _takes_script(words: Sequence[str], target: str) -> bool:
-    """Say whether a command runs the text that it is given, or writes it where it is a script."""
+    """Say whether a command runs the heredoc that it is given, or writes it to a script."""
     if not words:
         return False
     if words[0] in ("cat", "tee"):
@@ -541,7 +542,7 @@ def _takes_script(words: Sequence[str], target: str) -> bool:
 
 
 def _script(words: Sequence[Word]) -> Word | None:
-    """Return the script that a shell is given as a word, if it stands in the file as the shell gets it."""
+    """Return the script that a shell is given as an argument, if it stands in the file unchanged."""
     if words[0].text == "eval" and len(words) == 2:
         return words[1] if words[1].quote and words[1].plain else None
     if not _SHELL.fullmatch(words[0].text):
@@ -555,7 +556,7 @@ def _script(words: Sequence[Word]) -> Word | None:
 
 
 def _behind_runner(words: Sequence[Word]) -> int:
-    """Return the number of words in front of a command that a program runs in an environment, 0 where there is none."""
+    """Return the number of words before a command that a program runs in an environment, 0 without such a program."""
     if words[0].text.rpartition("/")[2] not in _RUNNERS or len(words) < 3 or words[1].text != "run":
         return 0
     at = 2

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from hipport.syntax.shell import Shell
 from hipport.syntax.toml import Toml, TomlEntry
 
-# A string, or what a table says by one of these keys; an array is a sequence of commands, but for PDM's `cmd`.
+# A string, or a table's value for one of these keys. An array is a sequence of commands, except for PDM's `cmd`.
 _TASK = re.compile(
     r"tool/(?:pdm/scripts|poe/tasks|pixi/(?:feature/[^/]+/)?tasks|hatch/envs/[^/]+/scripts)/[^/]+"
     r"(?:/(?:cmd|shell|composite|sequence))?(?:/\d+)?|(?:feature/[^/]+/)?tasks/[^/]+(?:/cmd)?"
@@ -18,7 +18,7 @@ _WORDS = re.compile(r"(?P<task>tool/pdm/scripts/[^/]+/cmd)/\d+")
 
 
 def tasks(source: Toml) -> Iterator[tuple[TomlEntry, Shell]]:
-    """Yield the commands of tasks, each where it stands; of one that is a list of words, where the first does."""
+    """Yield the commands of tasks, each with its place; a list of words has the place of its first word."""
     words: dict[str, list[TomlEntry]] = {}
     for entry in source.entries if source.document is not None else ():
         where = "/".join(str(key) for key in entry.path)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TOML files: where in the text each string stands, and under which key."""
+"""TOML files: the place of each string in the text, and its key."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ Path = tuple[str | int, ...]
 
 
 class _Unread(Exception):
-    """The text is not what this reader expects; the file is left alone."""
+    """This reader cannot read the text; the file is left alone."""
 
 
 @dataclass(frozen=True)
 class TomlEntry:
-    """A string: its keys from the root (numbers count items of arrays), its text, and where it is with its quotes.
+    """A string: its keys from the root (numbers count items of arrays), its text, and its place with quotes.
 
-    `key` is where the line `key = …` that it belongs to starts.
+    `key` is where its line `key = …` starts.
     """
 
     path: Path
@@ -51,7 +51,7 @@ class Toml(Source):
 
     @cached_property
     def document(self) -> dict[str, Any] | None:
-        """The value of the file, or None when it is not TOML."""
+        """The value of the file, or None if it is not TOML."""
         try:
             return parse(self.text.decode("utf-8-sig"))
         except (TOMLDecodeError, UnicodeDecodeError, RecursionError):
@@ -59,24 +59,24 @@ class Toml(Source):
 
     @property
     def errors(self) -> int:
-        """1 when the text is not TOML, else 0."""
+        """1 if the text is not TOML, else 0."""
         return 0 if self.document is not None else 1
 
     @cached_property
     def entries(self) -> tuple[TomlEntry, ...]:
-        """The strings, in the order of the text; none when where they are cannot be told for sure."""
+        """The strings, in the order of the text; empty if their places are not certain."""
         if self.document is None:
             return ()
         try:
             found = tuple(_Reader(self.text).read())
         except (_Unread, RecursionError, IndexError, ValueError):
             return ()
-        # What was read is checked against what the parser made of the same text.
+        # The strings that were read must be those that tomllib finds in the same text.
         wanted = sorted(_strings(self.document, ()), key=repr)
         return found if sorted(((e.path, e.value) for e in found), key=repr) == wanted else ()
 
     def is_plain(self, entry: TomlEntry) -> bool:
-        """Say whether a string is written on one line and without escapes: characters are where they seem to be."""
+        """Say whether a string is on one line and has no escapes, so that offsets in it and in the file agree."""
         return self[entry.span][1:-1] == entry.value.encode("utf-8") and entry.value.isascii()
 
 
@@ -118,7 +118,7 @@ class _Reader:
                 yield from self._value(path, start)
 
     def _resolved(self, keys: Path) -> Path:
-        """Return the path of a table, through the last item of each array of tables on the way."""
+        """Return the path of a table, which enters the last item of each array of tables on the way."""
         path: Path = ()
         for key in keys[:-1]:
             path = (*path, key)

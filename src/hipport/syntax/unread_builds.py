@@ -12,12 +12,12 @@ from hipport.core.edits import Span
 from hipport.core.group import Group
 from hipport.core.source import Source
 
-# A string, which is kept, or a comment: of Python and its like (#), of Lua (--), of Autoconf (dnl).
+# A string, which is kept, or a comment: of Python and similar languages (#), of Lua (--), of Autoconf (dnl).
 _COMMENT = re.compile(
     rb"(?P<kept>'''(?:.|\n)*?'''|\"\"\"(?:.|\n)*?\"\"\"|'(?:[^'\\\n]|\\.)*'|\"(?:[^\"\\\n]|\\.)*\")"
     rb"|(?:#|(?<!\S)--(?!\w)|\bdnl\b)[^\n]*"
 )
-# Rust's: what is in single quotes may be a lifetime, which has no end.
+# Rust: a single quote may begin a lifetime, which has no closing quote.
 _RUST_COMMENT = re.compile(rb"(?P<kept>\"(?:[^\"\\]|\\.)*\")|//[^\n]*|/\*(?:.|\n)*?\*/")
 
 
@@ -29,11 +29,11 @@ class OtherBuild(Source):
 
     @cached_property
     def code(self) -> bytes:
-        """The text with blanks for comments, as long as the text."""
+        """The text with comments blanked, of the same length."""
         comment = _RUST_COMMENT if self.path.suffix == ".rs" else _COMMENT
         return comment.sub(lambda match: match["kept"] or b" " * len(match.group()), self.text)
 
     def place_of(self, pattern: re.Pattern[bytes]) -> Span | None:
-        """Return where the first match of a pattern outside of comments is."""
+        """Return the place of the first match of a pattern outside comments."""
         match = pattern.search(self.code)
         return Span(*match.span()) if match else None

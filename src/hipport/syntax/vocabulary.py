@@ -9,25 +9,25 @@ from collections.abc import Set as AbstractSet
 from functools import lru_cache
 
 IDENTIFIER = re.compile(rb"[A-Za-z_][A-Za-z0-9_]*")
-# A space for every byte that words have not, and whether a byte is part of one: 0-9 A-Z _ a-z, and any byte of a longer
-# UTF-8 character, which an identifier may have.
+# Maps every byte that is not part of a word to a space. Parts of a word are 0-9 A-Z _ a-z, and the bytes of longer
+# UTF-8 characters, which an identifier may contain.
 WORDS = bytes(byte if (chr(byte).isalnum() and byte < 128) or byte == 0x5F else 0x20 for byte in range(256))
 IN_WORD = bytes(WORDS[byte] != 0x20 or byte >= 128 for byte in range(256))
 _RUN = re.compile(b"[%s]+" % b"".join(rb"\x%02x" % byte for byte in range(256) if IN_WORD[byte]))
-# How many words are remembered before others are begun with.
+# A vocabulary with more words is replaced by a new one.
 _MOST_WORDS = 1 << 18
-# So many words are looked for in a text one by one, fast for few; for more, each word of the text is looked up.
+# Up to this many words are searched one by one, which is fast; for more, each word of the text is looked up.
 _MOST_SOUGHT = 64
 
 
 class Vocabulary:
-    """The words of many files, and which of them match a pattern: each word is tried once."""
+    """The words of many files, and which of them match a pattern. Each word is tried only once for a pattern."""
 
     def __init__(self) -> None:
         self._words: set[bytes] = set()
-        #: The words that came together, each between line feeds: searched many times as fast as one by one.
+        #: Words that were added together, separated by line feeds: one search is many times as fast as many.
         self._lines: list[bytes] = []
-        #: For each pattern, how many of the words it was tried on, and which it matches.
+        #: For each pattern, the number of words that it was tried on, and its matches among them.
         self._tried: dict[tuple[bytes, int], tuple[int, set[bytes]]] = {}
 
     def __len__(self) -> int:
@@ -41,7 +41,7 @@ class Vocabulary:
 
     def matched(self, pattern: re.Pattern[bytes]) -> AbstractSet[bytes]:
         """Return the words that the pattern matches whole."""
-        # The hash of a pattern is worked out each time, that of its text once.
+        # The hash of a pattern is computed on each call, that of its text once.
         key = pattern.pattern, pattern.flags
         tried, matched = self._tried.get(key, (0, set[bytes]()))
         if tried < len(self._lines):
@@ -54,16 +54,16 @@ class Vocabulary:
 
 @lru_cache(maxsize=1024)
 def _of_lines(pattern: bytes, flags: int) -> re.Pattern[bytes]:
-    """A pattern that finds the lines which `pattern` matches whole, with the line feed in front of each."""
+    """Return a pattern that finds the lines which `pattern` matches as a whole, with the line feed before each."""
     return re.compile(rb"\n(?:" + pattern.removeprefix(b"(?i)") + rb")(?=\n)", flags)
 
 
-#: The one that words are added to.
+#: The last one is that to which words are added.
 _vocabularies = [Vocabulary()]
 
 
 def vocabulary_with(words: frozenset[bytes]) -> Vocabulary:
-    """Return one that has all of `words`, and those of other files; it is kept while there are not too many."""
+    """Return a vocabulary that contains all of `words`, and others; it is reused while it is not too large."""
     if len(_vocabularies[-1]) > _MOST_WORDS:
         _vocabularies[:] = [Vocabulary()]
     _vocabularies[-1].add(words)
@@ -75,7 +75,7 @@ def words_of(code: bytes) -> Collection[bytes]:
 
 
 def places_of(code: bytes, words: AbstractSet[bytes]) -> list[tuple[int, bytes]]:
-    """Return where each of the words stands by itself, in order."""
+    """Return the places of each of the words as a whole word, in order."""
     if len(words) > _MOST_SOUGHT:
         return [(match.start(), match.group()) for match in _RUN.finditer(code) if match.group() in words]
     find, size, inside = code.find, len(code), IN_WORD

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files in YAML that say how something is built or run: their keys and items with their places, line by line.
+"""YAML files that say how something is built or run: their keys and items with their places, line by line.
 
-What stands on one line in braces, anchors and tags are not taken apart: such a value is text. That is enough to find
-keys in the files that people write, and a place is always that of the text itself.
+Flow mappings in braces, anchors and tags on one line are not parsed: such a value is text. That is enough to find keys
+in the files that people write, and every place is one in the text itself.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _LINE = re.compile(
 )
 _BLOCK = re.compile(rb"(?:[&!]\S+[ ]+)*[|>][0-9+-]*(?:[ ]+#.*)?")
 _COMMENT = re.compile(rb"(?:^|[ ])#.*$")
-#: Keys of workflows whose values are given to a shell.
+#: Keys of workflows whose values are shell scripts.
 _SCRIPTS = frozenset(("run", "script", "before_script", "after_script", "before_install", "install", "command"))
 
 
@@ -31,15 +31,15 @@ _SCRIPTS = frozenset(("run", "script", "before_script", "after_script", "before_
 class YamlEntry:
     """A key with its value, or an item of a list without a key.
 
-    `keys` are those that it stands below, an item as the empty key; `value` is its text without quotes and comment, of
-    a block (`|`) all of its lines; `span` is from the key, or the value, to the end of what stands below it.
+    `keys` is the path of enclosing keys, with an empty key for each item. `value` is its text without quotes and
+    comment, or all lines of a block (`|`). `span` is from the key, or the value, to the end of everything below it.
     """
 
     key: str
     keys: tuple[str, ...]
     value: Span
     span: Span
-    #: how far in the key is
+    #: the indentation of the key
     indent: int
     #: where the line starts
     line: int
@@ -115,11 +115,11 @@ class Yaml(Source):
 
 @dataclass(frozen=True)
 class Workflow(Yaml):
-    """A workflow of continuous integration: GitHub's and others."""
+    """A workflow of continuous integration, of GitHub or others."""
 
     @cached_property
     def commands(self) -> tuple[Command, ...]:
-        """The commands that are given to a shell, in their order."""
+        """The commands that it gives to a shell, in order."""
         return tuple(
             command
             for each in self.entries
@@ -130,9 +130,9 @@ class Workflow(Yaml):
 
 @dataclass(frozen=True)
 class Compose(Yaml):
-    """Containers and what they start from: compose.yaml, and Cog's cog.yaml."""
+    """Containers and their base images: compose.yaml, and Cog's cog.yaml."""
 
 
 @dataclass(frozen=True)
 class Manifest(Yaml):
-    """Settings of a cluster: manifests of Kubernetes, and values of Helm's charts."""
+    """Settings of a cluster: manifests of Kubernetes, and values of Helm charts."""

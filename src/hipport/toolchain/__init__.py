@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compilers and machines: found, installed, run in bounds, and judged."""
+"""Compilers and machines: how they are found, installed, run within limits, and diagnosed."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which branches decide whether a block is executed, as compilers define it: by post-dominance.
+"""Control dependence, as compilers define it: by post-dominance.
 
 J. Ferrante, K. Ottenstein, J. Warren: The Program Dependence Graph and Its Use in Optimization, 1987.
 """
@@ -11,16 +11,16 @@ from typing import NamedTuple
 
 
 class Side(NamedTuple):
-    """One of the ways that the branch at the end of a block takes, by its number."""
+    """One outgoing edge of the branch at the end of a block, by its index."""
 
     block: int
     way: int
 
 
 def deciding(following: Sequence[Sequence[int]]) -> list[frozenset[Side]]:
-    """Return for each block the ways that lead to it where a branch decides whether it is executed, or once more.
+    """Return for each block the edges on which it is control dependent: they lead to it, or to another execution of it.
 
-    `following` has the blocks that may come behind each. A loop that nothing leaves counts as one that may end.
+    `following` has the successors of each block. An infinite loop counts as one that may end.
     """
     behind = _post_dominators(following)
     found: list[set[Side]] = [set() for _ in following]
@@ -36,7 +36,7 @@ def deciding(following: Sequence[Sequence[int]]) -> list[frozenset[Side]]:
 
 
 def all_deciding(direct: Sequence[frozenset[Side]], block: int) -> frozenset[Side]:
-    """Return all ways of branches that lead to `block`, also by way of others."""
+    """Return the edges on which `block` is control dependent, directly or not."""
     found: set[Side] = set()
     waiting = list(direct[block])
     while waiting:
@@ -48,7 +48,7 @@ def all_deciding(direct: Sequence[frozenset[Side]], block: int) -> frozenset[Sid
 
 
 def leading(following: Sequence[Sequence[int]], to: Iterable[int]) -> frozenset[int]:
-    """Return the blocks from which one of `to` can be reached, those themselves among them."""
+    """Return the blocks from which one of `to` can be reached, including those."""
     before: list[list[int]] = [[] for _ in following]
     for block, targets in enumerate(following):
         for target in targets:
@@ -64,13 +64,13 @@ def leading(following: Sequence[Sequence[int]], to: Iterable[int]) -> frozenset[
 
 
 def _post_dominators(following: Sequence[Sequence[int]]) -> list[int]:
-    """Return for each block the nearest that all ways from it come through; the end is one more block.
+    """Return the immediate post-dominator of each block; the exit is an additional block.
 
-    The algorithm of K. Cooper, T. Harvey and K. Kennedy, on the graph backwards.
+    The algorithm of K. Cooper, T. Harvey and K. Kennedy, on the reversed graph.
     """
     end = len(following)
     ends = [block for block, targets in enumerate(following) if not targets]
-    # Of loops that nothing leaves, any block may be the last.
+    # In an infinite loop, any block may be the last.
     reaching = set(leading(following, ends))
     for block in reversed(range(end)):
         if block not in reaching:
@@ -101,7 +101,7 @@ def _post_dominators(following: Sequence[Sequence[int]]) -> list[int]:
 
 
 def _finished(graph: Sequence[Sequence[int]], start: int) -> list[int]:
-    """Return the nodes in the order in which a search in depth is done with them."""
+    """Return the nodes in depth-first postorder."""
     order: list[int] = []
     seen = {start}
     stack = [(start, iter(graph[start]))]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""LLVM's text of device code as values: functions, their blocks and branches, and the places of their calls.
+"""LLVM IR of device code as values: functions, their blocks and branches, and the places of their calls.
 
-Only what is asked of it is read: which calls a block makes, how it ends, and where that stands in the sources.
+Only the needed facts are read: the calls in a block, its terminator, and the places of both in the sources.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ _METADATA = re.compile(_DESCRIBED, re.M)
 _LINE, _COLUMN, _SCOPE, _INLINED, _FILE, _FILENAME, _DIRECTORY = (
     re.compile(_TEXT[each]) for each in ("line", "column", "scope", "inlined", "file", "filename", "directory")
 )
-#: A place in so many functions that were inlined is followed.
+#: The maximum number of inlined functions around a place that are followed.
 _MOST_FRAMES = 200
 
 
 class CompiledPlace(NamedTuple):
-    """A place as a compiler names it: a file, a line and a column from 1; 0 where it has none."""
+    """A place as the compiler reports it: a file, a line and a column from 1; 0 if there is none."""
 
     file: str
     line: int
@@ -40,9 +40,9 @@ class CompiledPlace(NamedTuple):
 
 @dataclass(frozen=True)
 class CodeCall:
-    """A call of the function `callee`, and where it stands: with what it was inlined into, innermost first.
+    """A call of the function `callee`, with its place and those of the calls it was inlined through, innermost first.
 
-    `first` is the first of the arguments if that is a number.
+    `first` is the first argument if that is a number.
     """
 
     callee: str
@@ -52,9 +52,9 @@ class CodeCall:
 
 @dataclass
 class CodeBlock:
-    """A block: the blocks that may follow, what it calls, and where its branch stands, if it has one.
+    """A block: its successors, its calls, and the place of its branch, if it has one.
 
-    `indirect`: it calls through a pointer.
+    `indirect`: it has a call through a pointer.
     """
 
     following: tuple[int, ...] = ()
@@ -65,7 +65,7 @@ class CodeBlock:
 
 @dataclass(frozen=True)
 class CodeFunction:
-    """A function with a body: its lines from `define` to `}` are those from `first` up to `last` of the text."""
+    """A function with a body: `first` is the line of `define` in the text, `last` that of `}`."""
 
     name: str
     kernel: bool
@@ -74,9 +74,9 @@ class CodeFunction:
 
 
 class DeviceCode:
-    """What one compilation made of a unit, as text.
+    """The IR of one compilation of a unit, as text.
 
-    With `-S -emit-llvm`, from clang or from opt, with places of lines (`-gline-tables-only`).
+    With `-S -emit-llvm`, from clang or from opt, with line tables (`-gline-tables-only`).
     """
 
     def __init__(self, text: str) -> None:
@@ -100,12 +100,12 @@ class DeviceCode:
         return found
 
     def mentioned(self, function: CodeFunction) -> frozenset[str]:
-        """Return the functions and globals that stand in a function."""
+        """Return the functions and globals that a function mentions."""
         text = "\n".join(self.lines[function.first + 1 : function.last])
         return frozenset(name.strip('"') for name in NAME.findall(text))
 
     def blocks(self, function: CodeFunction) -> list[CodeBlock]:
-        """Return the blocks of a function, the first of which is where it begins."""
+        """Return the blocks of a function, the entry first."""
         labels: dict[str, int] = {}
         statements: list[list[str]] = []
         for line in self._statements(function):
@@ -120,7 +120,7 @@ class DeviceCode:
         return [self._block(each, labels) for each in statements]
 
     def _statements(self, function: CodeFunction) -> Iterator[str]:
-        """Yield the lines of a function, those of a `switch` as one."""
+        """Yield the lines of a function; a `switch` becomes one line."""
         lines = iter(self.lines[function.first + 1 : function.last])
         for line in lines:
             if line.lstrip().startswith("switch ") and line.endswith("["):
@@ -171,7 +171,7 @@ class DeviceCode:
         return {}
 
     def _file_of(self, scope: int) -> str:
-        """Return the file that a scope stands in."""
+        """Return the file of a debug scope."""
         if scope not in self._files:
             self._files[scope] = ""
             _, text = self._metadata.get(scope, ("", ""))

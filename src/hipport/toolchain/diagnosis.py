@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Say what about a machine would break a run on an AMD GPU: what was seen, why it matters, what to do.
+"""Say what on a machine would break a run on an AMD GPU: what was seen, why it matters, what to do.
 
-Pure functions of what `machine.look` saw. A check that could not be made says so, and never counts as passed.
+Pure functions of the result of `machine.look`. A check that could not be made says so, and never counts as passed.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ class Status(Enum):
     """The status of a check."""
 
     OK = "ok"  #: as it should be
-    NOTE = "note"  #: neither good nor bad; to know
-    UNKNOWN = "unknown"  #: could not be looked at
+    NOTE = "note"  #: neither good nor bad, for information
+    UNKNOWN = "unknown"  #: could not be examined
     WARNING = "warning"  #: may go wrong
     PROBLEM = "problem"  #: would break a run, or a build
 
@@ -35,7 +35,7 @@ class Status(Enum):
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that was looked at. `why` says why it matters, `action` what to do; both may be empty."""
+    """One check. `why` says why it matters, `action` what to do; both may be empty."""
 
     name: str
     status: Status
@@ -46,7 +46,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """A machine, and what was found of it."""
+    """A machine and its checks."""
 
     machine: Machine
     checks: tuple[Check, ...]
@@ -58,7 +58,7 @@ class Diagnosis:
 
 
 def diagnose(machine: Machine) -> Diagnosis:
-    """Return all checks of `machine`, in the order in which to put things right."""
+    """Return all checks of `machine`, in the order in which to fix problems."""
     found: list[Check] = []
     for check in _CHECKS:
         found += check(machine)
@@ -79,7 +79,7 @@ def _gpus(machine: Machine) -> Iterator[Check]:
                 "gpus", Status.NOTE, f"{_count(machine.withheld, 'more GPU')} of the host not given to this container"
             )
     elif machine.wsl and machine.agents:
-        # ROCm reaches GPUs by /dev/dxg there, and the driver is that of Windows.
+        # On WSL, ROCm reaches GPUs through /dev/dxg, and the driver is that of Windows.
         shown = ", ".join(f"{arch} (wavefront {lanes})" for arch, lanes in machine.agents)
         yield Check("gpus", Status.OK, f"WSL; rocminfo shows {shown}")
     elif machine.withheld:
@@ -113,7 +113,7 @@ def _gpus(machine: Machine) -> Iterator[Check]:
 
 def _driver(machine: Machine) -> Iterator[Check]:
     if machine.driver is None:
-        return  # No GPU either: the kernel shows GPUs by their driver.
+        return  # no GPU either: the kernel lists GPUs by their driver
     kernel = f"Linux {machine.kernel}" if machine.kernel else "an unknown kernel"
     if not machine.driver:
         yield Check("driver", Status.OK, f"amdgpu of {kernel} itself")
@@ -142,7 +142,7 @@ def _devices(machine: Machine) -> Iterator[Check]:
     missing = sorted(wanted - paths)
     if not present and not paths:
         if machine.container:
-            # In a container with no trace of a GPU, there may be one outside.
+            # In a container without a sign of a GPU, the host may have one.
             yield Check(
                 "devices",
                 Status.NOTE,
@@ -240,10 +240,10 @@ def _visible(machine: Machine) -> Iterator[Check]:
 
 
 def visible(machine: Machine) -> tuple[tuple[Gpu, ...], tuple[str, ...]]:
-    """Return the GPUs that a HIP program sees, and the variables that say so.
+    """Return the GPUs that a HIP program sees, and the variables that select them.
 
     ROCR_VISIBLE_DEVICES is applied first (indices or UUIDs), then HIP_VISIBLE_DEVICES or, without it,
-    CUDA_VISIBLE_DEVICES, which counts what is left: ROCm's documentation, "GPU isolation techniques".
+    CUDA_VISIBLE_DEVICES, which counts the remaining GPUs: ROCm's documentation, "GPU isolation techniques".
     """
     left, said = list(machine.gpus), []
     hip = "HIP_VISIBLE_DEVICES" if "HIP_VISIBLE_DEVICES" in machine.variables else "CUDA_VISIBLE_DEVICES"
@@ -433,7 +433,7 @@ def _hipcc(machine: Machine) -> Iterator[Check]:
 
 
 def _archs(machine: Machine) -> tuple[str, ...]:
-    """Return the GPUs to compile for here: those that are named, or hipport's defaults."""
+    """Return the GPUs to compile for on this machine: those in the environment, or hipport's defaults."""
     return tuple(dict.fromkeys(_taken_for(machine, gpu) for gpu in _meant(machine))) or DEFAULT_ARCHS
 
 
@@ -452,13 +452,13 @@ def _claimed(version: str) -> str:
 
 
 def _meant(machine: Machine) -> tuple[Gpu, ...]:
-    """The visible GPUs, without an integrated one beside others: of that one, `_integrated` says enough."""
+    """The visible GPUs, without an integrated one beside others, which `_integrated` covers."""
     left = visible(machine)[0]
     return tuple(gpu for gpu in left if not gpu.integrated) or left
 
 
 def _compiler(machine: Machine) -> Toolchain | None:
-    """The hipcc that `hipport build` would take."""
+    """The hipcc that `hipport build` would use."""
     toolchains = machine.toolchains or ()
     able = (each for each in toolchains if each.targets(_archs(machine)))
     return next(able, toolchains[0] if toolchains else None)
@@ -621,7 +621,7 @@ def _arch_list(machine: Machine) -> Iterator[Check]:
         yield Check("arch list", Status.OK, f"PYTORCH_ROCM_ARCH={wanted}")
 
 
-#: First what has to be there, then what may use it, then what runs on it, then what is built.
+#: First what has to be there, then access to it, then what runs on it, then builds.
 _CHECKS = (
     _gpus, _driver, _devices, _containers, _visible, _integrated, _iommu, _atomics, _override, _rocminfo, _hipcc,
     _platform, _torch, _versions, _arch_list,

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plan by which a repository's packages are installed around the PyTorch for ROCm that is there.
+"""The plan to install a repository's packages around an existing PyTorch for ROCm.
 
-What to plan comes from outside; here it is shown, written as a shell script, and checked by running small programs
-that prove which back end runs. Importing a package proves nothing of the kind.
+The contents of a plan come from outside. This module shows it, writes it as a shell script, and checks an installation
+by running small programs that prove which back end runs. Importing a package does not prove that.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SCHEMA = 1
 
 @dataclass(frozen=True)
 class PackageMention:
-    """A place that asks for a package, or imports it: `at_once`, or only in code that runs later."""
+    """A place that requires a package, or imports it: `at_once`, or only in code that runs later."""
 
     path: PurePath
     line: int
@@ -37,7 +37,7 @@ class PackageMention:
 
 @dataclass(frozen=True)
 class Package:
-    """A family of packages that was found, and what becomes of it: `action` and `why` are those of its recipe."""
+    """A family of packages that was found, and its treatment: `action` and `why` are those of its recipe."""
 
     name: str
     action: str
@@ -50,7 +50,7 @@ class Package:
 
 @dataclass(frozen=True)
 class PlannedChange:
-    """A part of a list or command that does not hold on ROCm. `manual` is left to a person."""
+    """A part of a list or command that is invalid on ROCm. A `manual` one is left to a person."""
 
     path: PurePath
     line: int
@@ -60,10 +60,10 @@ class PlannedChange:
 
 @dataclass(frozen=True)
 class Step:
-    """Commands, why they are run, and a file that they read, with its text: see `in_work`.
+    """Commands, the reason for them, and a file that they read, with its text: see `in_work`.
 
-    What of a command comes from a tree is quoted; the name of a file never comes from one. An `optional` step may
-    fail; then `fallback` are variables for a program that runs without.
+    Parts of a command that come from a tree are quoted; the name of a file never comes from one. An `optional` step may
+    fail; then `fallback` are the environment variables for a program that runs without it.
     """
 
     why: str
@@ -75,7 +75,7 @@ class Step:
 
 
 def quoted(text: str) -> str:
-    """Return a text as one word of a bash command, on one line: a log of a script's lines may be read by programs."""
+    """Return a text as one word of a bash command, on one line, because programs may read a log of the script."""
     if text.isprintable():
         return shlex.quote(text)
     plain = {"\\": "\\\\", "'": "\\'"}
@@ -87,13 +87,13 @@ def quoted(text: str) -> str:
 
 
 def in_work(name: str) -> str:
-    """Return a file of a step's, or a folder that a command makes, as a word of the script."""
+    """Return a file of a step, or a folder that a command creates, as a word of the script."""
     return f'"$WORK"/{quoted(name)}'
 
 
 @dataclass(frozen=True)
 class LeftOut:
-    """A package that a list asks for and no step installs, because a person has to decide, and why."""
+    """A required package that no step installs, because a person has to decide, with the reason."""
 
     text: str
     why: str
@@ -124,8 +124,8 @@ class Checked:
 class Plan:
     """The plan to install a repository on ROCm.
 
-    `rocm` is the release that suits it and `reason` why, `image` a container image with it and `index` PyTorch's wheels
-    for it. `torch` are the packages that are installed with PyTorch where that is not there.
+    `rocm` is the most suitable release and `reason` says why, `image` is a container image with it and `index` the
+    index of PyTorch's wheels for it. `torch` are the packages that are installed with PyTorch if it is missing.
     """
 
     root: str
@@ -145,7 +145,7 @@ class Plan:
 
     @property
     def needs_person(self) -> bool:
-        """Whether something is left that no command does: sources that are missing, packages without a build."""
+        """Whether something is left that no command does: missing sources, or packages without a build."""
         by_hand = any(each.action == "manual" for each in self.packages)
         return by_hand or bool(self.missing) or any(change.manual for change in self.changes)
 
@@ -158,7 +158,7 @@ def check(
     seconds: float = 300.0,
     on_progress: Callable[[str], None] | None = None,
 ) -> tuple[Checked, ...]:
-    """Run the plan's checks with `python`, each in a child process, and return what came of them."""
+    """Run the plan's checks with `python`, each in a child process, and return their results."""
     found = []
     for each in plan.checks:
         if on_progress is not None:
@@ -190,7 +190,7 @@ def _plain(value: object) -> str:
 
 
 def as_text(plan: Plan) -> str:
-    """Return the plan for people."""
+    """Return the plan as text for people."""
     return joined(_lines(plan))
 
 
@@ -235,7 +235,7 @@ def _lines(plan: Plan) -> Iterator[str]:
 
 
 def evidence_as_text(evidence: Iterable[Checked]) -> str:
-    """Return what came of checks, for people."""
+    """Return the results of checks as text for people."""
     rows = [
         (("ok" if each.ok else "without" if each.optional else "FAILED"), each.package, each.said) for each in evidence
     ]
@@ -311,7 +311,7 @@ failed=0
 
 
 def as_script(plan: Plan) -> str:
-    """Return the plan as a script for bash, which never lets PyTorch be replaced, and ends with the checks."""
+    """Return the plan as a bash script, which never replaces PyTorch, and which ends with the checks."""
     environment = "".join(_exports(plan.environment))
     torch = " ".join(map(quoted, plan.torch))
     parts = [_HEAD.format(rocm=plan.rocm, environment=environment, torch=torch, index=quoted(plan.index))]
@@ -322,7 +322,7 @@ def as_script(plan: Plan) -> str:
     parts.append(_TAIL)
     for number, each in enumerate(plan.checks, 1):
         after = "echo 'goes on without it'" if each.optional else "failed=1"
-        # A file: a program that is read from the input looks for modules in the current folder, the repository.
+        # In a file, because a program read from stdin would import modules from the current folder, the repository.
         name = f"check-{number}.py"
         parts.append(f'{_echo("== " + each.package)}{_file(name, each.code)}"$PYTHON" {in_work(name)} || {after}\n')
     parts.append("exit $failed\n")
@@ -348,12 +348,12 @@ def _exports(variables: Mapping[str, str]) -> Iterator[str]:
 
 
 def _echo(text: str) -> str:
-    """Return the command that says `text`, on one line and without what a terminal obeys."""
+    """Return the command that prints `text`, on one line and without control characters."""
     shown = "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
     return f"printf '%s\\n' {quoted(shown)}\n"
 
 
 def _file(name: str, text: str) -> str:
-    """Return the commands that write a file. No line of it can be the one that ends it: each has a bar in front."""
+    """Return the commands that write a file. Each line is prefixed by a bar, so that none can end the heredoc."""
     lines = "".join(f"|{line}\n" for line in text.strip("\n").split("\n"))
     return f"LC_ALL=C sed 's/^|//' > {in_work(name)} <<'HIPPORT_EOF'\n{lines}HIPPORT_EOF\n"

@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Install a real hipcc on a Debian machine, without root, outside the tree, touching nothing else.
+"""Install a real hipcc on a Debian machine, without root, outside the tree, and without other changes.
 
     hipport toolchain install hipcc-7.0      # clang 21, HIP 6.4 headers: gfx90a gfx942 gfx1030 gfx1100 ...
     hipport toolchain install hipcc-5.2      # clang 15, HIP 5.2 headers: gfx90a gfx1030
 
-apt (with lists and a cache of its own) downloads the packages of one Debian release and what they depend on, and
-dpkg-deb unpacks them into a folder. Two things would still look for the machine's own files: the programs' ELF
-interpreter and library path, which patchelf points into the folder, and clang's search for headers, which a wrapper
-named hipcc points there with --sysroot. So the compilers are ordinary programs: any user may run any number of them at
-once, on sources, headers and outputs wherever they lie. A chroot would need root, a mounted /proc and bind mounts
-for each of those places.
+apt (with its own lists and cache) downloads the packages of one Debian release and their dependencies, and dpkg-deb
+unpacks them into a folder. Two things would still refer to the machine's own files: the programs' ELF interpreter and
+library path, which patchelf redirects into the folder, and clang's search for headers, which a wrapper named hipcc
+redirects with --sysroot. So the compilers are ordinary programs: any user may run any number of them at once, with
+sources, headers and outputs in any place. A chroot would need root, a mounted /proc and bind mounts for each of those
+places.
 
-The result is <cache>/hipport/toolchains/<name>/bin/hipcc, where <cache> is XDG_CACHE_HOME or ~/.cache. It is there
-whole or not at all.
+The result is <cache>/hipport/toolchains/<name>/bin/hipcc, where <cache> is XDG_CACHE_HOME or ~/.cache. It is installed
+completely or not at all.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ from hipport.toolchain.toolchains import cache
 class Recipe:
     """The parts of a toolchain.
 
-    `suites` are Debian releases, the preferred one first. `packages` are installed with all they depend on; of
-    `headers` nothing but the package itself, as the libraries behind them are gigabytes that no compilation reads.
+    `suites` are Debian releases, the preferred one first. `packages` are installed with all their dependencies,
+    `headers` without, because the libraries behind them are gigabytes that no compilation reads.
     """
 
     suites: tuple[str, ...]
@@ -53,7 +53,7 @@ RECIPES: Mapping[str, Recipe] = {
         headers=("libhiprand-dev", "librocrand-dev", "libhipsparse-dev", "librocsparse-dev"),
         archs=("gfx90a", "gfx1030"),
     ),
-    # The packages move from sid to forky and back out of it, so what forky lacks today is taken from sid.
+    # The packages move from sid to forky and back out of it, so packages that forky lacks today come from sid.
     "hipcc-7.0": Recipe(
         suites=("forky", "sid"),
         packages=("hipcc", "libhipcub-dev", "librocprim-dev", "librocthrust-dev"),
@@ -82,7 +82,7 @@ OS_RELEASE = Path("/etc/os-release")
 
 TRIPLE = "x86_64-linux-gnu"
 PYTHONS = tuple(f"python3.{minor}" for minor in range(10, 16))
-"""Debian's names for the Pythons that hipport runs on: extensions are built for any of them."""
+"""Debian's names for the Python versions that hipport supports: extensions are built for any of them."""
 
 SMOKE_TEST = """\
 #include <hip/hip_runtime.h>
@@ -93,19 +93,19 @@ int main() { std::vector<float> x(64); scale<<<1, 64>>>(x.data(), 2.f); return h
 
 
 class Impossible(Exception):
-    """The toolchain cannot be installed here; the message says why and what would help."""
+    """The toolchain cannot be installed here; the message says why, and what would help."""
 
 
 @dataclass(frozen=True)
 class Mirror:
-    """A package archive that this machine is set up to use, and the `Signed-By` value it is used with."""
+    """A package archive that this machine is configured to use, and its `Signed-By` value."""
 
     uri: str
     signed_by: str
 
 
 def mirrors(etc: Path, codename: str) -> Iterator[Mirror]:
-    """Yield the archives that /etc/apt takes release `codename` from, in both of apt's formats."""
+    """Yield the archives from which /etc/apt takes release `codename`, in both of apt's formats."""
     parts = etc / "sources.list.d"
     for file in [etc / "sources.list", *sorted(parts.glob("*.list"))]:
         for line in file.read_text().splitlines() if file.is_file() else ():
@@ -116,7 +116,7 @@ def mirrors(etc: Path, codename: str) -> Iterator[Mirror]:
     for file in sorted(parts.glob("*.sources")):
         text = re.sub(r"^#.*\n", "", file.read_text(), flags=re.MULTILINE)
         for stanza in re.split(r"\n\s*\n", text):
-            # A field's value goes on over indented lines: Signed-By may be a whole key.
+            # A field's value may continue on indented lines: Signed-By may be a whole key.
             fields = {m[1].lower(): m[2] for m in re.finditer(r"^([\w-]+):[ \t]*((?:.*)(?:\n[ \t].*)*)", stanza, re.M)}
             if "deb" in fields.get("types", "").split() and codename in fields.get("suites", "").split():
                 for uri in fields.get("uris", "").split():
@@ -124,7 +124,7 @@ def mirrors(etc: Path, codename: str) -> Iterator[Mirror]:
 
 
 def debian_mirror(given: str | None) -> Mirror:
-    """Return the Debian archive to use: the one given, or the one this Debian machine is set up with."""
+    """Return the Debian archive to use: the given one, or the one that this Debian machine is configured with."""
     for program in ("apt-get", "dpkg-deb"):
         if shutil.which(program) is None:
             raise Impossible(
@@ -145,7 +145,7 @@ def debian_mirror(given: str | None) -> Mirror:
 
 
 def run(command: Sequence[str | Path], cwd: Path | None = None) -> str:
-    """Run a command and return what it printed. Raises Impossible with its last lines when it fails."""
+    """Run a command and return its output. Raises Impossible with the last lines if it fails."""
     done = subprocess.run(
         [str(word) for word in command],
         stdout=subprocess.PIPE,
@@ -175,7 +175,7 @@ def download(recipe: Recipe, mirror: Mirror, work: Path) -> list[Path]:
     (work / "preferences").write_text(
         "".join(f"Package: *\nPin: release n={suite}\nPin-Priority: 100\n\n" for suite in recipe.suites[1:])
     )
-    # Read after the machine's own settings, which are kept: they know its proxies. The hooks in them are not for us.
+    # Read after the machine's own settings, which are kept because they have its proxies. Its hooks are disabled.
     settings = {
         "Dir::Etc::sourcelist": work / "mirror.sources",
         "Dir::Etc::sourceparts": "/dev/null",
@@ -185,7 +185,7 @@ def download(recipe: Recipe, mirror: Mirror, work: Path) -> list[Path]:
         "Dir::State::status": work / "status",
         "Dir::Cache": work / "cache",
         "Acquire::Languages": "none",
-        # A mirror that stands still is as good as one that moves.
+        # An archive that is no longer updated, such as a snapshot, is good enough.
         "Acquire::Check-Valid-Until": "false",
         "Acquire::Retries": "3",
         "APT::Architecture": "amd64",
@@ -207,7 +207,7 @@ def download(recipe: Recipe, mirror: Mirror, work: Path) -> list[Path]:
     run([*apt, "update", "-o", "APT::Update::Error-Mode=any"])
     archives = work / "cache" / "archives"
     run([*apt, "install", "--yes", "--download-only", "patchelf", *recipe.packages])
-    # clang's own omp.h: PyTorch's headers ask for it, and so do programs that use the host's cores.
+    # clang's own omp.h: PyTorch's headers and programs that use several CPU cores include it.
     [clang] = {match[1] for file in archives.iterdir() if (match := re.match(r"clang-(\d+)_", file.name))}
     run([*apt, "download", *recipe.headers, f"libomp-{clang}-dev"], cwd=archives)
     return sorted(archives.glob("*.deb"))
@@ -262,17 +262,17 @@ def install(name: str, mirror: Mirror, toolchains: Path) -> str:
         "HIP_PATH": final / "root/usr",
         "ROCM_PATH": final / "root/usr",
         "HIP_CLANG_PATH": relocate(root, final / "root"),
-        # hipcc 5.2 puts this folder's include before the C++ library's own, which then cannot reach the C headers: name
-        # one that has none.
+        # hipcc 5.2 puts the include folder below this one before the C++ library's, which then cannot find the C
+        # headers. So name a folder without include.
         "HIP_ROCCLR_HOME": final / "root",
         "HIP_DEVICE_LIB_PATH": final / bitcode.relative_to(partial),
     }
-    # Newer packages have everything in /usr; linker scripts still say /lib.
+    # Newer packages install everything in /usr; linker scripts still say /lib.
     for folder in ("lib", "lib64"):
         if not (root / folder).exists():
             (root / folder).symlink_to(f"usr/{folder}")
-    # Debian's pyconfig.h includes <x86_64-linux-gnu/python3.11/pyconfig.h>. Of the machine's own headers, those of its
-    # Pythons are reached and no others: what a compilation finds does not depend on what else is installed.
+    # Debian's pyconfig.h includes <x86_64-linux-gnu/python3.11/pyconfig.h>. Of the machine's own headers, only those of
+    # its Pythons are found, so that a compilation does not depend on what else is installed.
     machine = partial / "python" / TRIPLE
     machine.mkdir(parents=True)
     for python in PYTHONS:
@@ -284,7 +284,7 @@ def install(name: str, mirror: Mirror, toolchains: Path) -> str:
     appended = "".join(
         f'export HIPCC_{step}_FLAGS_APPEND="{given} $HIPCC_{step}_FLAGS_APPEND"\n' for step, given in flags.items()
     )
-    # hipcc 5.2 is a script that calls this one, with a Perl module that a small Debian does not have.
+    # hipcc 5.2 is a script that calls this one, which uses a Perl module that a minimal Debian lacks.
     script = "hipcc.pl" if (root / "usr/bin/hipcc.pl").exists() else "hipcc"
     wrapper = partial / "bin/hipcc"
     wrapper.parent.mkdir()
@@ -309,7 +309,7 @@ def install(name: str, mirror: Mirror, toolchains: Path) -> str:
 
 
 def folder(env: Mapping[str, str]) -> Path:
-    """Return where toolchains are installed. Raises Impossible where none could run."""
+    """Return the folder of toolchains. Raises Impossible if none could run."""
     toolchains = cache(env) / "toolchains"
     if re.search(r"[^\w./+@:=,-]", str(toolchains)):
         raise Impossible(
@@ -319,7 +319,7 @@ def folder(env: Mapping[str, str]) -> Path:
 
 
 def installed(env: Mapping[str, str]) -> dict[str, Path]:
-    """Return the hipcc of each toolchain that is installed, by the name of the toolchain."""
+    """Return the hipcc of each installed toolchain, by the name of the toolchain."""
     places = {name: cache(env) / "toolchains" / name / "bin" / "hipcc" for name in RECIPES}
     return {name: place for name, place in places.items() if place.exists()}
 
@@ -328,15 +328,15 @@ def installed(env: Mapping[str, str]) -> dict[str, Path]:
 def _locked(toolchains: Path) -> Iterator[None]:
     toolchains.mkdir(parents=True, exist_ok=True)
     with (toolchains / ".lock").open("w") as lock:
-        # Two of us at once would unpack into one folder; the second waits and then finds the work done.
+        # Two processes would unpack into the same folder; the second waits and then finds the result.
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 
 def ensure(name: str, env: Mapping[str, str], mirror: str | None, tell: Callable[[str], None]) -> tuple[Path, bool]:
-    """Install the toolchain `name` where it is not; return its hipcc, and whether it was installed now.
+    """Install the toolchain `name` if it is not; return its hipcc, and whether it was installed now.
 
-    `mirror` is a Debian archive, where /etc/apt names none. Raises Impossible, OSError.
+    `mirror` is a Debian archive, if /etc/apt names none. Raises Impossible, OSError.
     """
     toolchains = folder(env)
     hipcc = toolchains / name / "bin" / "hipcc"
@@ -350,13 +350,13 @@ def ensure(name: str, env: Mapping[str, str], mirror: str | None, tell: Callable
 
 
 def remove(name: str, env: Mapping[str, str]) -> Path:
-    """Remove the toolchain `name`, and return where it was. Raises Impossible where it is not, OSError."""
+    """Remove the toolchain `name`, and return its former place. Raises Impossible if it is not installed, OSError."""
     toolchains = folder(env)
     place = toolchains / name
     with _locked(toolchains):
         if not place.exists():
             raise Impossible(f"{name} is not installed: there is no {place}")
-        # Gone at once: what is half there would be found.
+        # Renamed first, because a partly deleted toolchain would be found.
         gone = toolchains / f".{name}.partial"
         shutil.rmtree(gone, ignore_errors=True)
         place.rename(gone)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run scripts in processes forked from one that has loaded PyTorch, which takes longer than most of them.
+"""Run scripts in processes forked from one that has loaded PyTorch, because loading takes longer than most scripts.
 
-A script, run by the interpreter that has PyTorch; it must not need hipport. It reads requests from its input, a line of
-JSON for each (see `processes.run_script`, which writes them), runs what one asks for as `python script arguments` would
-in a new process, and answers with a line of JSON: {"status": its exit status, or null if it took too long}. It ends
-with its input, with whoever gave it that, or when nothing was asked for a while.
+A script, run by the interpreter that has PyTorch; it must not need hipport. It reads requests from stdin, one line of
+JSON for each (written by `processes.run_script`), executes each like `python script arguments` in a new process, and
+answers with a line of JSON: {"status": the exit status, or null after a timeout}. It ends at the end of its input, with
+its parent, or after a while without requests.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-#: How a script is contained, which another script knows; this one may be run where its folder is no place for modules.
+#: Containment is defined in another script; it is not imported, because this folder may not be on the module path.
 _CONTAINED = runpy.run_path(str(Path(__file__).with_name("contained.py")))
 
-#: Seconds after which it is not waited for a further request: what is loaded is a quarter of a gigabyte.
+#: Seconds of waiting for another request: loaded modules take a quarter of a gigabyte.
 _IDLE = 120.0
 
 
@@ -35,7 +35,7 @@ def _in_child(request: dict[str, Any]) -> None:
     nothing = os.open(os.devnull, os.O_RDONLY)
     for number, file in ((0, nothing), (1, said), (2, said)):
         os.dup2(file, number)
-    # Where answers go, among others: what is not its own, a script cannot write to.
+    # Other descriptors include the one for answers: a script must not be able to write to it.
     for own in list(Path("/proc/self/fd").iterdir()):
         if int(own.name) > 2:
             with contextlib.suppress(OSError):
@@ -52,7 +52,7 @@ def _in_child(request: dict[str, Any]) -> None:
 
 
 def _run(request: dict[str, Any]) -> int | None:
-    """Run a script in a process of its own. Raises EOFError where nobody waits for it any more."""
+    """Run a script in a process of its own. Raises EOFError if nobody waits for it any more."""
     child = os.fork()
     if child == 0:
         status = 1
@@ -65,7 +65,7 @@ def _run(request: dict[str, Any]) -> int | None:
                 print(stopped.code, file=sys.stderr)
         except BaseException:
             traceback.print_exc()
-        # What the interpreter does when it ends, but for taking apart what was loaded.
+        # What the interpreter does at exit, except destroying the loaded modules.
         for last in (threading._shutdown, atexit._run_exitfuncs, sys.stdout.flush, sys.stderr.flush):  # type: ignore[attr-defined]
             try:
                 last()
@@ -83,18 +83,18 @@ def _run(request: dict[str, Any]) -> int | None:
             raise EOFError
         return None
     status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    # What it began ends with it, also in a session of its own.
+    # Its descendants are killed with it, also those in sessions of their own.
     _CONTAINED["end_children"]()
     return status
 
 
 def main() -> None:
-    """Answer requests until there are no more."""
+    """Answer requests until the input ends."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     _CONTAINED["own_children"]()
     import_module("torch")
-    # Kernels before Linux 5.3 have none, and whoever asks is to know that now.
+    # Kernels before Linux 5.3 have no pidfds; fail now, so that the parent knows.
     os.close(os.pidfd_open(os.getpid()))
     answers.write(json.dumps({"ready": os.getpid()}) + "\n")
     answers.flush()

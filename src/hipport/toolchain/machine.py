@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Inspect a machine that is to run HIP: its GPUs and their permissions, its driver and its settings.
+"""Inspect a machine for running HIP: its GPUs and their permissions, its driver and its settings.
 
-GPUs are read from the topology of the kernel's driver, `/sys/class/kfd/kfd/topology/nodes/N`, which needs no ROCm.
-What its fields mean: drivers/gpu/drm/amd/amdkfd/kfd_topology.c and kfd_crat.h of Linux 6.12, and the documentation of
-HSA's topology in libhsakmt (hsakmttypes.h of ROCm 6.4). Nothing is executed but what `look` says.
+GPUs are read from the topology of the kernel driver, `/sys/class/kfd/kfd/topology/nodes/N`, which needs no ROCm.
+The meaning of its fields: drivers/gpu/drm/amd/amdkfd/kfd_topology.c and kfd_crat.h of Linux 6.12, and the documentation
+of HSA's topology in libhsakmt (hsakmttypes.h of ROCm 6.4). Nothing is executed except the tools that `look` names.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from hipport.toolchain.toolchains import Toolchain
 
 NODES = "sys/class/kfd/kfd/topology/nodes"
 
-#: The variables that say which GPUs there are, which they pretend to be, and what is compiled for which of them.
+#: Variables that select the visible GPUs, override their architecture, or choose what is compiled for them.
 VARIABLES = (
     "ROCR_VISIBLE_DEVICES HIP_VISIBLE_DEVICES CUDA_VISIBLE_DEVICES PYTORCH_ROCM_ARCH HIP_PLATFORM "
     "CUDA_HOME CUDA_PATH ROCM_PATH ROCM_HOME HIP_PATH"
@@ -35,7 +35,7 @@ VARIABLES = (
 _OVERRIDE = re.compile(r"HSA_OVERRIDE_GFX_VERSION(?:_\d+)?")
 
 _AMD, _NVIDIA = "0x1002", "0x10de"
-# PCI's classes of display controllers (03) and processing accelerators (12).
+# PCI classes of display controllers (03) and processing accelerators (12).
 _GPU_CLASSES = ("0x03", "0x12")
 # HSA_IOLINKTYPE_PCIEXPRESS; CRAT_IOLINK_FLAGS_NO_ATOMICS_32_BIT and _64_BIT.
 _PCIE, _NO_ATOMICS = 2, 0b1100
@@ -47,8 +47,8 @@ _OWN_MEMORY = (1, 2)
 class Gpu:
     """An AMD GPU that the driver knows.
 
-    `address` is that on the PCI bus, `render` the name of its device in /dev/dri, `uuid` what ROCR_VISIBLE_DEVICES
-    takes. `integrated` says that it is part of a CPU. `atomics` is false where the path over PCIe to the CPU has none.
+    `address` is its PCI address, `render` the name of its device in /dev/dri, `uuid` its id for ROCR_VISIBLE_DEVICES.
+    `integrated` means that it is part of a CPU. `atomics` is false if its PCIe path to the CPU does not support them.
     """
 
     node: int
@@ -70,7 +70,7 @@ class Gpu:
 
 @dataclass(frozen=True)
 class Device:
-    """A file in /dev that gives access to GPUs: whose it is, and whether the user may read and write it."""
+    """A file in /dev that gives access to GPUs: its owner, and whether the user may read and write it."""
 
     path: str
     group: str
@@ -80,10 +80,10 @@ class Device:
 
 @dataclass(frozen=True)
 class Torch:
-    """The PyTorch of an interpreter, as it said of itself; `problem` is why nothing is known of it.
+    """The PyTorch of an interpreter, by its own statements; `problem` is why nothing is known of it.
 
     `archs` are the processors that it was built for. `ran` names the GPUs on which it added numbers, and `failed` is
-    what it said where it could not.
+    the error where it could not.
     """
 
     python: str
@@ -98,12 +98,12 @@ class Torch:
 
 @dataclass(frozen=True)
 class Machine:
-    """The facts that were found. Empty values mean that a thing is absent; None, that it could not be examined.
+    """The facts that were found. An empty value means that a thing is absent; None, that it could not be examined.
 
     `groups` are those of this process, `enrolled` those that /etc/group gives the user, perhaps from the next login on.
-    `wsl` says that this is Linux inside Windows, where GPUs are reached by another way than KFD.
-    `withheld` counts GPUs that the driver knows and a container may not use. `iommu` is `off`, `passthrough` or
-    `translated`. `agents` are the processors and wavefronts that rocminfo shows. `platform` is what hipconfig chooses.
+    `wsl` means Linux inside Windows, where GPUs are not reached through KFD.
+    `withheld` counts GPUs that the driver knows but that a container may not use. `iommu` is `off`, `passthrough` or
+    `translated`. `agents` are the processors and wavefront sizes from rocminfo. `platform` is that of hipconfig.
     """
 
     user: str
@@ -133,7 +133,7 @@ class Machine:
 
 @dataclass(frozen=True)
 class User:
-    """The user of the GPUs. `groups` are the numbers of the process's groups."""
+    """The user of the GPUs. `groups` are the group ids of the process."""
 
     uid: int
     groups: tuple[int, ...]
@@ -145,10 +145,10 @@ def me() -> User:
 
 
 def look(root: Path, env: Mapping[str, str], user: User, python: Path | None = None) -> Machine:
-    """Return what is seen below `root`, as `user` with the environment `env`.
+    """Inspect the machine below `root`, as `user` with the environment `env`.
 
-    Where `root` is /, tools of ROCm are run if they are there (rocminfo, hipconfig, amd-smi, each hipcc), and with
-    `python` a program that uses its PyTorch. Elsewhere files are read, and nothing is run.
+    If `root` is /, existing tools of ROCm are run (rocminfo, hipconfig, amd-smi, each hipcc), and with `python` a
+    program that uses its PyTorch. Otherwise only files are read, and nothing is run.
     """
     groups = _groups(root)
     name, enrolled = _account(root, user.uid, groups)
@@ -194,7 +194,7 @@ def _integrated() -> frozenset[str]:
 
 
 def arch_of(version: int) -> str:
-    """Return the name of `gfx_target_version`: two decimal digits each for minor version and stepping, 90402 is gfx942.
+    """Return the name for `gfx_target_version`: minor version and stepping have two decimal digits, 90402 is gfx942.
 
     A name has the stepping as a hexadecimal digit: 90010 is gfx90a.
     """
@@ -202,13 +202,13 @@ def arch_of(version: int) -> str:
 
 
 def known_gpus(root: Path) -> tuple[tuple[Gpu, ...], int]:
-    """Return the GPUs that the driver knows, and how many there are that this container may not look at."""
+    """Return the GPUs that the driver knows, and the number of those that this container may not inspect."""
     found, withheld = [], 0
     for node in sorted((root / NODES).glob("[0-9]*"), key=lambda path: int(path.name)):
         try:
             text = reading.read(node / "properties").decode("utf-8", "replace")
         except OSError:
-            # The driver's answer to a container whose devices do not include this GPU.
+            # The driver's answer in a container whose devices do not include this GPU.
             withheld += 1
             continue
         values = _values(text)
@@ -227,7 +227,7 @@ def _gpu(root: Path, node: Path, values: Mapping[str, int]) -> Gpu:
         for path in (root / NODES).glob("[0-9]*")
         if _values(_text(path / "properties")).get("cpu_cores_count", 0)
     }
-    # No pair of GPUs is asked about here: only whether the GPU can do atomic operations on the CPU's memory.
+    # Links between GPUs do not matter here: only whether the GPU supports atomic operations on the CPU's memory.
     over_pcie = [link for link in links if link.get("type") == _PCIE and link.get("node_to") in cpus]
     return Gpu(
         node=int(node.name),
@@ -238,7 +238,7 @@ def _gpu(root: Path, node: Path, values: Mapping[str, int]) -> Gpu:
         address=f"{values.get('domain', 0):04x}:{where >> 8 & 0xFF:02x}:{where >> 3 & 0x1F:02x}.{where & 7:x}",
         render=f"renderD{minor}" if minor else "",
         uuid=f"GPU-{values['unique_id']:016x}" if values.get("unique_id") else "",
-        # Old drivers have one node for both parts of such a chip.
+        # Old drivers have a single node for both parts of such a chip.
         integrated=arch in _integrated() or (arch != "gfx942" and bool(values.get("cpu_cores_count"))),
         atomics=not any(link.get("flags", 0) & _NO_ATOMICS == _NO_ATOMICS for link in over_pcie),
     )
@@ -263,7 +263,7 @@ def _on_bus(root: Path) -> Iterator[tuple[str, str]]:
 
 
 def _driver(root: Path) -> str | None:
-    """The version of the module, "" for the kernel's own, None where none is loaded."""
+    """The version of the module, "" for the kernel's own, None if none is loaded."""
     module = root / "sys/module/amdgpu"
     return _text(module / "version") if module.is_dir() or (root / NODES).is_dir() else None
 
@@ -278,7 +278,7 @@ def _devices(root: Path, user: User, groups: Mapping[int, str], here: bool) -> I
         usable = user.uid == 0 or mode & 0o006 == 0o006
         usable = usable or (user.uid == state.st_uid and mode & 0o600 == 0o600)
         usable = usable or (state.st_gid in user.groups and mode & 0o060 == 0o060)
-        # Who sits at the machine may have been given access by a list that the mode does not show.
+        # The user at the console may have access by an ACL, which the mode does not show.
         usable = usable or (here and os.access(path, os.R_OK | os.W_OK))
         yield Device(f"/{path.relative_to(root)}", groups.get(state.st_gid, ""), state.st_gid, usable)
 
@@ -289,7 +289,7 @@ def _groups(root: Path) -> dict[int, str]:
 
 
 def _account(root: Path, uid: int, groups: Mapping[int, str]) -> tuple[str, tuple[str, ...]]:
-    """The user's name, and the groups that the next login has."""
+    """The user's name, and the groups after the next login."""
     rows = [line.split(":") for line in _text(root / "etc/passwd").splitlines()]
     mine = next((row for row in rows if len(row) >= 4 and row[2] == str(uid)), None)
     if mine is None:
@@ -312,7 +312,7 @@ def _container(root: Path, env: Mapping[str, str]) -> str:
 
 
 def _iommu(root: Path, addresses: list[str]) -> str | None:
-    """Return the IOMMU's mode for the GPUs: by their groups where the kernel shows it, else by its command line.
+    """Return the IOMMU's mode for the GPUs: from their groups if the kernel shows them, else from its command line.
 
     Documentation/ABI/testing/sysfs-kernel-iommu_groups: `identity` is passthrough; `DMA` and `DMA-FQ` are translated.
     """
@@ -349,7 +349,7 @@ def _rocm(root: Path, env: Mapping[str, str]) -> str:
 
 
 def _nvcc(root: Path, env: Mapping[str, str]) -> str:
-    """The nvcc that builds would find: by CUDA_HOME or CUDA_PATH, on PATH, or where CUDA installs itself."""
+    """The nvcc that builds would find: through CUDA_HOME or CUDA_PATH, on PATH, or in CUDA's default folder."""
     folders = [f"{env[name]}/bin" for name in ("CUDA_HOME", "CUDA_PATH") if env.get(name)]
     folders += env.get("PATH", "").split(os.pathsep)
     for folder in (*folders, "/usr/local/cuda/bin"):
@@ -359,7 +359,7 @@ def _nvcc(root: Path, env: Mapping[str, str]) -> str:
 
 
 def _ask(tool: str, arguments: str, env: Mapping[str, str]) -> str | None:
-    """Return the output of a ROCm tool; None if it is missing, or does not answer."""
+    """Return the output of a ROCm tool; None if it is missing or does not answer."""
     roots = [env[name] for name in ("ROCM_PATH", "ROCM_HOME") if env.get(name)]
     path = os.pathsep.join([*(f"{root}/bin" for root in roots), env.get("PATH", ""), "/opt/rocm/bin"])
     found = shutil.which(tool, path=path)
@@ -378,7 +378,7 @@ def _run(command: list[str], env: Mapping[str, str]) -> str | None:
 
 
 def _agents(rocminfo: str) -> tuple[tuple[str, int], ...]:
-    """The agents of rocminfo's that kernels can be sent to, with their wavefronts."""
+    """The agents in rocminfo's output that can run kernels, with their wavefront sizes."""
     found = []
     for block in re.split(r"^\*+\s*\nAgent \d+", rocminfo, flags=re.MULTILINE)[1:]:
         name = re.search(r"^\s*Name:\s+(gfx\w+)", block, re.MULTILINE)
@@ -388,7 +388,7 @@ def _agents(rocminfo: str) -> tuple[tuple[str, int], ...]:
     return tuple(found)
 
 
-# Run by the interpreter that has PyTorch. A sum on each GPU is the least that shows that kernels run.
+# Run by the interpreter that has PyTorch. A sum on each GPU is the least proof that kernels run.
 _TORCH = """
 import json
 try:
@@ -415,7 +415,7 @@ print("\\n" + json.dumps(said))
 
 
 def torch_of(python: Path, env: Mapping[str, str]) -> Torch:
-    """Ask the PyTorch of an interpreter what it was built for, and have it add numbers on each GPU."""
+    """Ask the PyTorch of an interpreter for its architectures, and let it add numbers on each GPU."""
     try:
         _, said, wrong = ask_python(python, _TORCH, env, 180.0)
     except OSError:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The headers that a ROCm PyTorch has and another PyTorch has not.
+"""The headers that only a PyTorch for ROCm has, for use with another PyTorch.
 
-To compile an extension for ROCm takes `ATen/hip`, `c10/hip` and the like. PyTorch makes them from its CUDA headers
-with its own hipify, and every PyTorch wheel has both: so they are made here, once for each PyTorch, in a folder of
-their own that goes before PyTorch's include folder. Nothing of it can be linked or run; it is for compiling.
+Compiling an extension for ROCm needs `ATen/hip`, `c10/hip` and the like. PyTorch generates them from its CUDA headers
+with its own hipify, and every PyTorch wheel has both. So they are generated here, once for each PyTorch, in a separate
+folder that precedes PyTorch's include folder. They serve only for compiling, not for linking or running.
 
 Which headers are converted follows `includes` of PyTorch's tools/amd_build/build_amd.py, as of release 2.13.
 
@@ -24,7 +24,7 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
-# Folders of the include tree whose headers get a sibling with another name, and the one converted in place.
+# Folders of the include tree whose headers are converted under another name, and the folder that is converted in place.
 _RENAMED = (
     "ATen/cuda",
     "ATen/cudnn",
@@ -40,7 +40,7 @@ _RENAMED = (
 _IN_PLACE = "torch"
 _HEADERS = (".h", ".cuh", ".hpp")
 
-# CMake writes these when PyTorch is built; only its builds for a GPU ship them. The second as one for ROCm has it.
+# CMake generates these when PyTorch is built; only builds for a GPU ship them. The second is that of a ROCm build.
 _WRITTEN_BY_CMAKE = {
     "c10/hip/impl/hip_cmake_macros.h": "#define C10_CUDA_BUILD_SHARED_LIBS\n",
     "ATen/hip/HIPConfig.h": (
@@ -51,14 +51,14 @@ _WRITTEN_BY_CMAKE = {
 
 
 class NoOverlay(Exception):
-    """The headers could not be made. The message says why."""
+    """The headers could not be generated. The message says why."""
 
 
 def overlay(python: Path, include: Path, cache: Path) -> Path:
-    """Return the folder of converted headers for the PyTorch headers in `include`, making it if need be.
+    """Return the folder of converted headers for the PyTorch headers in `include`, generating it if necessary.
 
-    `python` is the interpreter that this PyTorch is for. Raises NoOverlay. Safe to call at the same time from
-    several processes: one makes the folder, whole or not at all.
+    `python` is the interpreter of this PyTorch. Raises NoOverlay. Several processes may call it at the same time: one
+    creates the folder, completely or not at all.
     """
     torch = include.parent
     made_from = hashlib.sha256(Path(__file__).read_bytes())
@@ -88,16 +88,16 @@ def overlay(python: Path, include: Path, cache: Path) -> Path:
 
 def _make(include: Path, folder: Path) -> None:
     """Convert the headers of `include` into `folder`, in this process."""
-    # Without importing PyTorch, which takes longer than the rest and may need libraries that are not here.
+    # Without importing PyTorch, which is slow and may need libraries that are missing here.
     sys.path.insert(0, str(include.parent / "utils"))
     hipify_python = import_module("hipify.hipify_python")
-    # The older hipify goes by where files lie in PyTorch's own tree.
+    # The older hipify depends on the layout of PyTorch's source tree.
     tree = folder / "tree"
     aten = tree / "aten/src"
     text = re.compile(rb"cuda|cudnn|cublas|cufft|curand|cusparse|cusolver|nccl|nvrtc|nvtx|\bcub\b", re.IGNORECASE)
     for path in include.rglob("*"):
         name = path.relative_to(include).as_posix()
-        # What is renamed is included by its new name, whether or not there is something to convert in it.
+        # A renamed header is included by its new name, even if nothing in it was converted.
         renamed = name.startswith(tuple(f"{each}/" for each in _RENAMED))
         if path.suffix in _HEADERS and (
             renamed or (name.startswith(f"{_IN_PLACE}/") and text.search(path.read_bytes()))
@@ -126,13 +126,13 @@ def _make(include: Path, folder: Path) -> None:
     shutil.rmtree(tree)
     for name, text_of in _WRITTEN_BY_CMAKE.items():
         written = folder / name
-        # What hipify made of a build for CUDA says that there is cuDNN, and no ROCm.
+        # The result for a CUDA build says that there is cuDNN and no ROCm.
         if name.endswith("Config.h") or not written.exists():
             written.parent.mkdir(parents=True, exist_ok=True)
             written.write_text(f"#pragma once\n{text_of}")
 
 
 if __name__ == "__main__":
-    # This folder, whose modules are not for others to import.
+    # This folder, so that no module is imported from it.
     del sys.path[0]
     _make(Path(sys.argv[1]), Path(sys.argv[2]))

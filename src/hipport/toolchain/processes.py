@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run commands: those of a tree contained, compilers with limits, and scripts in a Python that has loaded PyTorch.
 
-What is run for a tree gets an environment that `environment.allowed` made, may write only where it is told, has limits,
-and leaves no process behind (see `contained`). How far files can be guarded depends on the machine: see `guarded_by`.
+A command of a tree gets an environment from `environment.allowed`, may write only where it is allowed, has limits, and
+leaves no process behind (see `contained`). How well files are guarded depends on the machine: see `guarded_by`.
 """
 
 from __future__ import annotations
@@ -27,27 +27,27 @@ from typing import IO, Any
 from hipport.core.reading import opened
 from hipport.toolchain import contained
 
-#: The largest file that is written, in bytes.
+#: The largest file that may be written, in bytes.
 _FILE = 1 << 30
-#: Of what a command prints, the most that is read, in bytes.
+#: The maximum output of a command that is read, in bytes.
 _SAID = 1 << 25
-#: Address space of one process of a tree's: half of what the machine has, and enough to load any PyTorch.
+#: Address space of one process of a tree: half of the machine's memory, and at least enough to load any PyTorch.
 MEMORY = max(8 << 30, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2)
-#: What of an environment counts when an interpreter starts, or when it loads PyTorch; the rest scripts get again.
+#: Variables that take effect when an interpreter starts or loads PyTorch; all others are set again for each script.
 _AT_START = re.compile(
     r"(?:PYTHON|LD_|GLIBC|MALLOC|OMP_|GOMP|MKL_|KMP_|OPENBLAS|NUMEXPR|ATEN_|TORCH|PYTORCH|LANG|LC_|VIRTUAL_ENV)\w*|PATH|HOME"
 )
-#: Only PyTorch's builds of extensions ask for these, which a script does itself.
+#: Only PyTorch's extension builds read these, and a script does that itself.
 _OF_BUILDS = {"TORCH_CUDA_ARCH_LIST", "TORCH_DONT_CHECK_COMPILER_ABI", "TORCH_EXTENSIONS_DIR", "PYTORCH_ROCM_ARCH"}
-#: Seconds that are waited for whoever supervises a command, beyond those of the command.
+#: Seconds that the supervisor of a command gets beyond the command's own time.
 _MORE = 60.0
 
 
 @dataclass(frozen=True)
 class Box:
-    """The rights of a command of a tree: it may write below `write`, and a process may have `memory` bytes (0: all).
+    """The rights of a tree's command: it may write below `write`, and a process may have `memory` bytes (0: no limit).
 
-    Nothing below `kept` can be written but what of it `write` names itself.
+    Nothing below `kept` can be written, except paths that `write` names itself.
     """
 
     write: tuple[Path, ...] = ()
@@ -56,13 +56,13 @@ class Box:
 
 
 def guarded_by() -> str:
-    """Return what keeps a tree's commands from writing elsewhere: `Landlock`, `bubblewrap`, or nothing."""
+    """Return the guard that keeps a tree's commands from writing elsewhere: `Landlock`, `bubblewrap`, or empty."""
     return "Landlock" if contained.landlock() else "bubblewrap" if _bubblewrap() else ""
 
 
 @lru_cache(maxsize=1)
 def _bubblewrap() -> str:
-    """Return bubblewrap, where it is there and works: a kernel may forbid what it needs."""
+    """Return the path of bubblewrap if it works: a kernel may forbid the operations that it needs."""
     place = shutil.which("bwrap") if not contained.landlock() else None
     if place is None:
         return ""
@@ -75,9 +75,9 @@ def _bubblewrap() -> str:
 
 @contextmanager
 def _boxed(box: Box, env: Mapping[str, str]) -> Iterator[tuple[dict[str, str], dict[str, Any]]]:
-    """Give a command's environment, and what `contained` is told. What it writes for itself goes at the end."""
+    """Yield a command's environment, and the input for `contained`. The command's own files are deleted at the end."""
     with tempfile.TemporaryDirectory(prefix="hipport-") as scratch:
-        # What programs keep between runs, they keep for this one: others are not to take what it left.
+        # Caches of programs are private to the run, so that other runs do not use what it left.
         own = {"TMPDIR": scratch, "XDG_CACHE_HOME": f"{scratch}/cache", "MIOPEN_USER_DB_PATH": f"{scratch}/miopen",
                "TRITON_CACHE_DIR": f"{scratch}/triton"}  # fmt: skip
         write = [Path(scratch), *(Path(env[name]) for name in ("CCACHE_DIR",) if env.get(name))]
@@ -88,7 +88,7 @@ def _boxed(box: Box, env: Mapping[str, str]) -> Iterator[tuple[dict[str, str], d
 
 
 def _without(path: Path, kept: Path | None) -> Iterator[Path]:
-    """Yield what of a folder may be written: all of it, or what lies beside the folder `kept` in it."""
+    """Yield the paths in a folder that may be written: the folder, or its entries other than the folder `kept`."""
     if kept is None or path == kept or not kept.is_relative_to(path):
         yield path
         return
@@ -105,7 +105,7 @@ def _without(path: Path, kept: Path | None) -> Iterator[Path]:
 def run_contained(
     command: Sequence[str], folder: Path, env: Mapping[str, str], timeout: float, box: Box | None = None
 ) -> tuple[int | None, str]:
-    """Run a command of a tree; return its status (None: out of time) and output. See `Box` for what it may do."""
+    """Run a command of a tree; return its status (None: timeout) and output. See `Box` for its rights."""
     with tempfile.TemporaryFile() as said:
         status = supervise(command, folder, env, timeout, box or Box(), said, said, cpu=int(timeout) + 1)
         return status, _output(said)
@@ -124,16 +124,16 @@ def supervise(
     grace: float = 0.0,
     cpu: int = 0,
 ) -> int | None:
-    """Run a command of a tree, with its output to files, and return its status (None: out of time).
+    """Run a command of a tree, with its output to files, and return its status (None: timeout).
 
-    A command that takes too long is told to end, and has `grace` seconds for it. When this returns, every process that
-    it began has ended, also one in a session of its own. Raises OSError where it cannot be run.
+    After a timeout the command is asked to end, and has `grace` seconds to do so. When this returns, all its processes
+    have ended, also those in sessions of their own. Raises OSError if it cannot be run.
     """
     with _boxed(box, env) as (own, told), contextlib.ExitStack() as open_files:
         answer, answering = os.pipe()
         living, alive = os.pipe()
         open_files.callback(os.close, answer)
-        # It ends when nobody has the other end of this any more, however this process ends.
+        # The supervisor ends when the other end of this pipe is closed, however this process ends.
         open_files.callback(os.close, alive)
         told |= {"executable": executable, "grace": grace, "cpu": cpu, "seconds": timeout, "answer": answering,
                  "alive": living, "bubblewrap": _bubblewrap()}  # fmt: skip
@@ -153,7 +153,7 @@ def supervise(
             process.wait()
             return None
         except BaseException:
-            # Whoever waits no longer wants it.
+            # The caller was interrupted: close the pipe, so that the command ends.
             open_files.close()
             process.wait()
             raise
@@ -161,18 +161,18 @@ def supervise(
     if become["problem"]:
         raise OSError(become["problem"]["errno"], become["problem"]["why"], executable or command[0])
     status: int | None = become["status"]
-    # As a shell, bubblewrap says so that a signal ended the command.
+    # Like a shell, bubblewrap encodes a signal that ended the command in its status.
     return 128 - status if told["bubblewrap"] and status is not None and status > 128 else status
 
 
 def limited(
     command: Sequence[str], folder: Path, env: Mapping[str, str], timeout: float, memory: int = MEMORY
 ) -> tuple[int | None, str]:
-    """Run a compiler, or another tool of this machine's, with limits on time, on memory and on the size of files.
+    """Run a compiler, or another tool of this machine, with limits on time, memory and the size of files.
 
-    Returns its status (None: out of time) and output. With `memory` 0 it may have all there is.
+    Returns its status (None: timeout) and output. With `memory` 0 there is no limit of memory.
     """
-    # A shell sets the limits: what a compiler begins at once would be too fast for whoever set them from here.
+    # A shell sets the limits before the compiler starts children; set from here, they could come too late.
     limits = [f"-t {int(timeout) + 1}", f"-f {_FILE // 512}", "-c 0"] + ([f"-v {memory // 1024}"] if memory else [])
     text = "".join(f"ulimit {limit} 2>/dev/null; " for limit in limits) + 'exec "$@"'
     with (
@@ -190,7 +190,7 @@ def limited(
         try:
             status: int | None = process.wait(timeout)
         except BaseException as error:
-            # Its children too: the session is its own.
+            # Also its children: it has its own session.
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
             if not isinstance(error, subprocess.TimeoutExpired):
@@ -200,7 +200,7 @@ def limited(
 
 
 def _output(said: IO[bytes]) -> str:
-    """Return what was printed to a file; of more than anybody reads, the beginning and the end."""
+    """Return the output in a file; if it is very long, only its beginning and its end."""
     size = said.seek(0, os.SEEK_END)
     said.seek(0)
     if size <= _SAID:
@@ -212,10 +212,10 @@ def _output(said: IO[bytes]) -> str:
 
 
 def ask_python(python: Path, code: str, env: Mapping[str, str], timeout: float) -> tuple[int | None, str, str]:
-    """Have an interpreter run a small program of hipport; return its status (None: out of time), output and errors.
+    """Run a small program of hipport in an interpreter; return its status (None: timeout), output and errors.
 
-    It sees no module that happens to lie in the current folder, and nothing that the environment names relative to it:
-    a folder of its own is where it runs. Raises OSError where it cannot be run.
+    It runs in an empty folder, so it imports no module from the current folder, nor through relative paths in the
+    environment. Raises OSError if it cannot be run.
     """
     paths = [path for path in env.get("PYTHONPATH", "").split(os.pathsep) if Path(path).is_absolute()]
     own = {**env, "PYTHONPATH": os.pathsep.join(paths), "PYTHONSAFEPATH": "1"}
@@ -231,7 +231,7 @@ def ask_python(python: Path, code: str, env: Mapping[str, str], timeout: float) 
 
 
 def _absolute(python: Path) -> Path:
-    """Return an interpreter as it is found here, not where it is run. A virtual environment's stays a link."""
+    """Return an interpreter's path as seen from the current folder. In a virtual environment it stays a link."""
     return Path(shutil.which(python) or python).absolute()
 
 
@@ -244,16 +244,16 @@ def run_script(
     timeout: float,
     box: Box | None = None,
 ) -> tuple[int | None, str]:
-    """Do what `run_contained` does for a script that imports PyTorch, in a process that has loaded it already.
+    """Like `run_contained`, but for a script that imports PyTorch, in a process that has loaded it already.
 
-    Loading it takes longer than most such scripts. The process is forked from one that only loads it, for each
-    interpreter and each environment that such a one begins with. Where there can be none, the script loads PyTorch.
+    Loading it takes longer than most such scripts. The process is forked from one that only loads PyTorch; there is one
+    for each interpreter and initial environment. If that is not possible, the script loads PyTorch itself.
     """
     start = {name: each for name, each in env.items() if _AT_START.fullmatch(name) and name not in _OF_BUILDS}
     loaded = _loaded(python, tuple(sorted(start.items()))) if hasattr(os, "pidfd_open") else None
     box = box or Box()
     python = _absolute(python)
-    # bubblewrap is for commands: a process that runs already cannot be put into it.
+    # bubblewrap wraps commands: a running process cannot be put into it.
     answer = loaded.run(script, arguments, folder, env, timeout, box) if loaded and not _bubblewrap() else None
     return answer or run_contained([str(python), str(script), *arguments], folder, env, timeout, box)
 
@@ -264,7 +264,7 @@ def _loaded(python: Path, environment: tuple[tuple[str, str], ...]) -> _Loaded:
 
 
 class _Loaded:
-    """A process with PyTorch, begun when a script is to run. It ends by itself, and is begun again."""
+    """A process that has loaded PyTorch, started for the first script. It ends by itself, and is then restarted."""
 
     def __init__(self, python: Path, env: Mapping[str, str]) -> None:
         self.command = [str(python), str(Path(__file__).with_name("loaded_python.py"))]
@@ -282,7 +282,7 @@ class _Loaded:
         timeout: float,
         box: Box | None = None,
     ) -> tuple[int | None, str] | None:
-        """Run a script; None where that is not possible now: it loads nothing, runs another one, or was ended."""
+        """Run a script; None if that is not possible now: loading failed, another script runs, or the process ended."""
         if self.fails or not self.lock.acquire(blocking=False):
             return None
         try:
@@ -307,7 +307,7 @@ class _Loaded:
             self.lock.release()
 
     def _ask(self, request: str) -> str:
-        """Return the answer to a request; empty where there is none."""
+        """Return the answer to a request; empty if there is none."""
         for _ in range(2):
             if self.process is None or self.process.poll() is not None:
                 self._begin()
@@ -320,10 +320,10 @@ class _Loaded:
                 process.stdin.flush()
                 return process.stdout.readline()
             except BrokenPipeError:
-                # It has just ended, as nothing was asked for a while.
+                # It has just ended after a while without requests.
                 self.process = None
             except BaseException:
-                # Whoever waits no longer wants it: it ends with its input, and ends what it runs.
+                # The caller was interrupted: the process ends with its input, and ends its script.
                 process.stdin.close()
                 self.process = None
                 raise

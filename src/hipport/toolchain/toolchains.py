@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Find a hipcc, its version, and the GPUs that it can compile for.
 
-Looked at, in this order: ROCM_PATH, ROCM_HOME and HIP_PATH, `/opt/rocm`, PATH, the `rocm` packages that pip
-installs, and what `hipport toolchain install` made. Each is asked, not believed: a hipcc that does not answer
-does not count.
+The search order is: ROCM_PATH, ROCM_HOME and HIP_PATH, `/opt/rocm`, PATH, the `rocm` packages of pip, and the
+installations of `hipport toolchain install`. Each hipcc is executed: one that does not answer does not count.
 """
 
 from __future__ import annotations
@@ -18,8 +17,8 @@ from pathlib import Path
 
 from hipport.core import reading
 
-# Says to hipcc that it compiles for AMD, which it would not believe where there is an nvcc; and drops what would send
-# one toolchain into another's files.
+# Makes hipcc compile for AMD, even if there is an nvcc; and drops variables that would lead one toolchain into
+# another's files.
 _PLATFORM = {"HIP_PLATFORM": "amd"}
 _FOREIGN = frozenset(
     "ROCM_PATH ROCM_HOME HIP_PATH HIP_CLANG_PATH HIP_DEVICE_LIB_PATH DEVICE_LIB_PATH HIP_ROCCLR_HOME HIP_COMPILER "
@@ -28,7 +27,7 @@ _FOREIGN = frozenset(
 
 _ISA = re.compile(r"oclc_isa_version_([0-9a-z-]+)\.bc")
 
-# What an installation that does not show its device libraries is asked about, one by one.
+# For an installation whose device libraries are not visible, these are tried one by one.
 _ARCHS = (
     "gfx900 gfx906 gfx908 gfx90a gfx942 gfx950 gfx1010 gfx1030 gfx1100 gfx1101 gfx1102 gfx1150 gfx1151 gfx1200 gfx1201"
 ).split()
@@ -40,17 +39,16 @@ _ADVICE = (
 
 
 class NoToolchain(Exception):
-    """There is no hipcc that can do what is wanted. The message says what there is and how to get one."""
+    """No hipcc fits the request. The message says which exist and how to get one."""
 
 
 @dataclass(frozen=True)
 class Toolchain:
-    """A hipcc that works.
+    """A working hipcc.
 
-    `hip` is the version of the HIP headers as (major, minor, patch), of which the first two are those of the ROCm
-    release that they belong to. Debian mixes releases: its hipcc 7.0.2 has the headers of 6.4.3, and it is the
-    headers that decide what compiles. `archs` are the processors there is a device library for. `found` says where
-    it was looked for.
+    `hip` is the version of the HIP headers as (major, minor, patch); the first two are those of the ROCm release that
+    they belong to. Debian mixes releases: its hipcc 7.0.2 has the headers of 6.4.3, and the headers decide what
+    compiles. `archs` are the processors with a device library. `found` says where it was found.
     """
 
     hipcc: Path
@@ -66,21 +64,21 @@ class Toolchain:
 
     @property
     def root(self) -> Path:
-        """The folder that ROCM_HOME means: its bin has the hipcc."""
+        """The folder for ROCM_HOME: its bin contains the hipcc."""
         return self.hipcc.parent.parent
 
     @property
     def headers(self) -> Path | None:
-        """The folder that has HIP's headers: beside bin, or in the system that `hipport toolchain install` unpacks."""
+        """The folder with HIP's headers: beside bin, or in the system that `hipport toolchain install` unpacks."""
         folders = (self.root / "include", self.root / "root/usr/include")
         return next((folder for folder in folders if (folder / "hip").is_dir()), None)
 
     def targets(self, archs: Iterable[str]) -> bool:
-        """Say whether it can compile for all of `archs`; features (`gfx90a:xnack+`) do not matter."""
+        """Say whether it can compile for all of `archs`; features (`gfx90a:xnack+`) are ignored."""
         return all(arch.split(":")[0] in self.archs for arch in archs)
 
     def environment(self, env: Mapping[str, str]) -> dict[str, str]:
-        """Return `env` as this hipcc has to be run in."""
+        """Return `env` with the settings that this hipcc needs."""
         return _environment(env, self.found)
 
     def __str__(self) -> str:
@@ -88,10 +86,10 @@ class Toolchain:
 
 
 def find(env: Mapping[str, str], python: Path | None = None) -> tuple[Toolchain, ...]:
-    """Return the toolchains of this machine, those that the environment names first, then the newest.
+    """Return the toolchains of this machine: first those that the environment names, then the newest.
 
-    `env` is where PATH, HOME and the ROCm variables are read; `python` is the interpreter whose packages are
-    searched for the pip SDK. Runs each hipcc twice; no GPU is needed.
+    `env` has PATH, HOME and the ROCm variables; `python` is the interpreter whose packages are searched for the SDK
+    from pip. Runs each hipcc twice; no GPU is needed.
     """
     found: dict[Path, Toolchain] = {}
     for source, hipcc in _candidates(env, python):
@@ -115,7 +113,7 @@ def choose(toolchains: Iterable[Toolchain], archs: Iterable[str]) -> Toolchain:
 
 
 def probe(hipcc: Path, env: Mapping[str, str], found: str = "given") -> Toolchain | None:
-    """Ask `hipcc` for its version. Returns None when it does not answer like a hipcc for AMD."""
+    """Ask `hipcc` for its version. Returns None if it does not answer like a hipcc for AMD."""
     environment = _environment(env, found)
     said = _ask([hipcc, "--version", "--offload-arch=gfx900"], environment)
     hip = re.search(r"HIP version: (\d+)\.(\d+)\.(\d+)", said)
@@ -123,7 +121,7 @@ def probe(hipcc: Path, env: Mapping[str, str], found: str = "given") -> Toolchai
     if hip is None or clang is None:
         return None
     dry_run = ["-###", "-x", "hip", "-c", "--cuda-device-only", "/dev/null", "-o", "/dev/null"]
-    # The command that it would run names a device library, and its folder has one for each processor.
+    # The command that it prints names a device library, and the library's folder has one for each processor.
     library = re.search(
         r'"([^"]*oclc_isa_version_[^"]*)"', _ask([hipcc, *dry_run, "--offload-arch=gfx900"], environment)
     )
@@ -161,11 +159,11 @@ def _candidates(env: Mapping[str, str], python: Path | None) -> Iterator[tuple[s
 
 
 def cache(env: Mapping[str, str]) -> Path:
-    """Return the folder for what hipport keeps between runs, outside every tree.
+    """Return the folder of hipport's caches, outside every tree.
 
-    Raises ValueError where that would be in the current folder, which may be a tree that brings one.
+    Raises ValueError if that would be in the current folder, which may be a tree that brings such a folder.
     """
-    # A relative one is to be ignored: the XDG Base Directory Specification 0.8.
+    # The XDG Base Directory Specification 0.8 says that a relative path must be ignored.
     base = Path(env.get("XDG_CACHE_HOME", ""))
     if not base.is_absolute():
         base = Path(env.get("HOME") or "~").expanduser() / ".cache"
@@ -180,7 +178,7 @@ def _environment(env: Mapping[str, str], found: str) -> dict[str, str]:
 
 
 def _ask(command: list[str | Path], environment: Mapping[str, str]) -> str:
-    # clang makes the temporary folders that it names, also where it only says what it would run, and leaves them.
+    # clang creates the temporary folders in its command line, even if it only prints the command, and leaves them.
     with tempfile.TemporaryDirectory(prefix="hipport-") as scratch:
         try:
             done = subprocess.run(

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""LLVM's UniformityAnalysis of device code: which branches lanes may take differently (`print<uniformity>` of opt).
+"""LLVM's UniformityAnalysis of device code: at which branches lanes may diverge (`print<uniformity>` of opt).
 
-A front end's text is made ready first: all that kernels call is inlined, but for the collectives, and variables become
-values. No branch is removed, joined or turned into a selection, and each keeps its line. Then three questions are
-asked:
+The IR of a front end is prepared first: all callees of kernels are inlined, except the collectives, and variables are
+promoted to values. No branch is removed, merged or turned into a select, and each keeps its line. Then three questions
+are asked:
 
-* "proven": as LLVM answers. What is uniform then is proven, for all lanes of a wavefront.
-* "block": what LLVM takes for varying because it does not know it (what a function returns that it does not see, what
-  is loaded from memory that may be the lane's own) counts as uniform. What varies then comes of a thread's number.
+* "proven": LLVM's own answer. A branch that is uniform then is proven so, for all lanes of a wavefront.
+* "block": values that are varying for LLVM only because it does not know them (results of unseen functions, loads from
+  memory that may belong to the lane) count as uniform. A branch that varies then depends on a thread's number.
 * "warp": the same for the 32 lanes of a warp: `threadIdx.x / 32`, `threadIdx.y` and `threadIdx.z` count as uniform.
 """
 
@@ -22,17 +22,17 @@ from hipport.core.tables import load, one_of
 from hipport.toolchain.device_code import NAME, CodeFunction, DeviceCode
 from hipport.toolchain.processes import limited
 
-#: What clang is given to make the text.
+#: The options with which clang generates the IR.
 FLAGS = ("-O1", "-Xclang", "-disable-llvm-passes", "-gline-tables-only", "-S", "-emit-llvm")
 _FLATTEN = (
     "internalize<%s>,globaldce,always-inline,globaldce,function(sroa,early-cse,infer-address-spaces,instsimplify,sroa)"
 )
-#: It folds what is computed with, and leaves all blocks and branches as they are.
+#: Folds constants and expressions, and keeps all blocks and branches.
 _FOLD = "function(instcombine<no-verify-fixpoint>)"
 _PRINT = "print<uniformity>"
-#: What opt left out of what it said.
+#: Stands for the part of opt's output that was cut.
 _CUT = "\n[…]\n"
-#: Loads whose address became uniform are seen in the next round.
+#: The maximum number of rounds: loads whose address became uniform are replaced in the next round.
 _MOST_ROUNDS = 6
 
 _TABLE = load(Path(__file__).with_suffix(".toml"))
@@ -66,19 +66,19 @@ _CALLED_TYPE = re.compile(rf"{_CALL}(?:(?:{_ALONE}|{_WITH_ARGUMENTS}(?:\([^)]*\)
 
 
 class NotAnalysed(Exception):
-    """What LLVM was asked it did not answer. The message says why."""
+    """LLVM did not answer. The message says why."""
 
 
 @dataclass(frozen=True)
 class Opt:
-    """LLVM's opt of the same installation as the clang that hipcc runs."""
+    """LLVM's opt from the same installation as the clang of hipcc."""
 
     path: Path
     environment: Mapping[str, str]
     timeout: float
 
     def run(self, passes: str, text: str, scratch: Path) -> tuple[str, str]:
-        """Return the text behind some passes, and what they print. Raises NotAnalysed."""
+        """Return the IR after some passes, and their output. Raises NotAnalysed."""
         given, made = scratch / "given.ll", scratch / "made.ll"
         given.write_text(text, encoding="utf-8", errors="surrogateescape")
         command = [str(self.path), f"-passes={passes}", "-S", "-o", str(made), str(given)]
@@ -95,14 +95,14 @@ class Opt:
 
 @dataclass(frozen=True)
 class Said:
-    """What opt printed: by function, the branches that lanes may take differently, and the values that vary."""
+    """The output of opt: by function, the branches at which lanes may diverge, and the varying values."""
 
     branches: Mapping[str, frozenset[int]]
     values: Mapping[str, frozenset[str]]
 
 
 def proven(text: str, opt: Opt, scratch: Path) -> tuple[DeviceCode, Said]:
-    """Return a front end's text with all inlined into kernels but the collectives, and LLVM's word on it.
+    """Return a front end's IR with all callees inlined into kernels except the collectives, and LLVM's answer for it.
 
     Raises NotAnalysed.
     """
@@ -116,7 +116,7 @@ def proven(text: str, opt: Opt, scratch: Path) -> tuple[DeviceCode, Said]:
             kept = each.name in opaque or _LEFT_OUT.fullmatch(each.name)
             attribute = " noinline" if kept else " alwaysinline"
             lines[each.first] = _GROUP.sub(lambda match, a=attribute: a + match[0], lines[each.first], count=1)  # type: ignore[misc]
-    # Nothing is asked about kernels that reach none of them.
+    # Kernels that reach no collective or barrier are not analysed.
     reaching = _closure(code.functions, mentioned, lambda name: name in opaque or is_barrier(name))
     wanted = (name for name, each in code.functions.items() if each.kernel and name in reaching)
     kernels = ";".join(f"preserve-gv={name}" for name in wanted)
@@ -127,34 +127,34 @@ def proven(text: str, opt: Opt, scratch: Path) -> tuple[DeviceCode, Said]:
 
 
 def is_collective(callee: str) -> bool:
-    """Whether a function that is called in what `proven` made is one of hipport's that brings lanes together."""
+    """Whether a function called in the result of `proven` is one of hipport's collectives."""
     return is_own(callee) and name_of(callee) not in _DO_NOT_WAIT | _OWN_VOTES
 
 
 def is_barrier(callee: str) -> bool:
-    """Whether threads of a block wait for each other in a function that is called in what `proven` made."""
+    """Whether a function called in the result of `proven` is a barrier of the block."""
     return _BARRIER.fullmatch(callee) is not None or (is_own(callee) and name_of(callee) in _OWN_VOTES)
 
 
 def is_own(name: str) -> bool:
-    """Whether a function is one of hipport's own."""
+    """Whether a function is hipport's own."""
     return _OWN.match(name) is not None
 
 
 def is_unseen(callee: str, code: DeviceCode) -> bool:
-    """Whether a function may do anything: its body is elsewhere, and it is no intrinsic."""
+    """Whether a function may have any effect: its body is elsewhere, and it is not an intrinsic."""
     known = callee in code.functions or callee.startswith(_OF_LLVM)
     return not known and not is_own(callee) and _LEFT_OUT.fullmatch(callee) is None
 
 
 def name_of(callee: str) -> str:
-    """Return the name that one of hipport's functions has in programs; any other as it is."""
+    """Return the name of hipport's function in programs; any other name unchanged."""
     named = _OWN_NAME.match(callee)
     return named[2][: int(named[1])] if named is not None else callee
 
 
 def _collectives(mentioned: Mapping[str, frozenset[str]]) -> frozenset[str]:
-    """hipport's functions that bring lanes together, but for those that run code of the program."""
+    """hipport's collectives, except those that call code of the program."""
     own = {name for name in mentioned if _OWN.match(name)}
     across = _closure(own, mentioned, lambda name: _ACROSS.match(name) is not None)
     running = _closure(own, mentioned, lambda name: name in mentioned and _OTHERS.match(name) is not None)
@@ -164,7 +164,7 @@ def _collectives(mentioned: Mapping[str, frozenset[str]]) -> frozenset[str]:
 
 
 def _closure(own: Iterable[str], mentioned: Mapping[str, frozenset[str]], wanted: Callable[[str], bool]) -> set[str]:
-    """Return those of `own` that mention what is wanted, also by way of other functions."""
+    """Return those of `own` that mention a wanted name, directly or through other functions."""
     found = {name for name, names in mentioned.items() if any(map(wanted, names))}
     grown = True
     while grown:
@@ -175,12 +175,12 @@ def _closure(own: Iterable[str], mentioned: Mapping[str, frozenset[str]], wanted
 
 
 def varying_in_block(code: DeviceCode, kernels: Iterable[CodeFunction], opt: Opt, scratch: Path) -> Said:
-    """Return what depends on the number of a thread, whatever LLVM does not know. Raises NotAnalysed."""
+    """Return what depends on a thread's number, independent of what LLVM does not know. Raises NotAnalysed."""
     return _assuming(code.text, [each.name for each in kernels], opt, scratch)
 
 
 def varying_in_warp(code: DeviceCode, kernels: Iterable[CodeFunction], opt: Opt, scratch: Path) -> Said:
-    """Return what depends on the number of a lane, whatever LLVM does not know. Raises NotAnalysed."""
+    """Return what depends on a lane's number, independent of what LLVM does not know. Raises NotAnalysed."""
     kernels = list(kernels)
     return _assuming(_for_warps(code, kernels), [each.name for each in kernels], opt, scratch)
 
@@ -212,9 +212,9 @@ def _read(said: str) -> Said:
 
 
 def _assuming(text: str, kernels: list[str], opt: Opt, scratch: Path) -> Said:
-    """Ask with what LLVM does not know taken for uniform.
+    """Analyse with the values that LLVM does not know assumed to be uniform.
 
-    What is loaded from an address that varies does vary. Each round makes more addresses uniform, until none is left.
+    A load from a varying address is varying. Each round makes more addresses uniform, until nothing changes.
     """
     made, printed = opt.run(f"{_FOLD},{_PRINT}", text, scratch)
     folded, said = DeviceCode(made), _read(printed)
@@ -245,14 +245,14 @@ def _with_uniform(code: DeviceCode, kernels: list[str], values: Mapping[str, fro
 
 
 def _declared(lines: list[str], intrinsics: Iterable[str]) -> str:
-    """Return the text with declarations of intrinsics that it does not have."""
+    """Return the IR with declarations of those intrinsics that it does not declare."""
     known = {name[1] for line in lines if line.startswith("declare ") and (name := NAME.search(line)) is not None}
     missing = (each for each in intrinsics if each.partition("@")[2].partition("(")[0] not in known)
     return "\n".join([*lines, *(f"declare {each}" for each in missing)])
 
 
 def _uniform(line: str, varying: frozenset[str], declared: dict[str, str]) -> str | None:
-    """The line with its result made uniform, if that is what LLVM does not know; None for any other."""
+    """Return the line with its result made uniform if LLVM does not know the result; None for any other line."""
     load = _LOAD.match(line)
     kind = result = ""
     if load is not None and load[5] not in varying and load[4] in (None, "5"):
@@ -275,7 +275,7 @@ def _before(result: str) -> str:
 
 
 def _suffix(kind: str) -> str:
-    """The end of the name of an intrinsic for a type, as LLVM writes it."""
+    """The suffix of an intrinsic's name for a type, as LLVM writes it."""
     if vector := re.fullmatch(r"<(\d+) x (.*)>", kind):
         return f"v{vector[1]}{_suffix(vector[2])}"
     if kind.startswith("ptr"):
@@ -285,7 +285,7 @@ def _suffix(kind: str) -> str:
 
 
 def _for_warps(code: DeviceCode, kernels: Iterable[CodeFunction]) -> str:
-    """The text with `threadIdx.x` as 32 times what all lanes of a warp share, and what only the lane has."""
+    """The IR with `threadIdx.x` as 32 times a value that is uniform in the warp, plus the number of the lane."""
     lines = list(code.lines)
     for function in kernels:
         for i in range(function.first + 1, function.last):
@@ -300,7 +300,7 @@ def _shared(line: str, result: str, axis: str) -> Iterator[str]:
     if axis != "x":
         yield f"  {result} = call i32 @llvm.amdgcn.readfirstlane.i32(i32 {before})"
         return
-    # What is asked here all lanes have in common, and no program asks for it.
+    # Any uniform value serves; this intrinsic gives one, and programs do not use it.
     yield f"  {before}.some = call i64 @llvm.amdgcn.dispatch.id()"
     yield f"  {before}.any = trunc i64 {before}.some to i32"
     yield f"  {before}.warp = and i32 {before}.any, 31"

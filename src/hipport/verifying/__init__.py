@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Originals and their ports, run side by side and compared."""
+"""Run originals and their ports, and compare the results."""

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Build a port with hipcc and run it on this machine's AMD GPUs, where there are any.
+"""Build a port with hipcc and run it on this machine's AMD GPUs, if there are any.
 
-What the driver knows is believed only after a kernel has run: hipport never assumes a GPU. Runs hipcc, and code of
-the tree that it makes a copy of.
+A GPU that the driver lists counts only after a kernel has run on it. Runs hipcc, and code of the tree in a copy.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from hipport.toolchain.processes import Box, limited, run_contained
 from hipport.toolchain.toolchains import NoToolchain, Toolchain, cache, choose, find
 from hipport.workspace.copies import copy_tree
 
-#: What a library's headers are, and what it is linked as; names of the libraries of ROCm 7.0.
+#: The headers of each library, and its linker name; libraries of ROCm 7.0.
 _LIBRARIES = {
     "hipblas": "hipblas",
     "hipblaslt": "hipblaslt",
@@ -42,7 +41,7 @@ _LIBRARIES = {
 }
 _HEADER = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*[<"](\w+)/', re.MULTILINE)
 
-# The least that shows that code for the GPU can be compiled, loaded and run.
+# The smallest program that shows that code for the GPU can be compiled, loaded and run.
 _PROBE = """
 #include <hip/hip_runtime.h>
 __global__ void add(int* values) { values[threadIdx.x] += threadIdx.x; }
@@ -68,13 +67,13 @@ class NotBuiltForGpu(Exception):
 class NotLinked(Exception):
     """hipcc compiles the port, but does not link it; the message is its output.
 
-    How a program is linked may not be known: which libraries, and where they are.
+    It may be unknown how a program is linked: with which libraries, from which folders.
     """
 
 
 @dataclass(frozen=True)
 class Hardware:
-    """The GPUs of this machine on which a kernel ran, and the hipcc that it was compiled with."""
+    """The GPUs of this machine on which a kernel ran, and the hipcc that compiled it."""
 
     gpus: tuple[Gpu, ...]
     archs: tuple[str, ...]
@@ -82,7 +81,7 @@ class Hardware:
 
     @property
     def lanes(self) -> int:
-        """Lanes of a wavefront, on the first GPU."""
+        """The wavefront size of the first GPU."""
         return self.gpus[0].wavefront
 
     def __str__(self) -> str:
@@ -90,9 +89,9 @@ class Hardware:
 
 
 def hardware(env: Mapping[str, str], root: Path = Path("/")) -> Hardware | str:
-    """Return the GPUs that can be used, or why there are none. Compiles and runs a small program.
+    """Return the usable GPUs, or why there are none. Compiles and runs a small program.
 
-    `env` is the environment, `root` where /sys is.
+    `env` is the environment, `root` the folder that contains /sys.
     """
     gpus, withheld = known_gpus(root)
     if not gpus:
@@ -111,7 +110,7 @@ def hardware(env: Mapping[str, str], root: Path = Path("/")) -> Hardware | str:
             made = _linked([Unit(source, "hip", (), folder, "probe")], (), folder, found, env)
         except (NotBuiltForGpu, NotLinked) as problem:
             return f"{toolchain.hipcc} does not build a small program for {', '.join(archs)}: {problem}"
-        # It uses the GPU, whose memory and more is mapped into it: no limit for that.
+        # It maps the GPU's memory into its address space, so there is no limit for that.
         status, said = limited([str(made)], folder, env, 120, memory=0)
     if status == 0:
         return found
@@ -130,7 +129,7 @@ def _archs(gpus: Sequence[Gpu], env: Mapping[str, str]) -> Iterator[str]:
 def program(
     ported: Ported, given: Sequence[Path], found: Hardware, *, env: Mapping[str, str], translate: Translate
 ) -> Path:
-    """Build the program that the files and folders `given` were ported to, and return it.
+    """Build the port of the program in the files and folders `given`, and return the executable.
 
     `translate` turns nvcc's arguments in Makefiles into hipcc's. Raises NotBuilt, NotLinked.
     """
@@ -147,7 +146,7 @@ def program(
                 copy_tree(path, tree / path.relative_to(root))
         files = [(source.path, source.text) for source in ported.project.sources]
         for name, text in (*files, *((file.path, file.text) for file in ported.created)):
-            # The copy has the links that the tree has.
+            # The copy may contain links, as the tree does.
             place(tree, name, text)
         members = [tree / source.path for source in ported.project.sources]
         asked = [tree / path.relative_to(root) for path in given]
@@ -173,7 +172,7 @@ def _linked(
     hipcc = str(found.toolchain.hipcc)
     archs = [f"--offload-arch={arch}" for arch in found.archs]
     objects = []
-    # Device code of several units is put together where one of them says so.
+    # Device code of several units is linked if one of them requires it.
     whole = ["-fgpu-rdc"] if any("-fgpu-rdc" in unit.flags for unit in units) else []
     for number, unit in enumerate(units):
         made = folder / f"{number}.o"
@@ -182,7 +181,7 @@ def _linked(
         if unit.language != "hip":
             given += ["-D__HIP_PLATFORM_AMD__=1", "-idirafter", str(found.toolchain.root / "include")]
         command = [hipcc, *given, "-O2", "-x", unit.language, "-c", str(unit.source), "-o", str(made)]
-        # Flags of the tree are in it, which may load code into the compiler: `-fplugin=`.
+        # The command has flags of the tree, which may load code into the compiler: `-fplugin=`.
         status, said = run_contained(command, unit.folder, environment, _SECONDS, Box((folder,)))
         if status != 0:
             raise NotBuiltForGpu(_errors(said))
@@ -199,7 +198,7 @@ def _linked(
 
 
 def extension(tree: Path, ported: Ported, found: Hardware, *, env: Mapping[str, str], python: Path) -> Path:
-    """Build the extension in the folder `tree`, as it was ported, by its own setup.py, and return where it is then.
+    """Build the port of the extension in the folder `tree`, by its own setup.py, and return the folder of the result.
 
     `python` is an interpreter whose PyTorch is for ROCm. Raises NotBuilt.
     """
@@ -216,14 +215,14 @@ def extension(tree: Path, ported: Ported, found: Hardware, *, env: Mapping[str, 
             **found.toolchain.environment(env),
             "ROCM_HOME": str(found.toolchain.root),
             "PYTORCH_ROCM_ARCH": ";".join(found.archs),
-            # What scripts that ask for it are told where there is a GPU.
+            # Makes scripts that ask for a GPU build for it.
             "FORCE_CUDA": "1",
         }
         script = setup_script(copy)
         if script is None:
             raise NotBuiltForGpu("there is no setup.py")
         command = [str(python), script.name, "build", "--build-base", str(folder / "base"), "--build-lib", str(built)]
-        # It may ask the GPU, whose memory and more is mapped into a process that uses it: no limit for that.
+        # A process that uses the GPU maps its memory into the address space, so there is no limit for that.
         status, said = run_contained(command, copy, environment, _SECONDS, Box((folder,), memory=0))
         if status != 0:
             raise NotBuiltForGpu(_errors(said))
@@ -231,7 +230,7 @@ def extension(tree: Path, ported: Ported, found: Hardware, *, env: Mapping[str, 
 
 
 def _errors(said: str) -> str:
-    """The first errors among what a compiler said, or its last words."""
+    """The first errors in a compiler's output, or its last lines."""
     lines = [line for line in said.splitlines() if line.strip()]
     errors = [line for line in lines if re.search(r"\berror\b|undefined (?:symbol|reference)", line)]
     return "\n".join(errors[:5] or lines[-5:]) or "it failed without a word"

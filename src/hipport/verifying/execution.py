@@ -29,8 +29,8 @@ class Limits:
 class Execution:
     """The options with which both sides are compiled and run.
 
-    `env` is the environment, `python` the interpreter that has PyTorch, `jobs` how many compilers or runs there are at
-    once.
+    `env` is the environment, `python` the interpreter that has PyTorch, `jobs` the maximum number of concurrent
+    compilers or runs.
     """
 
     env: Mapping[str, str]
@@ -41,7 +41,7 @@ class Execution:
     on_progress: Callable[[Progress], None] | None = None
 
     def tell(self, name: str, done: int, total: int) -> None:
-        """Say where the run is."""
+        """Report the progress of the run."""
         if self.on_progress is not None:
             self.on_progress(Progress(name, done, total))
 
@@ -50,8 +50,8 @@ class Execution:
 class Matrix:
     """The configurations: the original with 32 lanes and the port with each of `waves`, in each of `orders`.
 
-    The port also runs on `gpu`, or that says why not; `gpu_python` is the interpreter whose PyTorch is for ROCm, if the
-    one that extensions are built with has another.
+    The port also runs on `gpu`, unless that is the reason why not; `gpu_python` is the interpreter with a PyTorch for
+    ROCm, if it is not the one that extensions are built with.
     """
 
     waves: Sequence[int] = WAVES
@@ -60,7 +60,7 @@ class Matrix:
     gpu_python: Path | None = None
 
     def configurations(self, *, ported: bool) -> Iterator[Configuration]:
-        """Yield those on the CPU, the original's first."""
+        """Yield the configurations on the CPU, the original's first."""
         yield from (Configuration("original", 32, order) for order in self.orders)
         if ported:
             yield from (Configuration("ported", lanes, order) for lanes in self.waves for order in self.orders)

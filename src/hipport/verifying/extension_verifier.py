@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run an extension and its port on the CPU, in every configuration, and say where their outputs differ.
+"""Run an extension and its port on the CPU, in every configuration, and report where their outputs differ.
 
 A case is a few lines of Python in `cases.py` (see ext_examples/README.md): inputs from a seed, a call, a tolerance, and
 perhaps a reference. The matrix is the original with CUDA's 32 lanes, and the port with wavefronts of 32 and of 64
-lanes, each with threads and blocks in several orders. What they give is compared with what the original gives, what the
-cases say (`reference`), and what was recorded on a GPU (`recorded.npz`). What was not checked is part of the result.
+lanes, each with threads and blocks in several orders. Outputs are compared with those of the original, with the cases'
+`reference`, and with those recorded on a GPU (`recorded.npz`). The result includes what was not checked.
 
 Runs code of the tree, in child processes with limits. Neither PyTorch nor NumPy is loaded here.
 """
@@ -62,7 +62,7 @@ _RUN_CASES, _RECORD_CALLS, _REPLAY_CASES = (
 )
 
 
-#: How an extension comes to have cases.
+#: How to write cases for an extension.
 HOW = (
     "Cases say what to run of an extension. Write them, in cases.py beside its setup.py: PACKAGE is the name of "
     "its module, CASES a dict of keyword arguments by name; inputs(rng, **arguments) returns a dict of NumPy "
@@ -80,9 +80,9 @@ class BadCases(Exception):
 class Driver:
     """Builds and runs both sides of one extension.
 
-    `path` is the folder with its setup.py. `cases` is a file like cases.py, by default the one there. `port` makes a
-    Ported of a folder, and of files that it includes from elsewhere, or is one. `names` are the cases to run (all).
-    `only` chooses extensions of the setup.py by name.
+    `path` is the folder with its setup.py. `cases` is a file like cases.py, by default the one there. `port` is a port,
+    or a function that ports a folder and files that it includes from elsewhere. `names` are the cases to run (by
+    default all). `only` selects extensions of the setup.py by name.
     """
 
     path: Path
@@ -94,12 +94,12 @@ class Driver:
 
     @property
     def root(self) -> Path:
-        """The folder, without links."""
+        """The folder, with links resolved."""
         return self.path.resolve()
 
     @property
     def file(self) -> Path:
-        """The file with the cases. Raises BadCases where there is none."""
+        """The file with the cases. Raises BadCases if there is none."""
         file = (self.cases or self.root / "cases.py").resolve()
         if not file.is_file():
             raise BadCases(f"{file} is not there. {HOW}")
@@ -107,7 +107,7 @@ class Driver:
 
     @property
     def kept(self) -> Path:
-        """The folder for what is kept between runs."""
+        """The folder for results that are kept between runs."""
         return cache(self.how.env).resolve() / "simt"
 
     def ported(self, around: Sequence[Path] = ()) -> Ported | None:
@@ -115,7 +115,7 @@ class Driver:
         return self.port([self.root, *around]) if callable(self.port) else self.port
 
     def build(self, side: str, ported: Ported | None = None, wave: int | None = None) -> building.BuiltExtension:
-        """Build one side, perhaps for wavefronts of `wave` lanes alone. Raises torch_installed.NotBuildable."""
+        """Build one side, perhaps only for wavefronts of `wave` lanes. Raises torch_installed.NotBuildable."""
         self.how.tell(f"building {side}", 0, 1)
         hip = side == "ported"
         passes = () if hip else self.how.knowledge.before_executor
@@ -135,13 +135,14 @@ class Driver:
         folder: Path | None = None,
         trace: bool = False,
     ) -> tuple[tuple[Ran, ...], tuple[str, ...]]:
-        """Run cases in `configurations`, each compared with the first and what else there is; and what was not checked.
+        """Run cases in `configurations`, and compare each with references; return also what was not checked.
 
-        Outputs are left in `folder`, in a folder for each configuration; with `trace` what memory held after each
-        launch, too.
+        Outputs are left in `folder`, in a folder for each configuration; with `trace`, also the contents of memory
+        after each launch.
         """
         sides = {side: _side(each) for side, each in built.items()}
-        # That a gradient is one is seen in one order of threads; in the others it is compared with that one.
+        # Gradients are checked by finite differences in one order of threads; in other orders they are compared with
+        # that one.
         first: dict[tuple[str, int], str] = {}
         runs = [
             {
@@ -172,7 +173,7 @@ class Driver:
     ) -> Ran | str:
         """Run the cases on this machine's GPUs, against the outputs in the folder `originals`; or say why not.
 
-        `python` is the interpreter whose PyTorch is for ROCm.
+        `python` is the interpreter with a PyTorch for ROCm.
         """
         there = Configuration("gpu", gpu.lanes, ",".join(gpu.archs))
         torch = torch_of(python, gpu.toolchain.environment(self.how.env))
@@ -197,7 +198,7 @@ class Driver:
     def _ask(
         self, python: Path, folder: Path, asked: Mapping[str, Any], recorded: Path | None, names: Sequence[str]
     ) -> dict[str, Any]:
-        """Have run_cases.py do what is `asked`, and return its answer. Raises BadCases where there is none."""
+        """Let run_cases.py do what `asked` requests, and return its answer. Raises BadCases if there is none."""
         self.how.tell("running", 0, 1)
         answer, request = folder / "answer.json", folder / "request.json"
         own = {
@@ -230,7 +231,7 @@ class Driver:
     def first_difference(
         self, case: str, one: Configuration, other: Configuration, built: Mapping[str, building.BuiltExtension]
     ) -> FirstDifference | None:
-        """Return the first launch after which two configurations differ, or None where no launch does."""
+        """Return the first launch after which two configurations differ, or None if none does."""
         with tempfile.TemporaryDirectory(prefix="hipport-") as scratch:
             self.run((one, other), built, names=(case,), folder=Path(scratch), trace=True)
             found = first_changed(*(Path(scratch, str(number), "trace") for number in range(2)))
@@ -286,7 +287,7 @@ def extension(
 ) -> Verified:
     """Verify the extension in the folder `path`: the original with 32 lanes, its port as `matrix` says.
 
-    See Driver for what the other parameters mean. Raises torch_installed.NotBuildable for a side that does not
+    See Driver for the other parameters. Raises torch_installed.NotBuildable for a side that does not
     compile, and BadCases.
     """
     driver, matrix = Driver(path, how, port, cases, names, only), matrix or Matrix()
@@ -342,7 +343,7 @@ def mutation_score(
     most: int = 8,
     only: Callable[[str], bool] | None = None,
 ) -> MutationScore:
-    """Run what is wrong on purpose and say which cases notice: the original with 64 lanes, and up to `most` mutants.
+    """Run deliberate errors and say which cases notice them: the original with 64 lanes, and up to `most` mutants.
 
     Parameters and exceptions are those of `extension`.
     """
@@ -383,7 +384,7 @@ _MAIN = re.compile(rb"\bmain\s*\(")
 
 
 def refuse_extension(paths: Sequence[Path]) -> None:
-    """Raise BadCases where `paths`, which are to be run as a program, are an extension of PyTorch."""
+    """Raise BadCases if `paths`, which are to be run as a program, are an extension of PyTorch."""
     for path in paths:
         files = sorted(path.iterdir()) if path.is_dir() else [path]
         texts = [reading.read_or_nothing(each) for each in files if each.suffix in UNITS and each.is_file()]
@@ -402,11 +403,12 @@ def record(
     calls: int = 4,
     timeout: float = 3600.0,
 ) -> int:
-    """Run `command`, a Python program, and write what the functions of extension modules were given and gave to `out`.
+    """Run `command`, a Python program, and record calls of extension modules with their results to `out`.
 
-    On any machine: one with an NVIDIA GPU, say. `modules` are the extension modules (all that are no part of Python,
-    PyTorch or NumPy), `calls` how many calls of each function are kept. Beside `out`, a JSON file, goes an .npz with
-    the arrays. Returns the status of the command. Raises Refused where a link of a tree leads `out` elsewhere.
+    This works on any machine, such as one with an NVIDIA GPU. `modules` are the extension modules (by default all that
+    are not part of Python, PyTorch or NumPy), `calls` the maximum number of recorded calls of each function. The arrays
+    go to an .npz beside `out`, which is JSON. Returns the status of the command. Raises Refused if a link of a tree
+    leads `out` elsewhere.
     """
     for each in (out, out.with_suffix(".npz")):
         check_named(each, [folder])
@@ -434,8 +436,8 @@ def replay(
 ) -> tuple[Verified, ...]:
     """Verify the extension in the folder `path` by the calls in `recording`: one result for each of its modules.
 
-    What was recorded is the reference; tolerances follow from the types and sizes. Calls of other extensions are left
-    out. The other parameters, and what is raised, are as for `extension`.
+    The recorded results are the reference; tolerances follow from types and sizes. Calls of other extensions are
+    skipped. The other parameters, and the exceptions, are as for `extension`.
     """
     try:
         recorded = json.loads(reading.read(recording))
@@ -492,18 +494,18 @@ def _environment(configuration: Configuration, built: building.BuiltExtension) -
     lanes = str(configuration.lanes)
     env = {"SIMT_ORDER": configuration.order, "SIMT_WAVE": lanes}
     if built.dialect == "cuda" and configuration.lanes != 32:
-        # CUDA has no such warps: this is what an unported source would meet.
+        # CUDA has no such warps: this shows what an unported source would do.
         env["SIMT_FORCE_WAVE"] = lanes
     return env
 
 
 def _clean(env: Mapping[str, str]) -> dict[str, str]:
     kept = {name: value for name, value in env.items() if not name.startswith("SIMT_")}
-    # The executor's thread variables, and those of libstdc++ that it uses, need room that PyTorch, which is loaded
-    # before it, has used up or put elsewhere.
+    # PyTorch, which is loaded first, uses up the static TLS space that the executor's thread variables, and those of
+    # libstdc++, need.
     preload = " ".join(each for each in (env.get("LD_PRELOAD"), "libstdc++.so.6") if each)
     tunables = [each for each in (env.get("GLIBC_TUNABLES"), "glibc.rtld.optional_static_tls=16384") if each]
-    # Sums of PyTorch's own are to be the same everywhere.
+    # Sums in PyTorch itself must be the same in each run.
     own = {
         "OMP_NUM_THREADS": "1",
         "PYTHONDONTWRITEBYTECODE": "1",
@@ -514,7 +516,7 @@ def _clean(env: Mapping[str, str]) -> dict[str, str]:
 
 
 def _with_trust(ran: Sequence[Ran]) -> tuple[Ran, ...]:
-    """Mark differences from an original that itself differs from what is known."""
+    """Mark differences from an original that itself differs from a known result."""
     first = {outcome.case: outcome for outcome in ran[0].outcomes} if ran else {}
     wrong = {case for case, outcome in first.items() if any(d.why for o in outcome.outputs for d in o.differences)}
 
@@ -531,9 +533,9 @@ def _with_trust(ran: Sequence[Ran]) -> tuple[Ran, ...]:
 
 
 def _declared(file: Path, asked: Sequence[str] = ()) -> tuple[str, frozenset[str]]:
-    """Return the package that cases are of, and the names that their file defines; without running it.
+    """Return the package that cases belong to, and the names that their file defines, without running it.
 
-    Raises BadCases where it has not what it must have, or it is plain to see that it lacks cases that were `asked` for.
+    Raises BadCases if a required name is missing, or if a case that was `asked` for clearly does not exist.
     """
     try:
         tree = syntax_tree(reading.read(file))
@@ -578,7 +580,7 @@ def _left_out(
 
 
 def _without_kernels(ran: Sequence[Ran]) -> Iterator[str]:
-    """Say in which cases no kernel was launched: what asks for the CPU first does not show its GPU code."""
+    """Name the cases without a kernel launch: a case that runs on the CPU does not test GPU code."""
     launched: dict[str, int] = {}
     for each in ran:
         for outcome in each.outcomes:
@@ -592,5 +594,5 @@ def _without_kernels(ran: Sequence[Ran]) -> Iterator[str]:
 
 
 def forget(env: Mapping[str, str]) -> None:
-    """Remove everything that verifying keeps between runs."""
+    """Remove everything that verification keeps between runs."""
     shutil.rmtree(cache(env) / "simt", ignore_errors=True)

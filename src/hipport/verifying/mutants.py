@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ports with one thing wrong, of which cases are to notice something."""
+"""Mutants: ports with one deliberate error, which cases should notice."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def _pattern(text: str) -> re.Pattern[bytes]:
     return re.compile(text.encode())
 
 
-#: What is wrong in a mutant, where that can be done, and what stands there then.
+#: The name of each mutation, the text that it applies to, and the replacement.
 _MUTATIONS: tuple[tuple[str, re.Pattern[bytes], bytes], ...] = tuple(
     (row["what"], _pattern(row["pattern"]), row["replacement"].encode()) for row in _TABLE["mutations"]
 )
 
 
 def mutations(ported: Ported, root: Path, most: int) -> Iterator[tuple[str, Ported, PurePath, int]]:
-    """Yield mutants, of as many kinds as there are."""
+    """Yield mutants of as many kinds as there are."""
     base = ported.before.root
     assert base is not None
     places: list[list[tuple[str, Cpp, Edit]]] = []
@@ -50,7 +50,7 @@ def mutations(ported: Ported, root: Path, most: int) -> Iterator[tuple[str, Port
     while len(chosen) < most and any(places):
         for found in places:
             if found and len(chosen) < most:
-                # From the middle: what comes first in a file is often a helper that little depends on.
+                # From the middle, because the first match in a file is often in a helper that little depends on.
                 chosen.append(found.pop(len(found) // 2))
     for what, source, edit in chosen:
         changed = ported.project.replacing({source.path: source.apply([edit])})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Find the numbers in a line that a program prints: which of them tell a time, and by how much others may differ."""
+"""Find the numbers in a printed line: which of them are times, and by how much others may differ."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ from pathlib import Path
 
 from hipport.core.tables import load, one_of
 
-#: What a decimal number may differ by, of itself: the last of six digits, and of single precision about what is left
-#: of sums in another order. A GPU has functions and fused operations of its own, and more is stated for it.
+#: The tolerance of decimal numbers: the last of six digits, which is about the error of single-precision sums in
+#: another order. A GPU has its own functions and fused operations, and gets a larger tolerance.
 RELATIVE, RELATIVE_ON_GPU = 1e-5, 1e-3
-#: What a number may differ by that a line says is an error: what is left where two results are the same up to rounding.
+#: The tolerance of a number that its line calls an error: the remainder for results that agree up to rounding.
 LEFT_OVER = 1e-6
-#: And how many times as much as the original's differs from itself in other orders of its threads. A few orders show
-#: a part of what a sum can be, and the port's wavefronts add in orders of their own.
+#: The factor for the difference of the original from itself in other orders of its threads. A few orders show only a
+#: part of the possible sums, and the port's wavefronts add in orders of their own.
 SPREADS = 4.0
-#: Whole numbers below this are counts, also where they are printed as decimal ones: such sums have no rounding.
+#: Whole numbers below this are counts, even if they are printed as decimals: sums of them have no rounding errors.
 WHOLE = 2.0**24
-#: A last digit says something of what was rounded if it is a small part of the number; or, where that is zero, if it is
-#: far behind the point.
+#: The last digit says something about rounding if it is a small part of the number; or, for zero, if it is far behind
+#: the point.
 _PART, _DECIMALS_OF_ZERO = 1e-3, 6
 
-# What a port prints where the original asks for the name of an error.
+# A port prints HIP's names of errors.
 _HIP_NAME = re.compile(r"\bhip(?=(?:Error|Success))")
 _WORDS = load(Path(__file__).with_name("printed_words.toml"))
 _PREFIX = f"{one_of(_WORDS['rates']['prefixes'])}?"
-# How much was done in a second; a velocity (m/s) is a result.
+# Units of throughput; a velocity (m/s) is a result.
 _RATE = (
     rf"(?:{_PREFIX}i?{one_of(_WORDS['rates']['amounts'])}/{one_of(_WORDS['rates']['seconds'])}"
     rf"|{_PREFIX}{one_of(_WORDS['rates']['units'])}|{one_of(_WORDS['rates']['alone'])})"
 )
 _UNIT = rf"(?:{one_of(_WORDS['times']['units'])}|{_RATE})(?![A-Za-z0-9_])"
-# Digits inside of a word (`lane5`, a digest) are no number that could be rounded; those of hexadecimal ones are not.
+# Digits inside a word (`lane5`, a digest) are not a number that could be rounded; nor are hexadecimal ones.
 _TOKEN = re.compile(
     rf"""
     (?P<hex> (?<![A-Za-z0-9_]) 0[xX][0-9a-fA-F]+ (?![0-9a-fA-F]*\.) )
@@ -50,7 +50,7 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.ASCII,
 )
-# What stands in front of a number that tells how long something took, or how fast it was.
+# Text before a number that is a duration or a speed.
 _TIME = re.compile(
     r"(?:(?<![A-Za-z])[Tt]ime|(?<=[a-z0-9])Time|TIME|[Rr]untime)"
     r"(?!s\b(?!\s*[:=(]))(?!s?[ _-]?[Ss]teps?|stamp)"
@@ -58,9 +58,9 @@ _TIME = re.compile(
     rf"|(?<![A-Za-z])[\[(]{one_of(_WORDS['times']['in_brackets'])}[\])]|(?<=[_ ])(?:ms|us|ns)\b(?=\s*[:=])"
 )
 _CLAUSE = re.compile(r"[,;|]|\.\s")
-# The parts of one time: 0:03:15, 3.2 ± 0.1.
+# Separates the parts of one time: 0:03:15, 3.2 ± 0.1.
 _GOES_ON = re.compile(r"\s*(?::|±|\+/?-|-|/)\s*")
-# A line that tells how many lanes the device's wavefronts have, in front of the number.
+# Text that ends a line's label for the number of lanes of the device's wavefronts.
 _WARP_SIZE = re.compile(rf"\b{one_of(_WORDS['lanes']['labels'])}\W*$", re.IGNORECASE)
 _ERRORS = _WORDS["errors"]
 _ERROR = re.compile(
@@ -70,7 +70,7 @@ _ERROR = re.compile(
 
 @dataclass(frozen=True)
 class Token:
-    """A number of a line: what it says, its `kind` and what stands in front of it, behind the one before.
+    """A number in a line: its text, its `kind`, and the label between it and the number before.
 
     `kind` is `exact`, `number` or `time`.
     """
@@ -81,11 +81,11 @@ class Token:
 
     @property
     def is_whole(self) -> bool:
-        """Whether it is printed as an integer, of which a floating-point number might lose digits."""
+        """Whether it is printed as an integer, which a floating-point value may be, with lost digits."""
         return self.text.lstrip("+-").isdigit()
 
     def off(self, other: Token) -> float:
-        """Return by how much two numbers differ."""
+        """Return the absolute difference of two numbers."""
         if self.is_whole and other.is_whole:
             return float(abs(int(self.text) - int(other.text)))
         return abs(float(self.text) - float(other.text))
@@ -93,27 +93,27 @@ class Token:
 
 @dataclass(frozen=True)
 class Line:
-    """A line in its parts: the `shape`, which is the text with a mark in place of each of its numbers, and these."""
+    """A line in its parts: the `shape`, which is the text with a mark in place of each number, and the numbers."""
 
     shape: str
     tokens: tuple[Token, ...]
 
     def says_the_same(self, other: Line) -> bool:
-        """Whether two lines are the same to the last digit, but for times."""
+        """Whether two lines are equal to the last digit, except for times."""
         own, others = ([t.text for t in each.tokens if t.kind != "time"] for each in (self, other))
         return self.shape == other.shape and own == others
 
 
 @dataclass(frozen=True)
 class Allowed:
-    """By how much two numbers may differ, and `why`: what that comes from."""
+    """The tolerance for two numbers, and its reason in `why`."""
 
     absolute: float
     why: str
 
 
 def as_cuda(line: str) -> str:
-    """Return a line with CUDA's names of errors, which are HIP's in a port."""
+    """Return a line with HIP's names of errors replaced by CUDA's."""
     return _HIP_NAME.sub("cuda", line)
 
 
@@ -126,7 +126,7 @@ def read(line: str) -> Line:
     end = 0
     for match in _TOKEN.finditer(line):
         label = line[end : match.start()]
-        # How wide a number is says how many blanks there are in front of it.
+        # The width of a number determines the number of blanks before it.
         shape += [re.sub(r"[ \t]+$", " ", re.sub(r"^[ \t]+", " ", label) if tokens else label), "#"]
         end = match.end()
         text, unit = match[0], match["unit"]
@@ -142,7 +142,7 @@ def read(line: str) -> Line:
 
 
 def _without_sign(text: str) -> str:
-    """Return what a processor does not say by the sign of what is no number; that of an infinity stays."""
+    """Drop the sign of a NaN, which depends on the processor; an infinity keeps its sign."""
     lower = text.lower().lstrip("+")
     return "nan" if lower.endswith("nan") else lower.replace("infinity", "inf")
 
@@ -154,7 +154,7 @@ def _tells_a_time(label: str, before: Sequence[Token]) -> bool:
 
 
 def same(one: Token, two: Token) -> bool:
-    """Whether two numbers are the same as they are printed; zero has a sign, which rounding to few decimals makes."""
+    """Whether two numbers are equal as printed. Zero may have a sign, which rounding to few decimals produces."""
     if one.text == two.text:
         return True
     if "exact" in (one.kind, two.kind):
@@ -166,20 +166,20 @@ def same(one: Token, two: Token) -> bool:
 
 
 def is_warp_size(one: Token, two: Token) -> bool:
-    """Whether these are the lanes of the device's wavefronts, in a port and in the original."""
+    """Whether these are the wavefront sizes of the devices, in a port and in the original."""
     return (one.text, two.text) == ("64", "32") and _WARP_SIZE.search(two.label) is not None
 
 
 def allowed(one: Token, two: Token, spread: float | None = None, relative: float = RELATIVE) -> Allowed:
-    """Return by how much two numbers may differ, as they are printed: integers by nothing.
+    """Return the tolerance for two numbers as printed; 0 for integers.
 
-    `spread` is what the original differs by in other orders of its threads, if it does.
+    `spread` is the difference of the original from itself in other orders of its threads, if there is one.
     """
     if "exact" in (one.kind, two.kind):
         return Allowed(0.0, "exact")
     u, v = float(one.text), float(two.text)
     if u == v == 0:
-        # Zeros with another sign: what a rounded number leaves, or what the original has as well.
+        # Zeros with different signs: a rounded number, or a property of the original as well.
         rounded = min(_decimals(one.text), _decimals(two.text)) > 3
         return Allowed(0.0, "rounded to zero") if rounded or spread is not None else Allowed(-1.0, "exact")
     if not (math.isfinite(u) and math.isfinite(v)):
@@ -197,7 +197,7 @@ def allowed(one: Token, two: Token, spread: float | None = None, relative: float
 
 
 def _is_count(token: Token, number: float) -> bool:
-    """Whether a number is a whole one that was not rounded, though it may be printed as a decimal one."""
+    """Whether a number is an unrounded integer, although it may be printed as a decimal."""
     return token.is_whole or ("e" not in token.text.lower() and number.is_integer() and abs(number) < WHOLE)
 
 
@@ -206,14 +206,14 @@ def _decimals(text: str) -> int:
 
 
 def _unit_of(text: str) -> float:
-    """Return what the last digit of a number stands for; 0 for one without a point."""
+    """Return the value of a unit in the last digit of a number; 0 without a decimal point."""
     mantissa, _, exponent = text.lower().partition("e")
     digits = len(mantissa.partition(".")[2])
     return 10.0 ** (int(exponent or 0) - digits) if digits else 0.0
 
 
 def _last_digit(one: str, two: str, relative: float) -> float:
-    """Return what the last digit of two numbers stands for, if that says something of what was rounded."""
+    """Return the value of a unit in the last digit of two numbers, if it says something about rounding."""
     units = (_unit_of(one), _unit_of(two))
     u, v = abs(float(one)), abs(float(two))
     if ("e" in one.lower()) != ("e" in two.lower()) or not all(units):
@@ -221,6 +221,6 @@ def _last_digit(one: str, two: str, relative: float) -> float:
     unit = max(units)
     fine = unit <= _PART * max(u, v) * (1 + 1e-6)
     beside_zero = min(u, v) == 0 and min(_decimals(one), _decimals(two)) >= _DECIMALS_OF_ZERO
-    # On a GPU, of any number with four decimals.
+    # On a GPU, for any number with four decimals.
     coarse = relative >= _PART and min(_decimals(one), _decimals(two)) > 3
     return unit * (1 + 1e-6) if fine or beside_zero or coarse else 0.0

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compare what a program and its port print, and how they end: line by line, in order.
+"""Compare the output of a program and its port, and how they end: line by line, in order.
 
-What differs from run to run of the original, lines that its threads print in another order, and numbers in sums that
-depend on the order of threads, are known by running it more than once. Integers are compared exactly.
+Output that differs between runs of the original, lines that its threads print in another order, and sums that depend on
+the order of threads, are found by running it several times. Integers are compared exactly.
 """
 
 from __future__ import annotations
@@ -27,21 +27,20 @@ from hipport.verifying.printed_numbers import (
 from hipport.verifying.program_runs import ProgramRun
 from hipport.verifying.results import CaseOutcome, Difference, Output, Tolerance, not_on_gpu
 
-_SAID = 5  # lines of what a program that failed said that are shown
+_SAID = 5  # the number of lines to show from a failed program's output
 
-#: By how much an original may differ from itself in another order of its threads, of a number: sums. By more, it races.
+#: The largest relative difference of an original's number from itself, in another order of threads, that sums explain.
 RELATIVE_OF_ORIGINAL = 1e-3
 
 
 @dataclass(frozen=True)
 class Varying:
-    """Output that depends on the run or the device. `places` are (line, number in it), or (line, -1) for all of it.
+    """Output that depends on the run or the device. `places` are (line, index of a number), or (line, -1) for a line.
 
-    Of such a line `ends` has how many words at its beginning and at its end do not depend on that, and are compared.
-    `more` are the shapes of lines that another device has printed besides. `moved` are groups of lines
-    that the original prints in other orders where its threads run in others: these may be in any order, each group in
-    its place. `spreads` are the
-    places of numbers by which the original differs from itself in such orders, and by how much at the most.
+    For such a line, `ends` has the number of words at its beginning and at its end that do not depend on it, and are
+    compared. `more` are the shapes of additional lines from another device. `moved` are groups of lines whose order
+    depends on the order of threads in the original: each group has its place, and its lines may have any order.
+    `spreads` are the places of numbers that differ in such orders, and the largest difference.
     """
 
     places: frozenset[tuple[int, int]] = frozenset()
@@ -53,15 +52,16 @@ class Varying:
 
 @dataclass(frozen=True)
 class Measure:
-    """What runs are compared with: the first of the original, and what varies in each text that it prints."""
+    """The reference for runs: the first run of the original, and the varying parts of each text that it prints."""
 
     first: ProgramRun
     varying: Mapping[str, Varying] = field(default_factory=dict)
 
     @staticmethod
     def of(first: ProgramRun, again: ProgramRun, others: Sequence[ProgramRun]) -> Measure:
-        """Return what runs are compared with, where the original did as `again` on another device, and as `others` in
-        other orders of its threads.
+        """Return the reference.
+
+        `again` is the run of the original on another device, `others` are its runs in other orders of threads.
         """
         found = {}
         for name, lines in first.texts.items():
@@ -72,31 +72,31 @@ class Measure:
         return Measure(first, found)
 
     def outcome(self, name: str, ran: ProgramRun, side: str = "ported") -> CaseOutcome:
-        """Return what came of a run of a `side`, under the name of a case."""
+        """Return the outcome of a run of a `side`, under the name of a case."""
         if ran.status is None:
             return CaseOutcome(name, "timeout", f"did not end within {ran.seconds:.0f} s", ran.seconds, ran.faults)
-        # Races are only looked for where that was asked for.
+        # Races are looked for only on request.
         if any(fault.level == "fault" or fault.kind == "race" for fault in ran.faults):
             return CaseOutcome(name, "fault", "", ran.seconds, ran.faults)
         last = _last(ran) if ran.status else ""
         if ran.status < 0:
             text = f"signal {-ran.status}" + (f": {last.splitlines()[-1]}" if last else "")
             return CaseOutcome(name, "crash", text, ran.seconds, ran.faults)
-        # An original that fails its own check is nothing to compare with.
+        # An original that fails its own check is no reference.
         trusted = self.first.status == 0
         outputs = [Output("exit status", "int", (), (_status(ran, self.first, trusted),))]
         for text in _texts_of(ran, self.first, side):
             mine, theirs = ran.texts.get(text, ()), self.first.texts.get(text, ())
             varying = self.varying.get(text, Varying())
             if side == "original":
-                # By what it differs from itself, the original is not judged.
+                # The original is not judged with the tolerances that its own differences give.
                 varying = replace(varying, spreads={})
             said = printed(mine, theirs, varying, trusted, _RELATIVE.get(side, RELATIVE))
             outputs.append(Output(text, "text", (len(mine),), (said,)))
         return CaseOutcome(name, "ok", last, ran.seconds, ran.faults, tuple(outputs))
 
     def changed(self, one: ProgramRun, other: ProgramRun) -> str:
-        """Say where two runs print something else, to the last digit; empty if only times differ."""
+        """Say where the output of two runs differs to the last digit; empty if only times differ."""
         for name in one.texts:
             mine, theirs = one.texts[name], other.texts[name]
             moved = self.varying.get(name, Varying()).moved
@@ -128,15 +128,15 @@ _RELATIVE = {"original": RELATIVE_OF_ORIGINAL, "gpu": RELATIVE_ON_GPU}
 
 
 def _texts_of(ran: ProgramRun, first: ProgramRun, side: str) -> Iterator[str]:
-    """Yield the texts that are compared: of a GPU not what the runtime may print besides."""
+    """Yield the texts to compare; on a GPU without stderr, to which the runtime may print."""
     for text in dict.fromkeys((*first.texts, *ran.texts)):
-        # Nothing to say where neither has printed anything.
+        # Without output on either side there is nothing to compare.
         if text == "stdout" or (side != "gpu" and (ran.texts.get(text) or first.texts.get(text))):
             yield text
 
 
 def _last(ran: ProgramRun) -> str:
-    """Return the last lines of what a program that failed said: why, if it says so anywhere."""
+    """Return the last lines of a failed program's output, which may say why."""
     said = [line.rstrip() for line in ran.errors.splitlines() if line.strip()]
     return "\n".join((said or [line for line in ran.lines if line.strip()])[-_SAID:])
 
@@ -155,7 +155,7 @@ def _status(ran: ProgramRun, first: ProgramRun, trusted: bool) -> Difference:
 def printed(
     mine: Sequence[str], theirs: Sequence[str], varying: Varying, trusted: bool = True, relative: float = RELATIVE
 ) -> Difference:
-    """Compare what was printed, line by line; lines that threads print in any order, as they do in the original."""
+    """Compare printed output, line by line; lines whose order varies in the original may have any order."""
     found = _compared(mine, theirs, varying, relative)
     if found.wrong and varying.more:
         mine = _without_more(mine, theirs, varying)
@@ -181,16 +181,16 @@ def printed(
 
 
 class _Compared:
-    """How two texts differ: the largest errors of numbers, the lines that are `wrong`, and what others are `within`."""
+    """How two texts differ: the largest errors of numbers, `wrong` lines, and tolerances that others are `within`."""
 
     def __init__(self) -> None:
         self.absolute = self.relative = 0.0
-        #: Of each line by what a number in it is off, if it is a number.
+        #: For each wrong line, the exceeded tolerance of a number, if it is a number.
         self.wrong: dict[int, Tolerance | None] = {}
         self.within: dict[str, Tolerance] = {}
 
     def number(self, line: int, mine: Token, theirs: Token, spread: float | None, relative: float) -> bool:
-        """Compare a number of a line."""
+        """Compare one number of a line."""
         limit = allowed(mine, theirs, spread, relative)
         if "exact" in (mine.kind, theirs.kind):
             self.wrong[line] = None
@@ -213,7 +213,7 @@ class _Compared:
 
 
 def _compared(mine: Sequence[str], theirs: Sequence[str], varying: Varying, relative: float) -> _Compared:
-    """Return how two texts differ."""
+    """Return the differences of two texts."""
     found = _Compared()
     ignored = varying.places
     for index in range(max(len(mine), len(theirs))):
@@ -242,13 +242,13 @@ def _compared(mine: Sequence[str], theirs: Sequence[str], varying: Varying, rela
 
 
 def _ends(line: str, first: int, last: int) -> str:
-    """Return some words of the beginning of a line, and of its end."""
+    """Return the first and last words of a line, as many as given."""
     words = line.split()
     return " ".join((*words[:first], *words[len(words) - last :]))
 
 
-def _alike(one: str, other: str) -> tuple[int, int]:
-    """Return how many words two lines have alike at their beginnings, and at their ends."""
+def _equal_words(one: str, other: str) -> tuple[int, int]:
+    """Return the number of equal words of two lines at their beginnings, and at their ends."""
     a, b = one.split(), other.split()
     most = min(len(a), len(b))
     first = next((n for n in range(most) if a[n] != b[n]), most)
@@ -257,17 +257,17 @@ def _alike(one: str, other: str) -> tuple[int, int]:
 
 
 def _key(line: str) -> tuple[object, ...]:
-    """Return what lines in any order are told from each other by: what is exact in them first."""
+    """Return a sort key for lines in any order: exact parts come first."""
     parts = read(line)
     shown = [t for t in parts.tokens if t.kind != "time"]
     whole = [t.text for t in shown if t.kind == "exact" or t.is_whole]
-    # Numbers that are nearly the same sort nearly the same.
+    # Nearly equal numbers get nearly the same position.
     rest = [float(t.text) for t in shown if t.kind != "exact" and not t.is_whole]
     return parts.shape, whole, [each if math.isfinite(each) else math.copysign(1e308, each) for each in rest]
 
 
 def _in_order_of(mine: Sequence[str], theirs: Sequence[str], moved: Iterable[Sequence[int]]) -> Sequence[str]:
-    """Return `mine` with the lines of each group of lines that threads print in any order as they are in `theirs`."""
+    """Return `mine` with the lines of each group in the order of `theirs`; a group's lines may be in any order."""
     own = list(mine)
     for group in moved:
         order = sorted(group, key=lambda index: _key(theirs[index]))
@@ -277,18 +277,18 @@ def _in_order_of(mine: Sequence[str], theirs: Sequence[str], moved: Iterable[Seq
 
 
 def moved_in(first: Sequence[str], others: Iterable[Sequence[str]], varying: Varying) -> tuple[tuple[int, ...], ...]:
-    """Return groups of lines that the original prints in other orders where its threads run in others.
+    """Return groups of lines whose order in the original depends on the order of its threads.
 
-    A group is the least that keeps its place as a whole: lines of the host, and those of another launch, are no part.
+    A group is the smallest one that keeps its place as a whole: it excludes lines of the host, and of other launches.
     """
     shapes = _shapes(first)
     own = {line for line, _ in varying.places}
     still = [index for index in range(len(first)) if index not in own]
-    together: set[int] = set()  # places in `still` whose line is of one group with the next
+    together: set[int] = set()  # indexes in `still` whose line is in one group with the next
     for other in others:
         if len(other) != len(first) or sorted(_shapes(other)) != sorted(shapes):
             continue
-        # The lines of each as they are sorted are the same ones.
+        # After sorting, both have the same lines.
         mine, theirs = (
             sorted(range(len(still)), key=lambda place: _key(lines[still[place]])) for lines in (first, other)
         )
@@ -309,7 +309,7 @@ def moved_in(first: Sequence[str], others: Iterable[Sequence[str]], varying: Var
 
 
 def _agree(one: str, other: str) -> bool:
-    """Whether two lines of the original are the same, but for sums in another order."""
+    """Whether two lines of the original are equal, except for sums in another order."""
     return not _compared((one,), (other,), Varying(), RELATIVE_OF_ORIGINAL).wrong
 
 
@@ -318,7 +318,7 @@ def _shapes(lines: Sequence[str]) -> list[str]:
 
 
 def varying_in(first: Sequence[str], again: Sequence[str]) -> Varying:
-    """Return what is about the run and not its result."""
+    """Return the output that depends on the run, and not on its input."""
     found = set()
     ends = {}
     more = set()
@@ -338,17 +338,17 @@ def varying_in(first: Sequence[str], again: Sequence[str]) -> Varying:
                 found |= {(index, number) for number, (p, q) in pairs if p.text != q.text and q.kind != "time"}
             else:
                 found.add((index, -1))
-                ends[index] = _alike(line, other)
+                ends[index] = _equal_words(line, other)
     return Varying(frozenset(found), ends, frozenset(more))
 
 
 def spreads_of(
     first: Sequence[str], others: Iterable[Sequence[str]], varying: Varying
 ) -> Mapping[tuple[int, int], float]:
-    """Return by how much numbers of the original differ from themselves in other orders of its threads.
+    """Return by how much numbers of the original differ in other orders of its threads.
 
-    Where they differ by more than a number may, or in the text around them, the original is no measure, and nothing
-    follows.
+    If a difference exceeds the limit for numbers, or is in the surrounding text, the original is no reference, and
+    the result is empty.
     """
     found: dict[tuple[int, int], float] = {}
     for other in others:
@@ -369,12 +369,12 @@ def spreads_of(
     return found
 
 
-#: Longer outputs are compared line by line, without looking for lines that one of them has besides.
+#: In longer outputs, lines are compared one by one, without searching for additional lines.
 _MOST_LINES = 5000
 
 
 def _aligned(first: Sequence[str], other: Sequence[str]) -> Sequence[tuple[str, int, int, int, int]]:
-    """Return which lines of one output are which of the other, as difflib does, by their shapes."""
+    """Return the matching lines of two outputs, in the form of difflib, by their shapes."""
     if len(first) == len(other):
         return [("equal", 0, len(first), 0, len(first))]
     if max(len(first), len(other)) > _MOST_LINES:
@@ -384,19 +384,19 @@ def _aligned(first: Sequence[str], other: Sequence[str]) -> Sequence[tuple[str, 
 
 
 def _without_more(mine: Sequence[str], first: Sequence[str], varying: Varying) -> tuple[str, ...]:
-    """Return `mine` without the lines that `first` lacks and that another device prints besides."""
+    """Return `mine` without the additional lines of another device that `first` lacks."""
     kept: list[str] = []
     for kind, first_start, first_end, start, end in _aligned(first, mine):
         own = [line for line in mine[start:end] if kind == "equal" or read(line).shape not in varying.more]
         if not own and all((index, -1) in varying.places for index in range(first_start, first_end)):
-            # In place of lines that are not compared.
+            # Lines that are not compared are replaced by the original's.
             own = list(first[first_start:first_end])
         kept += own
     return tuple(kept)
 
 
 def _left_out(name: str, lines: Sequence[str], varying: Varying) -> Iterator[str]:
-    """Say what of a text is not compared, and how precisely the rest."""
+    """Say which part of a text is not compared, and how precisely the rest is."""
     if not lines:
         return
     of = "" if name == "stdout" else f" to {name}"

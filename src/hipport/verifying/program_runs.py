@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs of a program, in a child process with limits, and what the executor and sanitizers found in them."""
+"""Runs of a program, in a child process with limits, and the findings of the executor and of sanitizers."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from hipport.toolchain.processes import Box, supervise
 from hipport.verifying.execution import Limits
 from hipport.verifying.results import Configuration, Fault
 
-#: Seconds that a program which was told to end has for saying where it was.
+#: Seconds for a program that was asked to end, to report where it was.
 _GRACE = 30.0
 
 
 @dataclass(frozen=True)
 class ProgramRun:
-    """The result of one run of a program. `status` is None if the run exceeded its time.
+    """The result of one run of a program. `status` is None after a timeout.
 
-    `lines` are what it prints, `said` what it prints to stderr; `errors` is the end of that with what the executor says
-    there. `cut` is how many bytes were read, if it prints more.
+    `lines` is its standard output, `said` its stderr; `errors` is the end of that, with the executor's messages. `cut`
+    is the number of bytes that were read, if there are more.
     """
 
     status: int | None
@@ -41,13 +41,13 @@ class ProgramRun:
 
     @property
     def texts(self) -> Mapping[str, tuple[str, ...]]:
-        """What is compared, by name."""
+        """The texts to compare, by name."""
         return {"stdout": self.lines, "stderr": self.said}
 
 
 @dataclass(frozen=True)
 class Runner:
-    """Runs programs with the same arguments, in `folder`. Places in faults are relative to `root` if they lie in it."""
+    """Runs programs with the same arguments, in `folder`. Places of faults in `root` are relative to it."""
 
     env: Mapping[str, str]
     folder: Path
@@ -60,8 +60,8 @@ class Runner:
     ) -> ProgramRun:
         """Run a program of the executor, or of hipcc, once.
 
-        With `trace`, a file, what memory of the device holds after each launch is left there. With `other_device` an
-        original is told that its device has another capability, and more shared memory.
+        With `trace`, a file, the contents of the device's memory after each launch are written there. With
+        `other_device`, an original sees a device with another compute capability, and more shared memory.
         """
         kept = {name: value for name, value in self.env.items() if not name.startswith("SIMT_")}
         if configuration.side != "gpu":
@@ -70,7 +70,7 @@ class Runner:
         if other_device:
             kept["SIMT_OTHER_DEVICE"] = "1"
         if configuration.side == "original" and configuration.lanes != 32:
-            # CUDA has no such warps: this is what an unported source would meet.
+            # CUDA has no such warps: this shows what an unported source would do.
             kept["SIMT_FORCE_WAVE"] = str(configuration.lanes)
 
         with tempfile.TemporaryDirectory(prefix="hipport-") as scratch:
@@ -79,15 +79,15 @@ class Runner:
             if trace is not None:
                 kept["SIMT_TRACE"] = str(trace)
             said, errors = Path(scratch, "stdout"), Path(scratch, "stderr")
-            # Where it runs it may leave files, as it does for a person.
+            # It may write files to its working folder, as when a person runs it.
             write = [self.folder, Path(scratch), *([trace.parent] if trace is not None else [])]
             if configuration.side != "gpu":
                 write.append(run_time_compiler.folder_for(self.root))
             box = Box(tuple(write), self.limits.memory, toolchains.cache(self.env))
             start = time.monotonic()
             with said.open("wb") as out, errors.open("wb") as err:
-                # Files, not pipes: a program that prints without end is ended by its time; its first lines are kept.
-                # The original and its port go by one name, as some print it.
+                # Files, not pipes: a program that prints without end is stopped by its timeout, and its first lines are
+                # kept. The original and its port have the same name, because some programs print it.
                 named = [f"./{self.root.name or 'program'}", *self.arguments]
                 status = supervise(
                     named, self.folder, kept, self.limits.seconds, box, out, err, executable=str(path), grace=_GRACE
@@ -105,8 +105,8 @@ class Runner:
             )
 
 
-_MOST = 16_000_000  # bytes of output that are looked at
-# What the executor says, and where: see native/runtime/faults.cpp.
+_MOST = 16_000_000  # bytes of output that are read
+# The executor's messages and their format: see native/runtime/faults.cpp.
 _EXECUTORS = re.compile(r"^simt: .*\n(?:    .*\n)*", re.MULTILINE)
 
 
@@ -119,7 +119,7 @@ def _lines(text: str) -> tuple[str, ...]:
 
 
 def _faults(report: Path, root: Path) -> tuple[Fault, ...]:
-    """Read what the executor found, at most a hundred things."""
+    """Read the executor's findings, at most a hundred."""
     try:
         lines = reading.read(report).decode("utf-8", "replace").splitlines()[:100]
     except OSError:
@@ -137,8 +137,8 @@ def _inside(path: str, root: Path) -> PurePath:
     return PurePath(place.relative_to(root) if place.is_relative_to(root) else place)
 
 
-# What the compilers' sanitizers print: https://github.com/google/sanitizers/wiki/AddressSanitizer and
-# https://clang.llvm.org/docs/UndefinedBehaviorSanitizer.html; g++ prints the same.
+# The output of the compilers' sanitizers: https://github.com/google/sanitizers/wiki/AddressSanitizer and
+# https://clang.llvm.org/docs/UndefinedBehaviorSanitizer.html; that of g++ is the same.
 _UNDEFINED = re.compile(r"^(/[^:\n]+):(\d+)(?::\d+)?: runtime error: (.+)$", re.M)
 _ADDRESS = re.compile(r"^SUMMARY: AddressSanitizer: (\S+)(?: (/[^:\n]+):(\d+))?", re.M)
 _ACCESS = re.compile(r"^(?:READ|WRITE) of size \d+", re.M)
@@ -146,7 +146,7 @@ _FRAME = re.compile(r"^ +#\d+ 0x\w+ in .+? (/[^:\n]+):(\d+)", re.M)
 
 
 def _sanitizer_faults(errors: str, root: Path) -> tuple[Fault, ...]:
-    """Read what a sanitizer printed: the address sanitizer's report at the innermost of its frames in the tree."""
+    """Read a sanitizer's output; a report of the address sanitizer is placed at its innermost frame in the tree."""
     found = [
         Fault("undefined", said, _inside(path, root), int(line)) for path, line, said in _UNDEFINED.findall(errors)
     ]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run a whole program and its port on the CPU, in every configuration, and compare what they print.
+"""Run a whole program and its port on the CPU, in every configuration, and compare their output.
 
-Such a program has a self-check of its own: what it prints, and its exit status. The original with CUDA's 32 lanes is
-the reference. It runs twice, so that what differs from run to run of it (times) is known and is not compared.
+Such a program has its own self-check: its output and its exit status. The original with CUDA's 32 lanes is the
+reference. It runs twice, so that output that differs between its runs (times) is known and not compared.
 
 Runs the program, in child processes with limits.
 """
@@ -46,7 +46,7 @@ from hipport.verifying.traces import first_changed
 
 @dataclass(frozen=True)
 class ProgramToRun:
-    """The files and folders that a program is made of, and how it is run: `arguments`, in `folder`.
+    """The files and folders of a program, and how it is run: with `arguments`, in `folder`.
 
     `exclude` is as for discovery.discover, `flags` and `sanitize` are as for compile.CompileOptions.
     """
@@ -59,7 +59,7 @@ class ProgramToRun:
     sanitize: Sequence[str] = ()
 
     def places(self, env: Mapping[str, str]) -> list[Path]:
-        """Return where it is: with a folder whose Makefile compiles sources of other folders, these too."""
+        """Return its places; if a folder's Makefile compiles sources of other folders, including these."""
         places = [path.resolve() for path in self.paths]
         elsewhere = [source for place in places if place.is_dir() for source in sources_elsewhere(place, env, tuple)]
         return list(dict.fromkeys([*places, *elsewhere]))
@@ -73,7 +73,7 @@ class _Sides:
         self.how = how
         limits, env = how.limits, how.env
         if "address" in what.sanitize and limits.memory:
-            # Its map of what may be accessed is terabytes of address space: what counts is what is in use.
+            # The shadow memory takes terabytes of address space, so the resident memory is limited instead.
             most = f"hard_rss_limit_mb={limits.memory >> 20}"
             env = {**env, "ASAN_OPTIONS": ":".join(filter(None, (most, env.get("ASAN_OPTIONS"))))}
             limits = replace(limits, memory=0)
@@ -86,7 +86,7 @@ class _Sides:
         self.options = compiling.CompileOptions(env, flags=tuple(what.flags), sanitize=tuple(what.sanitize))
 
     def original(self, sanitize: Sequence[str] | None = None, *, indices: bool = False) -> compiling.Executable:
-        """Compile the original. What is wrong with an index is so in the port, too."""
+        """Compile the original. With `indices`, array indices are checked; a wrong one is wrong in the port, too."""
         passes = self.how.knowledge.before_executor
         options = replace(self.options, indices=indices, passes=passes)
         if sanitize is not None:
@@ -102,9 +102,9 @@ class _Sides:
         )
 
     def around(self, original: compiling.Executable) -> list[Path]:
-        """Return what was given, and what the program includes from elsewhere: the port is of this too.
+        """Return the given paths, and the files that the program includes from elsewhere: these are ported, too.
 
-        Third-party libraries stay as they are, as where a folder is ported that has them.
+        Third-party libraries are not, as in a folder that contains them.
         """
         prepared = original.prepared
         files = [prepared.base / each.path for each in prepared.sources.values()]
@@ -121,7 +121,7 @@ def program(
 ) -> Verified:
     """Verify a program: the original with 32 lanes, and its port in each configuration of `matrix`.
 
-    `port` makes the port of paths; without one only the original runs. Raises messages.NotCompiled,
+    `port` ports paths; without one only the original runs. Raises messages.NotCompiled,
     compilers.NoCompiler, discovery.NotFound.
     """
     sides, matrix = _Sides(what, how), matrix or Matrix()
@@ -171,7 +171,7 @@ def program(
 def _all_run(
     sides: _Sides, built: Mapping[str, compiling.Executable], configurations: Sequence[Configuration]
 ) -> tuple[ProgramRun, list[ProgramRun]]:
-    """Run every configuration, and the first once more: as another device, if it ends as it did. That comes first."""
+    """Run every configuration, the first one again on another device if it ends the same there (returned first)."""
     done = 0
 
     def ran(configuration: Configuration, other_device: bool = False) -> ProgramRun:
@@ -185,7 +185,7 @@ def _all_run(
         other, *rest = [pool.submit(ran, configurations[0], True), *(pool.submit(ran, c) for c in configurations)]
         again, runs = other.result(), [each.result() for each in rest]
     if again.status != runs[0].status:
-        # It does something else there: what is about the device alone cannot be told so.
+        # It behaves differently there, so output that depends on the device cannot be found in this way.
         again = ran(configurations[0])
     return again, runs
 
@@ -196,13 +196,13 @@ def _explain_by_races(
     configurations: Sequence[Configuration],
     outcomes: list[CaseOutcome],
 ) -> None:
-    """Look for races where the original differs from itself without a reason, and put them into its outcome."""
+    """Look for races if the original differs from itself for no known reason, and add them to its outcome."""
     unexplained = [
         index
         for index, (c, o) in enumerate(zip(configurations, outcomes, strict=True))
         if c.side == "original" and o.status == "ok" and not o.ok and not o.faults
     ]
-    # Code that counts on lanes in step has races by what they look for.
+    # Code that relies on lockstep races by the executor's criteria.
     if not unexplained or sides.what.sanitize or has_volatile(original.prepared):
         return
     sides.how.tell("looking for races in the original", 0, 1)
@@ -220,7 +220,7 @@ def _first_difference(
     configurations: Sequence[Configuration],
     outcomes: Sequence[CaseOutcome],
 ) -> tuple[FirstDifference, ...]:
-    """Run the original and a port that differs from it once more, and compare what memory holds after each launch."""
+    """Run the original and a differing port once more, and compare the contents of memory after each launch."""
     pairs = zip(configurations, outcomes, strict=True)
     differing = next((c for c, o in pairs if c.side == "ported" and o.status == "ok" and not o.ok), None)
     if differing is None:
@@ -250,7 +250,7 @@ def _on_gpu(sides: _Sides, ported: Ported, gpu: Hardware, measure: Measure) -> R
         return f"how to link it is not known: {problem}"
     except amd_gpus.NotBuiltForGpu as problem:
         return Ran(there, (CaseOutcome(sides.name, "error", f"hipcc does not compile the port: {problem}"),))
-    # A GPU's memory and more is mapped into a process that uses it.
+    # A process that uses a GPU maps its memory into the address space.
     wide = replace(sides.runner, limits=replace(sides.runner.limits, memory=0))
     return Ran(there, (measure.outcome(sides.name, wide.run(made, there), there.side),))
 
@@ -263,10 +263,10 @@ def mutation_score(
     most: int = 8,
     orders: Sequence[str] = ORDERS,
 ) -> MutationScore:
-    """Say whether a program's own check notices the original with 64 lanes, and ports with one thing wrong.
+    """Say whether a program's own check notices the original with 64 lanes, and ports with one deliberate error.
 
-    Parameters and exceptions are those of `program`; `most` is how many broken ports are made. Each runs as the port
-    does there, until something differs. One that is not noticed is compared with the port bit for bit.
+    Parameters and exceptions are those of `program`; `most` is the number of mutants. Each runs in the configurations
+    of the port, until something differs. One that is not noticed is compared with the port bit for bit.
     """
     sides = _Sides(what, how)
     how.tell("compiling the original", 0, most + 1)
@@ -310,9 +310,9 @@ def mutation_score(
 
 
 def _memory_changed(sides: _Sides, right: Path, broken: Path, places: Sequence[Configuration]) -> str:
-    """Say where a port leaves another memory behind than the one that is not broken; empty where it does not.
+    """Say where a mutant leaves other contents of memory than the port; empty if nowhere.
 
-    Nothing is said of memory that depends on the order of threads: what is broken may change only that.
+    Memory that depends on the order of threads is ignored, because the mutation may affect only that order.
     """
     place, *others = places
     with tempfile.TemporaryDirectory(prefix="hipport-") as scratch:

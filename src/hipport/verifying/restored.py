@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A tree that hipport rewrote in place, as it was before: the original that `verify` runs beside what is there now.
+"""The original of a tree that hipport rewrote in place; `verify` compares the present tree with it.
 
-The journal of `rewrite` has what was overwritten. It is put back in a copy, and what the tree has now is the port,
-with whatever a person has changed in it since.
+The journal of `rewrite` has the overwritten files. They are restored in a copy, and the present tree is the port,
+including later changes by people.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ from hipport.workspace.journal import FOLDER, Journal, JournalRun, hash_of
 
 _SHOWN = 3
 
-#: Says whether an include is of HIP: passes know its headers.
+#: Says whether an include is a HIP header: passes know these.
 OfHip = Callable[[str], bool]
-#: What comes of a comparison.
+#: The result of a comparison.
 ComparedT = TypeVar("ComparedT", Verified, MutationScore, tuple[Verified, ...])
 
 
 class NoOriginal(Exception):
-    """There is no CUDA original to run; the message says what was found, and how to give it."""
+    """There is no CUDA original to run; the message says what was found, and how to provide it."""
 
 
 @dataclass(frozen=True)
 class Restored:
-    """The tree `root` as it is now, and `copy`, as it was before hipport rewrote `files` of it."""
+    """The tree `root` as it is now, and `copy`, its state before hipport rewrote `files` of it."""
 
     root: Path
     copy: Path
@@ -63,7 +63,7 @@ class Restored:
     def port(self, made: Ported, again: Callable[[], Ported]) -> Ported:
         """Return a port of the copy with the texts that the tree has now.
 
-        What is left of it to a person is what porting it `again` as it is finds, if it was changed since.
+        If the tree was changed since, the findings that are left to a person are those of porting it `again`.
         """
         around = made.before.root
         assert around is not None
@@ -87,10 +87,10 @@ class Restored:
 
 
 class Sides:
-    """The original and the port that `verify` compares, of what is at `places`, which `make` ports.
+    """The original and the port that `verify` compares, for `places`, which `make` ports.
 
-    Of a tree that was rewritten in place, the original is what the journal has of it. `of_hip` says whether an include
-    is of HIP.
+    For a tree that was rewritten in place, the original comes from the journal. `of_hip` says whether an include is a
+    HIP header.
     """
 
     def __init__(
@@ -115,7 +115,7 @@ class Sides:
         return made if there is None else there.port(made, lambda: self._make([there.now(place) for place in places]))
 
     def run(self, compare: Callable[[], ComparedT]) -> ComparedT:
-        """Return what `compare` does; raises NoOriginal where what was given is HIP and does not compile."""
+        """Return the result of `compare`; raises NoOriginal if the input is HIP and does not compile."""
         try:
             found = compare()
         except Exception as problem:
@@ -124,15 +124,15 @@ class Sides:
             if wanted is None:
                 raise
             raise wanted from problem
-        return found if self._restored is None else _told(found, self._restored)
+        return found if self._restored is None else _with_origin(found, self._restored)
 
 
-def _told(found: ComparedT, there: Restored) -> ComparedT:
-    """Return a result that says where its original is from, and is of the tree."""
+def _with_origin(found: ComparedT, there: Restored) -> ComparedT:
+    """Return a result that names the source of its original, with paths in the tree."""
     if isinstance(found, MutationScore):
         return replace(found, original=str(there))
     if isinstance(found, Verified):
-        # A program's case is called by its path.
+        # The case of a program is named by its path.
         of_copy, own = os.path.relpath(there.copy), os.path.relpath(there.root)
 
         def called(ran: Ran) -> Ran:
@@ -141,13 +141,13 @@ def _told(found: ComparedT, there: Restored) -> ComparedT:
         return replace(
             found, original=str(there), root=there.now(found.root), ran=tuple(called(each) for each in found.ran)
         )
-    return tuple(_told(each, there) for each in found)
+    return tuple(_with_origin(each, there) for each in found)
 
 
 def restored(paths: Sequence[Path], env: Mapping[str, str], of_hip: OfHip) -> Restored | None:
-    """Return the tree that `paths` lie in as it was before hipport rewrote it in place; None if it did not.
+    """Return the tree of `paths` before hipport rewrote it in place; None if it did not.
 
-    Raises writing.Refused where what was saved is damaged.
+    Raises writing.Refused if a saved file is damaged.
     """
     places = [path.resolve() for path in paths]
     journals = {root for place in places for root in writing.find_roots(place)}
@@ -161,7 +161,7 @@ def restored(paths: Sequence[Path], env: Mapping[str, str], of_hip: OfHip) -> Re
 
 
 def copied(root: Path, inside: Sequence[PurePath], changes: Sequence[writing.Change], env: Mapping[str, str]) -> Path:
-    """Copy what is `inside` of `root` to where originals are kept, with `changes` made, and return that folder."""
+    """Copy `inside` of `root` to the folder of originals, with `changes` made, and return that folder."""
     copy = toolchains.cache(env).resolve() / "originals" / sha256(os.fsencode(root)).hexdigest()[:16] / root.name
     shutil.rmtree(copy, ignore_errors=True)
     copy.parent.mkdir(parents=True, exist_ok=True)
@@ -170,9 +170,9 @@ def copied(root: Path, inside: Sequence[PurePath], changes: Sequence[writing.Cha
 
 
 def _rewritten(root: Path, of_hip: OfHip) -> dict[PurePath, bytes]:
-    """Return the originals of those files that are hipport's work now, as it left them or with changes since.
+    """Return the originals of the files that are now hipport's work, as it wrote them or with later changes.
 
-    One that is CUDA again, by a checkout say, is its own original.
+    A file that is CUDA again, for example after a checkout, is its own original.
     """
     journal = Journal(root)
     try:
@@ -194,13 +194,13 @@ def _rewritten(root: Path, of_hip: OfHip) -> dict[PurePath, bytes]:
 
 
 def no_original(paths: Sequence[Path], of_hip: OfHip) -> NoOriginal | None:
-    """Return what to say where `paths`, which do not compile as CUDA, are HIP already; None where they are not."""
+    """Return the error for `paths` that do not compile as CUDA because they are HIP already; None if they are not."""
     sources = discovery.discover(paths)
     assert sources.root is not None
     found = [
         (source, line)
         for source in sources.sources
-        # hipport's own headers are there for a port, and no part of it.
+        # hipport's own headers belong to a port, and do not count.
         if isinstance(source, Cpp) and PUT_HERE not in source.text[:400]
         for line in _hip_in(source, of_hip)
     ]
@@ -222,7 +222,7 @@ def no_original(paths: Sequence[Path], of_hip: OfHip) -> NoOriginal | None:
 
 
 def _hip_in(source: Cpp, of_hip: OfHip) -> Iterator[int]:
-    """Yield the lines in which a file includes HIP's headers under no condition."""
+    """Yield the lines on which a file includes HIP's headers under no condition."""
     for include in source.includes:
         path = include.path.removeprefix("../")
         inside = any(span.start <= include.directive.start < span.end for span in source.conditional)
@@ -232,7 +232,7 @@ def _hip_in(source: Cpp, of_hip: OfHip) -> Iterator[int]:
 
 
 def _edits(before: bytes, after: bytes) -> list[Edit]:
-    """Return the lines that make one text of another, as edits."""
+    """Return the edits, by whole lines, that turn one text into another."""
     one, other = before.splitlines(keepends=True), after.splitlines(keepends=True)
     starts = [0]
     for line in one:

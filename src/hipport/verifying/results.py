@@ -17,7 +17,7 @@ from hipport.verifying.amd_gpus import Hardware
 
 @dataclass(frozen=True)
 class Configuration:
-    """A way to run: `side` is `original` or `ported`, `lanes` the wavefront's, `order` that of threads and blocks.
+    """A way to run: `side` is `original` or `ported`, `lanes` the wavefront size, `order` that of threads and blocks.
 
     `side` is `gpu` for the port on this machine's GPUs; then `order` has their architectures.
     """
@@ -34,8 +34,8 @@ class Configuration:
 class Fault:
     """A fault that the executor found, at the line that the user wrote. `level` is `fault` or `warning`.
 
-    `path` is relative to the tree, or absolute for a file outside of it; `line` is 0 where there is no place. `block`
-    and `thread` are indices (x, y, z) of the kernel's; empty where it is about none.
+    `path` is relative to the tree, or absolute for a file outside it; `line` is 0 if there is no place. `block` and
+    `thread` are indices (x, y, z) in the kernel; empty if the fault concerns none.
     """
 
     kind: str
@@ -49,7 +49,7 @@ class Fault:
 
     @staticmethod
     def read(values: Mapping[str, Any], path: PurePath, line: int) -> Fault:
-        """Return what the executor has written to its report as `values`."""
+        """Read a fault from the `values` in the executor's report."""
         return Fault(
             values.get("kind", "fault"),
             values.get("message", ""),
@@ -63,16 +63,16 @@ class Fault:
 
     @property
     def rule(self) -> str:
-        """The text in brackets behind the message, as for the findings of passes."""
+        """The text in brackets after the message, as for the findings of passes."""
         return f"simt/{self.kind}"
 
 
 @dataclass(frozen=True)
 class Tolerance:
-    """By how much values may differ, and where that comes from: `relative` times what is expected, and `absolute`.
+    """By how much values may differ, and why: by `relative` times the expected value, plus `absolute`.
 
-    `count` values differ within it, by `error` at the most, which is `error_relative` of what is expected, at `where`.
-    `warning` says what is wrong with it: it is wider than what the values' type can tell.
+    `count` values differ within it, by at most `error`, which is `error_relative` of the expected value, at `where`.
+    `warning` says what is wrong with it: it is wider than the precision of the values' type justifies.
     """
 
     origin: str
@@ -86,7 +86,7 @@ class Tolerance:
 
     @staticmethod
     def read(values: Mapping[str, Any]) -> Tolerance:
-        """Return what comparing arrays has written down."""
+        """Read a tolerance from the result of comparing arrays."""
         return Tolerance(
             values["origin"],
             float(values["relative"]),
@@ -103,11 +103,11 @@ class Tolerance:
 class Difference:
     """The difference of an output from its expected value.
 
-    `against` is `original`, `reference`, `recorded` or `differences` (finite ones, for gradients). `why` is empty where
-    it is within the tolerance. `absolute` and `relative` are the largest errors; `where` is the element that is
-    furthest off, of those beyond the tolerance if there are any, with `output` and `expected` there; `count` of `size`
-    elements are beyond it. Where `trusted` is false, what it is compared with is itself known to be wrong. `tolerances`
-    are those that values are within, though they differ; where some are beyond, the one that these are beyond.
+    `against` is `original`, `reference`, `recorded` or `differences` (finite ones, for gradients). `why` is empty if it
+    is within the tolerance. `absolute` and `relative` are the largest errors; `where` is the element with the largest
+    error, among those beyond the tolerance if there are any, with its `output` and `expected` value; `count` of `size`
+    elements are beyond it. `trusted` is false if the expected value itself is known to be wrong. `tolerances` are those
+    within which values differ; if some are beyond, the one that is exceeded.
     """
 
     against: str
@@ -124,7 +124,7 @@ class Difference:
 
     @staticmethod
     def read(against: str, values: Mapping[str, Any]) -> Difference:
-        """Return what comparing arrays has written down."""
+        """Read a difference from the result of comparing arrays."""
         where = values.get("where")
         return Difference(
             against,
@@ -141,13 +141,13 @@ class Difference:
 
     @property
     def ok(self) -> bool:
-        """Whether there is nothing to see, or nothing to go by."""
+        """Whether there is no difference, or no trusted value to compare with."""
         return not self.why or not self.trusted
 
 
 @dataclass(frozen=True)
 class Output:
-    """One output of a case, and how it differs from each thing that it is compared with."""
+    """One output of a case, and its differences from each value that it is compared with."""
 
     name: str
     dtype: str
@@ -160,8 +160,8 @@ class CaseOutcome:
     """The result of one case in one configuration.
 
     `status` is `ok` (it ran to the end), `error` (Python raised), `fault` (the executor ended it), `crash`, or
-    `timeout`; `message` says more, of a program that ended with another status than 0 what it said last. `launches` is
-    how many kernels were launched, if that is known.
+    `timeout`; `message` gives details, such as the last output of a program with a non-zero status. `launches` is the
+    number of kernel launches, if known.
     """
 
     case: str
@@ -174,18 +174,19 @@ class CaseOutcome:
 
     @property
     def ok(self) -> bool:
-        """Whether it ran, and gave what it should."""
+        """Whether it ran, and its outputs are correct."""
         return self.status == "ok" and all(d.ok for output in self.outputs for d in output.differences)
 
     @property
     def ended_badly(self) -> bool:
-        """Whether it is a program that came to its end with another status than it should."""
+        """Whether it is a program that ran to its end, but with a wrong exit status."""
         return any(each.name == "exit status" and not all(d.ok for d in each.differences) for each in self.outputs)
 
     @property
     def is_measure(self) -> bool:
-        """Whether a port can be compared with it, if it is of an original: it came to its end, and is right as far as
-        it says itself. So did the run that it was compared with.
+        """Whether an original's outcome is a reference for a port: it ran to its end, and passes its own check.
+
+        The same must hold for the run that it was compared with.
         """
         trusted = all(d.trusted for output in self.outputs for d in output.differences)
         return self.status in ("ok", "error") and trusted and not self.ended_badly
@@ -200,15 +201,15 @@ class Ran:
 
     @property
     def ok(self) -> bool:
-        """Whether all cases are right."""
+        """Whether all cases are correct."""
         return all(outcome.ok for outcome in self.outcomes)
 
 
 @dataclass(frozen=True)
 class FirstDifference:
-    """The first launch of a case after which the memory of the device is not that of the original, bit for bit.
+    """The first launch of a case after which the device's memory differs from the original's, bit for bit.
 
-    Sums in another order differ in their last bits: the kernel named is the first to look at, not always the guilty.
+    Sums in another order differ in their last bits: the named kernel is the first to look at, but not always at fault.
     """
 
     case: str
@@ -229,28 +230,28 @@ class Verified:
     ran: tuple[Ran, ...]
     not_checked: tuple[str, ...]
     first_differences: tuple[FirstDifference, ...] = ()
-    #: Seconds that it took to compile units; what was known from before is not in it.
+    #: Seconds spent on compiling units; cached results do not count.
     compiled: Mapping[str, float] = field(default_factory=dict)
-    #: What passes said of the port and a person has to see to: changes that assume something, and what was not changed.
+    #: Findings in the port that a person has to see: changes with an assumption, and places that were not changed.
     for_a_person: tuple[Reported, ...] = ()
-    #: Where the original is from, if it is not what is there.
+    #: The source of the original, if it is not the present tree.
     original: str = ""
 
     @property
     def left(self) -> tuple[Reported, ...]:
-        """The findings of the port that are left to a person. The executor may have what HIP lacks, and run them."""
+        """The findings of the port that are left to a person. The executor may support what HIP lacks, and run them."""
         return tuple(each for each in self.for_a_person if not _changed(each))
 
     @property
     def assumed(self) -> tuple[Reported, ...]:
-        """The findings of the port that are right only under an assumption."""
+        """The findings of the port that are correct only under an assumption."""
         return tuple(each for each in self.for_a_person if _changed(each))
 
     @property
     def without_reference(self) -> tuple[str, ...]:
-        """The cases with nothing to compare with: the original is no measure, and there is no other reference.
+        """The cases without a reference: the original is unsuitable, and there is no other one.
 
-        It does not end, or fails its own check: a port that passes that gives something else than the original.
+        It does not end, or fails its own check, so a port that passes that check differs from it.
         """
         known: dict[str, bool] = {}
         for ran in self.ran:
@@ -262,19 +263,19 @@ class Verified:
         return tuple(case for case, is_known in known.items() if not is_known)
 
     def why_no_measure(self, case: str) -> str:
-        """Return what the original of a case does, for which it is no measure."""
+        """Return what the original of a case does, so that it is no reference."""
         original = [each for configuration, each in self.outcomes(case) if configuration.side == "original"]
         if any(each.ended_badly for each in original):
             return "fails its own check"
-        # It came to its end each time.
+        # It ran to its end each time.
         races = all(each.faults and all(fault.level == "warning" for fault in each.faults) for each in original)
         return "has races" if races else "does not end"
 
     @property
     def depends_on_order(self) -> Mapping[str, tuple[str, ...]]:
-        """The cases in which the original differs from itself in other orders of its threads, and those orders.
+        """The cases in which the original differs from itself in other orders of its threads, with these orders.
 
-        Its results are then no measure of a port: a race, or sums that rounding changes beyond the tolerance.
+        Its results are then no reference: there is a race, or a sum whose rounding exceeds the tolerance.
         """
         found: dict[str, list[str]] = {}
         first: dict[str, str] = {}
@@ -286,14 +287,14 @@ class Verified:
                 compared = (each for output in outcome.outputs for each in output.differences)
                 if any(each.against == "original" and each.trusted and not each.ok for each in compared):
                     found.setdefault(outcome.case, []).append(ran.configuration.order)
-        # What is wrong in the first order, which the others are compared with, fails a check of its own.
+        # If the first order, the reference of the others, is wrong, another check reports it.
         return {case: tuple(orders) for case, orders in found.items() if first[case] not in orders}
 
     @property
     def ok(self) -> bool:
-        """Whether the port, or the original where nothing was ported, gives what it should in all configurations.
+        """Whether the port, or the original if nothing was ported, is correct in all configurations.
 
-        What there is nothing to compare with is not known to be right.
+        A case without a reference is not known to be correct.
         """
         sides = {each.configuration.side for each in self.ran}
         judged = {"ported", "gpu"} if "ported" in sides else {"original"}
@@ -301,7 +302,7 @@ class Verified:
         return bool(self.ran) and right and not self.without_reference
 
     def outcomes(self, case: str) -> tuple[tuple[Configuration, CaseOutcome], ...]:
-        """Return what came of a case, configuration by configuration."""
+        """Return the outcomes of a case, configuration by configuration."""
         return tuple(
             (each.configuration, outcome) for each in self.ran for outcome in each.outcomes if outcome.case == case
         )
@@ -309,10 +310,10 @@ class Verified:
 
 @dataclass(frozen=True)
 class Mutant:
-    """The original, or the port with one thing wrong: `noticed` are the cases that fail, `passed` those that do not.
+    """The original, or the port with one deliberate error: `noticed` are the cases that fail, `passed` the others.
 
-    `why_not` says why it was not run: it does not compile. `changes` says, of one that is not noticed, where it gives
-    something else than the port; empty where it gives the same here, bit for bit.
+    `why_not` says why it was not run: it does not compile. `changes` says, for one that is not noticed, where its
+    output differs from the port's; empty if it is the same here, bit for bit.
     """
 
     what: str
@@ -326,15 +327,15 @@ class Mutant:
 
 @dataclass(frozen=True)
 class MutationScore:
-    """The mutants that the cases notice."""
+    """The mutants, and whether the cases notice them."""
 
     mutants: tuple[Mutant, ...]
-    #: Where the original is from, if it is not what is there.
+    #: The source of the original, if it is not the present tree.
     original: str = ""
 
     @property
     def weak(self) -> tuple[str, ...]:
-        """The cases that notice no mutant at all."""
+        """The cases that notice no mutant."""
         cases = {case for mutant in self.mutants for case in (*mutant.noticed, *mutant.passed)}
         return tuple(sorted(cases - {case for mutant in self.mutants for case in mutant.noticed}))
 
@@ -350,12 +351,12 @@ class MutationScore:
 
     @property
     def missed(self) -> tuple[Mutant, ...]:
-        """The mutants that no case notices, though they give something else than the port."""
+        """The mutants that no case notices, although their output differs from the port's."""
         return tuple(mutant for mutant in self.unnoticed if mutant.changes)
 
 
 def for_a_person(ported: Ported | None) -> tuple[Reported, ...]:
-    """Return what passes left to a person or assumed, each once; nothing where nothing was ported."""
+    """Return the findings that passes left to a person or assumed, without duplicates; empty if nothing was ported."""
     found: dict[tuple[PurePath, int, str], Reported] = {}
     for each in ported.reported if ported is not None else ():
         if each.needs_person:
@@ -368,7 +369,7 @@ def _changed(reported: Reported) -> bool:
 
 
 def not_on_gpu(gpu: Hardware | str) -> Iterator[str]:
-    """Say what is not known where the port did not run on `gpu`, and why it did not."""
+    """Say what is unknown because the port did not run on `gpu`, and why it did not."""
     if isinstance(gpu, str):
         yield "the machine code that hipcc generates: the executor runs the port's sources instead"
         yield f"the port on an AMD GPU: {gpu}"
@@ -376,12 +377,12 @@ def not_on_gpu(gpu: Hardware | str) -> Iterator[str]:
         yield f"the port on other GPUs than {gpu}"
 
 
-#: Edits of the original under an assumption that are shown one by one.
+#: The maximum number of the original's assumed edits to show one by one.
 _SHOWN = 4
 
 
 def sides_of_host(reported: Iterable[Reported]) -> Iterator[str]:
-    """Say where the host runs what the program has for the device, as the executor compiles one side for both."""
+    """Say where the host runs code that the program has for the device: the executor compiles one side for both."""
     places = sorted({(each.path, each.line) for each in reported if each.rule == "sides/left"})
     if places:
         shown = ", ".join(f"{path}:{line}" for path, line in places[:_SHOWN])
@@ -390,10 +391,10 @@ def sides_of_host(reported: Iterable[Reported]) -> Iterator[str]:
 
 
 def edited_original(edited: Iterable[Reported]) -> Iterator[str]:
-    """Say where the original is not what the user wrote, as the executor could not compile that.
+    """Say where the original is not what the user wrote, because the executor could not compile that.
 
-    `edited` is what passes changed in it before the executor's own. What they did is in the port as well, so where it
-    is wrong, both sides are, and are the same.
+    `edited` are the changes of passes that run before the executor's own. The port has the same changes, so an error in
+    them affects both sides, and the comparison cannot find it.
     """
     edits = sorted(set(edited), key=lambda each: (each.path, each.span))
     if not edits:

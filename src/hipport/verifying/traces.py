@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Device memory after each launch, and outputs of cases, as runs have left them: find where two runs differ first."""
+"""Device memory after each launch, and outputs of cases, as recorded by runs: find the first difference of two runs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hipport.core.reading import read_or_nothing
 
 
 def first_changed(one: Path, other: Path) -> tuple[int, Mapping[str, Any], str] | None:
-    """Return the first launch after which two traces differ: its number, what the other says of it, what differs."""
+    """Return the first launch after which two traces differ: its number, the other's record, and the difference."""
     lines = [_trace(one), _trace(other)]
     for number, (a, b) in enumerate(zip(*lines, strict=False)):
         what = _changed(a, b)
@@ -43,7 +43,7 @@ def _changed(a: Mapping[str, Any], b: Mapping[str, Any]) -> str:
 
 
 def outputs_changed(one: Path, other: Path, places: Sequence[str]) -> str:
-    """Say in which configuration and case outputs are not the same, bit for bit; empty where all are."""
+    """Say in which configuration and case outputs differ bit for bit; empty if nowhere."""
     for number, place in enumerate(places):
         for file in sorted((one / str(number)).glob("*.npz")):
             theirs = other / str(number) / file.name

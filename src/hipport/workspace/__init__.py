@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trees on disk: what there is to port, how it is configured, written, taken back and copied."""
+"""Trees on disk: their sources, configuration and copies, and writing and undoing a port."""

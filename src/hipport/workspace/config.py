@@ -17,23 +17,23 @@ from hipport.program.project import Target
 
 _SETTINGS = ("target", "rocm", "warp", "native", "device_agnostic", "accept", "exclude", "rules")
 
-#: Characters of a path on Linux; what is longer is no pattern of one.
+#: The longest path on Linux, in characters; a longer pattern matches none.
 _LONGEST = 4096
 
 
 class BadConfig(ValueError):
-    """A setting that does not exist, or has a value that it cannot have. The message says where and what to write."""
+    """An unknown setting, or an invalid value. The message says where it is and what to write."""
 
 
 @dataclass(frozen=True)
 class Config:
-    """The settings, with what holds when nothing is said."""
+    """The settings, with their defaults."""
 
     target: Target = field(default_factory=Target)
     accept: Certainty = Certainty.REVIEW
-    exclude: tuple[str, ...] = ()  #: patterns of paths that are left alone, as in .gitignore, relative to the file
-    rules: tuple[Path, ...] = ()  #: files with rows for the tables of passes, which the configuration names
-    given: tuple[Path, ...] = ()  #: such files that the command line names
+    exclude: tuple[str, ...] = ()  #: patterns of paths to leave alone, as in .gitignore, relative to the file
+    rules: tuple[Path, ...] = ()  #: files with rows for the tables of passes, named by the configuration
+    given: tuple[Path, ...] = ()  #: such files named on the command line
     path: Path | None = None  #: the file that the settings come from
 
 
@@ -48,7 +48,7 @@ def read(start: Path) -> Config:
                 table = _table(path)
             except BadConfig:
                 if name == "pyproject.toml":
-                    continue  # Somebody else's to complain about, and perhaps a template.
+                    continue  # Left to the tools that read it; it may be a template.
                 raise
             if name == "pyproject.toml":
                 table = table.get("tool", {}).get("hipport")
@@ -61,7 +61,7 @@ def read(start: Path) -> Config:
 
 
 def read_rules(paths: Iterable[Path]) -> dict[str, Any]:
-    """Return the rows in files of rules, by the name of the pass; a later file's come later. Raises BadConfig."""
+    """Return the rows in files of rules, by the name of the pass, in the order of the files. Raises BadConfig."""
     rules: dict[str, Any] = {}
     for path in paths:
         for name, tables in _table(path).items():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Copies of trees: without what no build reads, and with what hipport made of their files."""
+"""Copies of trees: without files that no build reads, and with the results of a port."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from hipport.engine.outcomes import Ported
 from hipport.program.included import includes
 from hipport.workspace.discovery import left_by_tools
 
-# How Python scripts name what lies above their folder, and git.
+# References in Python scripts to folders above their own, or to git.
 _ABOVE = re.compile(
     rb"(?<![.\w])\.\.(?=[/\\\"'])|\bpardir\b|\.parent\s*\.\s*parent\b|\.parents\s*\[\s*[1-9]"
     rb"|dirname\s*\([^()]*(?:\([^()]*)?dirname|show-toplevel"
 )
-#: Files beyond this size are data, and are not copied with the tree that a setup.py is run in.
+#: Larger files are data, and are not copied with the tree in which a setup.py runs.
 _LARGEST = 32 << 20
 
 
 def reached(tree: Path, members: Iterable[Path]) -> Path:
-    """Return what has to be copied for `tree` to be built: itself, or the repository that it lies in.
+    """Return the folder that has to be copied to build `tree`: `tree`, or the repository that contains it.
 
-    The latter where a Python script among its files names what is above it, or a source includes that: a setup.py that
-    reads the version from the repository's top, or a folder of headers that several extensions share.
+    The latter if a Python script among its files refers to folders above it, or a source includes from there. Examples
+    are a setup.py that reads the version from the top of the repository, and headers that several extensions share.
     """
     top = next((folder for folder in tree.parents if (folder / ".git").exists()), None)
     if top is None or (tree / ".git").exists():
@@ -48,7 +48,7 @@ def reached(tree: Path, members: Iterable[Path]) -> Path:
 
 
 def copy_tree(root: Path, to: Path) -> None:
-    """Copy `root` to `to`, without what no build reads; what was at `to` is gone."""
+    """Copy `root` to `to`, without files that no build reads. `to` is deleted first."""
 
     remove_tree(to)
     folders: list[tuple[Path, Path]] = []
@@ -65,7 +65,7 @@ def copy_tree(root: Path, to: Path) -> None:
             if stat.S_ISLNK(status.st_mode):
                 leads = file.readlink()
                 target = Path(os.path.normpath(folder / leads))
-                # A link within the tree still is one; any other has to be followed from where it was.
+                # A link within the tree stays a link; any other must lead where it led from its old place.
                 (here / name).symlink_to(leads if target.is_relative_to(root) else target)
             elif stat.S_ISREG(status.st_mode) and status.st_size <= _LARGEST:
                 copy_new(file, here / name)
@@ -78,7 +78,7 @@ def _raise(error: OSError) -> None:
 
 
 def write_port(ported: Ported, tree: Path, copy: Path) -> None:
-    """Put what hipport made of the folder `tree` into a copy of it. Raises Refused where a link leads out of that."""
+    """Write the port of the folder `tree` into a copy of it. Raises Refused if a link leads out of the copy."""
     root = ported.before.root
     assert root is not None, "text in memory is not built"
     for source in ported.changed:

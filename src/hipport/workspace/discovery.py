@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Find what there is to port in files and folders. Nothing is executed and nothing is written.
+"""Find the sources to port in files and folders. Nothing is executed and nothing is written.
 
-What is left alone is said, with the reason, as `Project.skipped`.
+Everything that is left alone is reported with a reason, as `Project.skipped`.
 
-Third-party code is known by marker files alone (`glm/glm.hpp`), not by the names of folders: what people keep in
-`third_party` or `external` is as often their own code, and code that is silently not ported is the worst outcome.
+Third-party code is recognized only by marker files (`glm/glm.hpp`), not by names of folders: `third_party` or
+`external` often contain people's own code, and code that is silently not ported is the worst outcome.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ from hipport.workspace.journal import FOLDER, Journal, refuse_half_done
 
 __all__ = ["Extension", "NotFound", "discover", "extensions", "left_by_tools"]
 
-# What no port leaves: the sign of a file that is not ported, though not each such file has one.
+# No port contains a match: it proves that a file is not ported, although not every such file has one.
 _UNPORTED = re.compile(rb"\bcuda[A-Z]\w|(?<![\w:])__\w+_sync\b")
-#: What is said first of a file in which a merge was left half-done.
+#: The beginning of the reason for a file with an unfinished merge.
 CONFLICT = "has conflict markers of git"
 _OURS, _BASE, _THEIRS = (
     re.compile(rb"^%c{7}%b\r?$" % (mark, label), re.MULTILINE)
@@ -54,8 +54,8 @@ _WIDE = (
     (b"\xfe\xff", "UTF-16"),
 )
 
-# What version control, package managers and builds leave in a tree, by name; `build` and the like only when what is in
-# it says so too, as some keep their build scripts, or their sources, there.
+# Names that version control, package managers and builds leave in a tree. `build` and similar names count only if their
+# contents agree, because some projects keep build scripts or sources there.
 _LEFT = frozenset(".git .hg .svn .tox .nox __pycache__ node_modules site-packages _skbuild CMakeFiles _deps".split())
 _PERHAPS_LEFT = re.compile(r"dist|(?:.*[-_])?build(?:[-_].*)?")
 _BUILT = re.compile(
@@ -65,15 +65,15 @@ _BUILT = re.compile(
 
 
 class NotFound(Exception):
-    """A path that was given does not exist."""
+    """A given path does not exist."""
 
 
 def refuse_conflicts(project: Project, asked: Collection[Path] = ()) -> None:
-    """Raise Refused for a tree with a merge in it that is not resolved: half of it would be ported, or compiled.
+    """Raise Refused for a tree with an unresolved merge: half of it would be ported, or compiled.
 
-    Only some files may have been `asked` for, by their whole paths.
+    If only some files were `asked` for, only these count, by their whole paths.
     """
-    # Texts about git have markers of no merge.
+    # In texts about git, the markers are not those of a merge.
     problems = [
         f"{each.path}: {each.why}; or exclude the file"
         for each in project.skipped
@@ -86,11 +86,11 @@ def refuse_conflicts(project: Project, asked: Collection[Path] = ()) -> None:
 
 @dataclass(frozen=True)
 class Extent:
-    """What is looked at besides what is given.
+    """Which files are read besides the given ones.
 
-    With `repository`, files that are given are looked at with all of the Git repository that they lie in, which is the
-    root then: what becomes of them does not depend on which others are given. With `staged`, so are folders, which are
-    submodules, and files that would be left alone in a whole repository are.
+    With `repository`, given files are read together with their whole Git repository, which becomes the root: so the
+    result for one does not depend on which others are given. With `staged`, the same holds for folders, which are
+    submodules, and for files that would be left alone in a whole repository.
     """
 
     repository: bool = False
@@ -107,15 +107,15 @@ def discover(
     named: Callable[[bytes], bool] | None = None,
     of: Extent | None = None,
 ) -> Project:
-    """Read the sources at `paths`, files and folders, without what builds and tools have left there.
+    """Read the sources at `paths`, files and folders, without leftovers of builds and tools.
 
-    Paths become relative to one root: the folder that all of `paths` lie in. A file that is given is taken whatever its
-    suffix, and what it includes, in quotes or where build scripts say, is read as `Project.context`. `exclude` has
-    patterns as in .gitignore, relative to `base` or else the root. `vendored` tells by which files each third-party
-    library is known (`NAME`, or `NAME: TEXT` where the file has to begin with something that has TEXT in it); a folder
-    of one that is given itself is meant. `named` says of what installs packages whether passes know some of them.
+    Paths become relative to one root: the common folder of all `paths`. A given file is taken whatever its suffix, and
+    the files that it includes, in quotes or where build scripts say, are read as `Project.context`. `exclude` has
+    patterns as in .gitignore, relative to `base` or else the root. `vendored` has the marker files of each third-party
+    library (`NAME`, or `NAME: TEXT` if the beginning of the file must contain TEXT); a library's folder that is given
+    itself is ported. `named` says whether a text that installs packages names one that the passes know.
 
-    Raises NotFound. What cannot be read or edited reliably is in `skipped`.
+    Raises NotFound. Files that cannot be read or edited reliably are in `skipped`.
     """
     of = of or Extent()
     asked = list(paths)
@@ -124,7 +124,7 @@ def discover(
     if missing:
         raise NotFound(f"there is no {', '.join(missing)}")
     root = Path(os.path.commonpath([path if path.is_dir() else path.parent for path in given]))
-    # A submodule lies in its repository as a file does.
+    # To its repository, a submodule is an entry like a file.
     around = Path(os.path.commonpath([path.parent for path in given])) if of.staged else root
     top = _repository(around) if of.staged or (of.repository and any(path.is_file() for path in given)) else None
     refuse_half_done(top or root)
@@ -136,18 +136,18 @@ def discover(
         walk.take(path)
     sources, skipped = walk.read()
     context, told = _context(root, sources) if any(path.is_file() for path in given) else ((), {})
-    left = _not_given(sorted(context, key=lambda each: str(each.path)))
+    left = _included_but_not_given(sorted(context, key=lambda each: str(each.path)))
     commands = {**told, **walk.commands()}
     return Project(sources, target or Target(), (*skipped, *left), root, context, walk.links_to(), commands=commands)
 
 
 def _repository(folder: Path) -> Path | None:
-    """Return the folder of the Git repository that `folder` lies in, if it does."""
+    """Return the root of the Git repository that contains `folder`, or None."""
     return next((each for each in (folder, *folder.parents) if (each / ".git").exists()), None)
 
 
 def _in_repository(given: Sequence[Path], top: Path, target: Target | None, walk: _Walk, staged: bool) -> Project:
-    """Read a whole repository, of which what is `given` is to be ported."""
+    """Read a whole repository in which only the `given` paths are to be ported."""
     walk.take(top)
     for path in given if not staged else ():
         walk.take(path)
@@ -161,13 +161,13 @@ def _in_repository(given: Sequence[Path], top: Path, target: Target | None, walk
 
     asked = frozenset(source.path for source in sources if is_given(source.path))
     project = Project(sources, target or Target(), (), top, (), walk.links_to(), asked=asked, commands=walk.commands())
-    # As third-party code it is read by passes, whatever was given.
+    # Passes use the complete list of third-party code, whatever was given.
     said = tuple(each for each in skipped if each.kind == "vendored" or is_given(each.path))
     return replace(project, skipped=(*said, *_left(project)))
 
 
 def _left(project: Project) -> Iterator[Skipped]:
-    """Yield the files that those to be ported include, and that are CUDA and were not given."""
+    """Yield the CUDA files that the files to be ported include, and that were not given."""
     waiting = [project.by_path[path] for path in sorted(project.asked or ())]
     seen = {each.path for each in waiting}
     while waiting:
@@ -177,21 +177,21 @@ def _left(project: Project) -> Iterator[Skipped]:
                 if other.path not in seen and isinstance(other, Cpp):
                     seen.add(other.path)
                     waiting.append(other)
-    yield from _not_given(project.by_path[path] for path in sorted(seen - (project.asked or frozenset())))
+    yield from _included_but_not_given(project.by_path[path] for path in sorted(seen - (project.asked or frozenset())))
 
 
-def _not_given(included: Iterable[Source]) -> Iterator[Skipped]:
+def _included_but_not_given(included: Iterable[Source]) -> Iterator[Skipped]:
     for each in included:
         if isinstance(each, Cpp) and not each.is_hipport_header and _unported(each):
             yield Skipped(each.path, "included", "included, and CUDA; to port it, give it or its folder, too")
 
 
 def _context(root: Path, sources: Iterable[Source]) -> tuple[tuple[Source, ...], dict[PurePath, tuple[str, ...]]]:
-    """Read the files that `sources` include, and those that these include, as far as they are not `sources`.
+    """Read the files that `sources` include, directly or not, except `sources`.
 
-    A file is where the build scripts above say that it is looked for; in quotes also beside the file, and in each
-    folder above it, as far as the repository reaches. Returns the files, and the folders that scripts name for each
-    file, relative to `root`.
+    A file is searched where the build scripts above say; in quotes also beside the file, and in each folder above it up
+    to the top of the repository. Returns the files, and the include folders that scripts name for each file, relative
+    to `root`.
     """
     known = {os.path.realpath(root / each.path) for each in sources}
     top = _repository(root) or root
@@ -215,7 +215,7 @@ def _context(root: Path, sources: Iterable[Source]) -> tuple[tuple[Source, ...],
                 if place in known:
                     break
                 if start in named and not Path(place).is_relative_to(top):
-                    continue  # What a script says leads nowhere else.
+                    continue  # a path from a script leads to no other place
                 try:
                     text = _read(Path(place))
                 except _Refused:
@@ -230,7 +230,7 @@ def _context(root: Path, sources: Iterable[Source]) -> tuple[tuple[Source, ...],
 
 
 def _scripts_above(root: Path, top: Path) -> Iterator[Source]:
-    """Yield the build scripts in a folder and in those above it, with their paths from the outermost, `top`."""
+    """Yield the build scripts in a folder and above it, with paths from the outermost folder, `top`."""
     for folder in (root, *root.parents):
         for name in ("CMakeLists.txt", "setup.py", "Makefile", "makefile", "GNUmakefile"):
             with contextlib.suppress(_Refused):
@@ -245,7 +245,7 @@ def _unported(file: Cpp) -> bool:
 
 
 def in_memory(texts: Mapping[str, bytes], target: Target | None = None) -> Project:
-    """Return a project of texts by their names; what cannot be edited reliably is in `skipped`."""
+    """Return a project of texts by their names; texts that cannot be edited reliably are in `skipped`."""
     kept: list[Source] = []
     skipped: list[Skipped] = []
     for name, text in texts.items():
@@ -270,7 +270,7 @@ def _unreliable(text: bytes) -> str:
 
 
 def _conflict(text: bytes) -> int:
-    """Return the line of the first of git's conflict markers; 0 if there is not a whole conflict."""
+    """Return the line of the first conflict marker of git; 0 unless there is a whole conflict."""
     first = _OURS.search(text) if b"<<<<<<<" in text else None
     middle = _BASE.search(text, first.end()) if first else None
     if first is None or middle is None or _THEIRS.search(text, middle.end()) is None:
@@ -279,7 +279,7 @@ def _conflict(text: bytes) -> int:
 
 
 def left_by_tools(folder: str | Path, names: Iterable[str]) -> set[str]:
-    """Return those of the `names` in a folder that version control, package managers and builds have left there."""
+    """Return those of the `names` in a folder that version control, package managers or builds have left there."""
     return {
         name
         for name in names
@@ -295,16 +295,16 @@ def left_by_tools(folder: str | Path, names: Iterable[str]) -> set[str]:
 def _names(folder: Path) -> list[str]:
     try:
         return [path.name for path in folder.iterdir()]
-    except (OSError, ValueError):  # a name of a tree's own may have a NUL
+    except (OSError, ValueError):  # a name in a tree may contain a NUL
         return []
 
 
 class _Refused(Exception):
-    """Why a file is not taken."""
+    """The reason why a file is not taken."""
 
 
 class _Walk:
-    """One reading of files and folders below a root. Paths are relative to it, and have forward slashes."""
+    """One walk over files and folders below a root. Paths are relative to it, with forward slashes."""
 
     def __init__(
         self,
@@ -316,18 +316,18 @@ class _Walk:
         self.root = root
         self.named = named
         self.excluded = excluded
-        # By its name: what a marker file stands for, the folders that it must lie in, and what it must begin with.
+        # For each marker file: its library, the folders that must contain it, and the text at its beginning.
         self.markers: dict[str, list[tuple[str, list[str], bytes]]] = {}
         for library, markers in vendored.items():
             for marker in markers:
                 place, _, words = marker.partition(": ")
                 *folders, name = place.split("/")
                 self.markers.setdefault(name, []).append((library, folders, words.encode()))
-        self.meant: list[str] = []  # what was given
-        self.seen: set[str] = set()  # folders
-        # Python that names no GPU, with what it imports.
+        self.meant: list[str] = []  # the given paths
+        self.seen: set[str] = set()  # visited folders
+        # Python files that name no GPU, with the words of their imports.
         self.unread: dict[str, frozenset[bytes]] = {}
-        self.files: dict[str, str] = {}  # with the name that tells the language: that of a link to the file
+        self.files: dict[str, str] = {}  # with the name that decides the language: that of a link to the file
         self.links: list[tuple[str, Path]] = []
         self.linked: dict[str, list[str]] = {}
         self.libraries: dict[str, str] = {}
@@ -335,11 +335,11 @@ class _Walk:
         self.of_commands: list[str] = []
 
     def links_to(self) -> Mapping[PurePath, tuple[PurePath, ...]]:
-        """Return the links that lead to files, for each such file."""
+        """Return, for each file that links lead to, these links."""
         return {PurePosixPath(path): tuple(map(PurePosixPath, links)) for path, links in self.linked.items()}
 
     def take(self, path: Path) -> None:
-        """Take what was given."""
+        """Take a given path."""
         name = path.relative_to(self.root).as_posix()
         self.meant.append(name)
         if path.is_dir():
@@ -382,12 +382,12 @@ class _Walk:
             for entry in entries:
                 if entry.name not in left:
                     folders += self._take_entry(entry, name)
-                # What a build has left there says how it was done.
+                # A build folder may contain a record of its commands.
                 elif entry.is_dir(follow_symlinks=False) and _COMMANDS in _names(Path(entry.path)):
                     self.of_commands.append(f"{name}{entry.name}/{_COMMANDS}")
 
     def _take_entry(self, entry: os.DirEntry[str], folder: str) -> list[tuple[str, str]]:
-        """Take note of a file or a link; return a folder that is to be looked into, with its name in the tree."""
+        """Record a file or a link; return a folder to be visited, with its name in the tree."""
         path = folder + entry.name
         if entry.is_symlink():
             if not self.excluded(entry.path, folder=False):
@@ -401,7 +401,7 @@ class _Walk:
         return []
 
     def _mark(self, folder: Path, top: Path, marker: str) -> None:
-        """Note a third-party library by its marker file, and as much around it as goes by its name."""
+        """Record a third-party library by its marker file, with the enclosing folders that have its name."""
         for library, folders, words in self.markers[marker]:
             if list(folder.parts[len(folder.parts) - len(folders) :]) != folders:
                 continue
@@ -409,7 +409,7 @@ class _Walk:
                 continue
             found = folder.parents[len(folders) - 2] if len(folders) > 1 else folder if folders else folder / marker
             like = re.compile(rf"{re.escape(library)}(?:[-_.]?v?\d.*|[-_](?:main|master|src))?", re.IGNORECASE)
-            # `cutlass/include/cutlass/cutlass.h`: further up it is no longer the library's name.
+            # `cutlass/include/cutlass/cutlass.h`: a folder further up only happens to have the name.
             for outer in list(found.parents)[:3]:
                 if like.fullmatch(outer.name):
                     found = outer
@@ -417,7 +417,7 @@ class _Walk:
                 self.libraries[found.relative_to(self.root).as_posix()] = library
 
     def _take_modules(self, folder: Path, name: str) -> None:
-        """Note the git submodules that are not checked out."""
+        """Record the git submodules that are not checked out."""
         said = reading.read_or_nothing(folder / ".gitmodules", reading.SETTINGS).decode("utf-8", "replace")
         for module in re.findall(r"^\s*path\s*=\s*(.+?)\s*$", said, re.MULTILINE):
             place = PurePosixPath(module)
@@ -450,7 +450,7 @@ class _Walk:
         return tuple(sources), tuple(skipped for _, skipped in sorted(self.skipped.items()))
 
     def commands(self) -> Mapping[PurePath, tuple[str, ...]]:
-        """Return the include folders of files, as builds have written them down."""
+        """Return the include folders of files that builds have recorded."""
         found: dict[str, tuple[str, ...]] = {}
         for path in sorted(self.of_commands):
             real = Path(os.path.realpath(self.root / path))
@@ -462,7 +462,7 @@ class _Walk:
         return {PurePosixPath(path): folders for path, folders in found.items()}
 
     def _included(self, sources: Iterable[Source]) -> Iterator[Source]:
-        """Yield the lists of requirements that others read in, whatever they are called."""
+        """Yield the lists of requirements that other lists include, whatever their names."""
         waiting = [source for source in sources if isinstance(source, Requirements)]
         known = {each.path for each in sources}
         while waiting:
@@ -484,13 +484,13 @@ class _Walk:
 
     def _source(self, path: PurePosixPath, called: str, given: bool) -> Source | None:
         if called.lower().endswith(".json") and not given:
-            text = reading.read_or_nothing(self.root / path, LONGEST)  # what is longer is data
+            text = reading.read_or_nothing(self.root / path, LONGEST)  # longer files are data
         else:
             text = _read(self.root / path)
         if _HIPIFIED in text[:200] and not given:
             self._skip(str(path), "ported", "made by hipify from another file")
             return None
-        # A link's name says the language; the source is the file itself.
+        # The name of a link decides the language; the source is the file itself.
         typed = source(path.with_name(called), text)
         if not given and path.name != "setup.py" and not is_of_gpus(typed, text, self.named):
             if isinstance(typed, Python):
@@ -503,7 +503,7 @@ class _Walk:
         return type(typed)(path, text)
 
     def _follow_links(self) -> None:
-        """Take the files that links lead to, once; folders are taken where they are."""
+        """Take the target files of links, once each; folders are taken at their own place."""
         for name, link in sorted(self.links):
             real = Path(os.path.realpath(link))
             if not real.is_relative_to(self.root):
@@ -523,7 +523,7 @@ class _Walk:
                     self.linked.setdefault(path, []).append(name)
 
     def _leave_libraries(self) -> None:
-        """Leave third-party code alone, but for what was given."""
+        """Leave third-party code alone, except what was given."""
         for folder, library in sorted(self.libraries.items()):
             inside = folder + "/"
             meant = tuple(f"{given}/" for given in self.meant if f"{given}/".startswith(inside))
@@ -535,7 +535,7 @@ class _Walk:
 
 
 class _Excluded:
-    """Patterns as in .gitignore, relative to `base`: the last one that matches decides; `!` takes back."""
+    """Patterns as in .gitignore, relative to `base`: the last one that matches decides; `!` negates."""
 
     def __init__(self, patterns: Sequence[str], base: Path) -> None:
         self.base = Path(os.path.realpath(base))
@@ -543,7 +543,7 @@ class _Excluded:
         for pattern in patterns:
             excludes, only_folders = not pattern.startswith("!"), pattern.endswith("/")
             place = pattern.removeprefix("!").rstrip("/")
-            # A pattern with a slash in it is about one place, another one about names anywhere.
+            # A pattern with a slash applies to one place, any other one to names in all folders.
             anywhere = "" if "/" in place else "**/"
             self.rules.append((Glob(anywhere + place.lstrip("/")), only_folders, excludes))
 

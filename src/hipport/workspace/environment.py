@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The environment variables that code of a tree may see: an allow-list, because a shell has keys and tokens in it.
+"""The environment variables that code of a tree may see: an allow-list, because a shell holds keys and tokens.
 
-What is not named here is not passed on: `--env NAME` passes on one more.
+Other variables are not passed on. `--env NAME` passes one more.
 """
 
 from __future__ import annotations
@@ -14,36 +14,36 @@ from pathlib import Path
 from hipport.core.tables import load, one_of
 
 _TABLE = load(Path(__file__).with_suffix(".toml"))
-#: What programs, interpreters, compilers, ROCm, PyTorch and build tools are told with.
+#: Settings of programs, interpreters, compilers, ROCm, PyTorch and build tools.
 _ALLOWED = re.compile("|".join(one_of(names, r"\w+") for names in _TABLE["allowed"].values()))
-#: What is a secret whatever it begins with: TORCH_HUB_TOKEN, CMAKE_PASSWORD.
+#: Secrets, whatever their prefix: TORCH_HUB_TOKEN, CMAKE_PASSWORD.
 _SECRET = re.compile(
     rf"{one_of(_TABLE['secret']['parts'])}|(?:^|_)(?:{one_of(_TABLE['secret']['words'])}(?:_|$)"
     rf"|{one_of(_TABLE['secret']['of_keys'])}_?KEY)",
     re.IGNORECASE,
 )
-#: What is one whatever it is called: redis://:password@host, https://ghp_0123456789abcdef@host.
+#: Secret values, whatever the name: redis://:password@host, https://ghp_0123456789abcdef@host.
 _WITH_PASSWORD = re.compile(r"://(?:[^/\s@]*:[^/\s@]+|[^/\s@]{16,})@")
 
 
 def allowed(env: Mapping[str, str], more: Sequence[str] = ()) -> dict[str, str]:
-    """Return what of an environment code of a tree may see: what is on the list, and the names in `more`."""
+    """Return the part of an environment that code of a tree may see: the allow-list, and the names in `more`."""
     passed = {
         name: value
         for name, value in env.items()
         if name in more or (_ALLOWED.fullmatch(name) and not _SECRET.search(name) and not _WITH_PASSWORD.search(value))
     }
     if "MAKEFLAGS" in passed and "MAKEFLAGS" not in more:
-        # Behind its options make passes on the variables of its command line: `make TOKEN=…`.
+        # After its options, make passes on the variables of its command line: `make TOKEN=…`.
         passed["MAKEFLAGS"] = re.split(r"(?:^|\s)--(?:\s|$)", passed["MAKEFLAGS"])[0]
     return from_anywhere(passed)
 
 
 def from_anywhere(env: Mapping[str, str]) -> dict[str, str]:
-    """Return an environment that means the same in every folder.
+    """Return an environment that has the same meaning in every folder.
 
-    Of the lists of folders that programs and libraries are found by, what is relative to the current folder goes (an
-    empty entry too: `PATH=:/usr/bin`). That folder may be a tree of somebody else's, with a `hipcc` of its own.
+    Search paths of programs and libraries lose their relative entries, including empty ones: `PATH=:/usr/bin`. The
+    current folder may be somebody else's tree, with a `hipcc` of its own.
     """
     kept = dict(env)
     for name in ("PATH", "LD_LIBRARY_PATH"):

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The journal of what hipport overwrites in a tree: the folder `.hipport` at its root.
+"""The journal of the files that hipport overwrites in a tree: the folder `.hipport` at its root.
 
-A run keeps there the originals, the edits that made the new texts of them, and a manifest. The name of a run's folder
-says how far it is:
+A run saves there the originals, the edits that led to the new texts, and a manifest. The name of a run's folder says
+how far the run got:
 
     7.staging     originals are being saved, new texts are written beside their targets; nothing is replaced yet
-    7.replacing   targets are being replaced, or put back: whoever comes next puts back what is not the original
-    7             done; `undo` puts it back
+    7.replacing   targets are being replaced, or put back: the next run puts back every file that is not the original
+    7             done; `undo` puts the originals back
 
-Originals are kept as the files they were, by a hard link where the file system has them: undo brings back mode, owner
-and links. A file that has other names besides is also copied, as what is edited under one of those is edited here.
-Nothing that a journal says is trusted: a repository may bring one with it.
+Originals are kept as the same files, by a hard link where the file system has them: undo restores mode, owner and
+links. A file with several names is also copied, because edits under another name change the kept file, too.
+Nothing in a journal is trusted: a repository may bring one with it.
 """
 
 from __future__ import annotations
@@ -35,26 +35,26 @@ from hipport.core.placing import Below, Refused, resolved, settle
 from hipport.core.reading import SETTINGS, said
 
 FOLDER = ".hipport"
-#: How many runs can be taken back.
+#: How many runs can be undone.
 KEPT = 10
 
 _IGNORE = b"# What hipport needs to take its changes back.\n*\n"
 _HOME = PurePath(FOLDER)
 _RUNS = _HOME / "runs"
 _LOCK = _HOME / "lock"
-#: Where saved originals go that are not what they were, for a person to look at.
+#: Where damaged originals are moved, for a person to look at.
 _DAMAGED = _HOME / "damaged"
-#: Numbers of runs. A tree may bring folders of any names.
+#: Numbers of runs. A tree may bring folders with any name.
 _NUMBER = re.compile("0|[1-9][0-9]{0,8}")
 
-#: The edits of a run, packed, and how many bytes they may have unpacked.
+#: The edits of a run, compressed, and the limit of bytes for the uncompressed form.
 _EDITS = "edits"
 _MOST_EDITS = 1 << 28
 
-#: The edits of a text, step by step: each step is of the text that the one before made.
+#: The edits of a text, step by step: each step applies to the text after the one before.
 Steps: TypeAlias = tuple[tuple[Edit, ...], ...]
 
-#: Told of every step, for tests that stop or fail there.
+#: Called at every step, for tests that stop or fail there.
 Step = Callable[[str], None]
 
 
@@ -75,7 +75,7 @@ class Journal:
 
     @property
     def done(self) -> list[int]:
-        """The runs that can be undone, oldest first."""
+        """The runs that can be undone, the oldest first."""
         return sorted(int(name) for name in self._names() if _NUMBER.fullmatch(name))
 
     @property
@@ -89,19 +89,19 @@ class Journal:
 
     @property
     def half_done(self) -> bool:
-        """Whether a run was killed, or is at work, while files were being replaced."""
+        """Whether a run was killed, or is running, while files are being replaced."""
         return any(name.endswith(".replacing") for name in self.unfinished)
 
     def prune(self) -> None:
-        """Forget the oldest runs."""
+        """Remove the oldest runs."""
         for number in self.done[:-KEPT]:
-            # Renamed first, so that nobody undoes a run that is half gone.
+            # Renamed first, so that nobody undoes a run that is partly deleted.
             with suppress(OSError):
                 self.below.replace(_RUNS / str(number), _RUNS / f"{number}.staging")
                 self.below.remove_files(_RUNS / f"{number}.staging")
 
     def tidy(self) -> None:
-        """Leave no trace when there is nothing to take back."""
+        """Remove the journal if there is nothing to undo."""
         with suppress(OSError):
             self.below.remove_folder(_RUNS)
         with suppress(OSError):
@@ -112,10 +112,10 @@ class Journal:
 
 
 def journals_above(start: Path) -> Iterator[Journal]:
-    """Yield the journals at and above the folder `start`, nearest first, that may be acted on.
+    """Yield the journals at and above the folder `start` that may be used, the nearest first.
 
-    Above it they may be anybody's: in a folder that all may write to, say. Only those count that are of this user, or
-    of whoever has the tree.
+    Above it they may be anybody's, such as in a folder that all users may write to. So only journals count that belong
+    to this user, or to the owner of the tree.
     """
     mine = {os.geteuid(), start.stat().st_uid}
     for folder in (start, *start.parents):
@@ -125,9 +125,9 @@ def journals_above(start: Path) -> Iterator[Journal]:
 
 
 def refuse_half_done(start: Path, patience: float = 10.0) -> None:
-    """Wait for a hipport that is writing at or above the folder `start`.
+    """Wait for a hipport process that is writing at or above the folder `start`.
 
-    Raises Refused where one was killed there and has left files half-done.
+    Raises Refused if such a process was killed and has left some files replaced.
     """
     give_up = time.monotonic() + patience
     for journal in journals_above(start):
@@ -168,8 +168,8 @@ def _is_locked(journal: Journal) -> bool:
 
 @contextmanager
 def locked(root: Path, patience: float) -> Iterator[Journal]:
-    """Have the journal at `root`, and nobody else meanwhile. Raises Refused."""
-    import fcntl  # not there on Windows, where everything else can be imported
+    """Lock the journal at `root` for this process alone. Raises Refused."""
+    import fcntl  # missing on Windows, where the rest of the module can be imported
 
     journal = Journal(root)
     below = journal.below
@@ -186,7 +186,7 @@ def locked(root: Path, patience: float) -> Iterator[Journal]:
             lock = below.open_lock(_LOCK)
         except OSError as error:
             if isinstance(error, FileNotFoundError) and root.is_dir():
-                continue  # another hipport has just removed its empty journal
+                continue  # another process has just removed its empty journal
             with suppress(OSError):
                 below.remove_folder(_HOME)
             raise Refused([f"{cannot}: {said(error)}"]) from error
@@ -195,7 +195,7 @@ def locked(root: Path, patience: float) -> Iterator[Journal]:
                 os.close(lock)
                 raise Refused([f"{journal.home / 'lock'}: not made by hipport; remove it"])
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # Whoever held it before may have removed this very file.
+            # The previous owner of the lock may have removed this very file.
             now = below.status(_LOCK)
             if now is not None and os.path.samestat(os.fstat(lock), now):
                 break
@@ -222,14 +222,14 @@ def locked(root: Path, patience: float) -> Iterator[Journal]:
 
 @dataclass(frozen=True)
 class TakenBack:
-    """The files that were put back, and what is to be said of those that could not be."""
+    """The files that were put back, and problems with those that could not be."""
 
     paths: tuple[PurePath, ...] = ()
     lost: tuple[str, ...] = ()
 
 
 def recover(journal: Journal, at: Step) -> TakenBack:
-    """Take back what killed runs have left."""
+    """Undo what killed runs have left."""
     paths: list[PurePath] = []
     lost: list[str] = []
     for name in journal.unfinished:
@@ -245,7 +245,7 @@ def recover(journal: Journal, at: Step) -> TakenBack:
 
 @dataclass(frozen=True)
 class JournalEntry:
-    """A file of a run: its number there, its path below the root, and hashes of its two texts."""
+    """A file of a run: its number, its path below the root, and the hashes of both texts."""
 
     number: int
     path: PurePosixPath
@@ -254,7 +254,7 @@ class JournalEntry:
 
 
 class JournalRun:
-    """One run: its entries, the folders that it makes (outer ones first), and its own folder in the journal."""
+    """One run: its entries, the folders that it creates (outer ones first), and its folder in the journal."""
 
     def __init__(self, journal: Journal, name: str, entries: Sequence[JournalEntry], folders: Sequence[str]) -> None:
         self.root = journal.root
@@ -267,7 +267,7 @@ class JournalRun:
 
     @classmethod
     def load(cls, journal: Journal, name: str) -> JournalRun:
-        """Read a run's manifest. One that is not whole is of a run that had not begun to write. Raises Refused."""
+        """Read a run's manifest. An incomplete one belongs to a run that had not begun to write. Raises Refused."""
         number, _, state = name.partition(".")
         if _NUMBER.fullmatch(number) and state in ("", "staging", "replacing"):
             try:
@@ -277,7 +277,7 @@ class JournalRun:
                     for i, (path, *texts) in enumerate(manifest["entries"])
                 ]
                 folders = [str(folder) for folder in manifest["folders"]]
-                # A repository may bring a journal with it: nothing that it says may lead out of the root.
+                # A repository may bring a journal with it: none of its paths may lead out of the root.
                 if all(_stays_inside(journal.root, path) for path in (*(str(e.path) for e in entries), *folders)):
                     return cls(journal, name, entries, folders)
             except (OSError, ValueError, KeyError, TypeError, RecursionError):
@@ -286,14 +286,14 @@ class JournalRun:
         raise Refused([f"{journal.runs / name}: not made by hipport; remove it if you do not need its contents"])
 
     def temporary(self, entry: JournalEntry) -> PurePath:
-        # Not made from the file's name, which may be as long as names can be.
+        # Not derived from the file's name, which may have the maximum length already.
         return entry.path.with_name(f".hipport-{self.number}-{entry.number}~")
 
     def original(self, entry: JournalEntry) -> PurePath:
         return self.folder / str(entry.number)
 
     def copied(self, entry: JournalEntry) -> PurePath:
-        """Return the other place of the original, if the file had other names."""
+        """Return the place of the copy of the original, if the file had other names."""
         return self.folder / f"{entry.number}.copy"
 
     def ported(self, entry: JournalEntry) -> PurePath:
@@ -301,11 +301,11 @@ class JournalRun:
         return self.folder / f"{entry.number}.after"
 
     def original_text(self, entry: JournalEntry) -> bytes:
-        """Return what was there. Raises OSError."""
+        """Return the original text. Raises OSError."""
         return self.below.read(self._sound(entry))
 
     def edits(self) -> list[Steps]:
-        """Return the edits that made the new texts, for each entry in steps; none where they are not known."""
+        """Return the edits that made the new texts, in steps for each entry; empty if they are not known."""
         try:
             steps = _unpacked(self.below.read(self.folder / _EDITS, SETTINGS * 16))
         except (OSError, ValueError, TypeError, zlib.error):
@@ -313,7 +313,7 @@ class JournalRun:
         return steps if len(steps) == len(self.entries) else [()] * len(self.entries)
 
     def problem(self, error: OSError) -> str:
-        """Say what went wrong with which file of the run."""
+        """Describe an error with the file of the run."""
         about = {os.fsdecode(name) for name in (error.filename, error.filename2) if isinstance(name, (str, bytes))}
         for entry in self.entries:
             if about & {str(self.root / entry.path), str(self.root / self.temporary(entry))}:
@@ -327,13 +327,13 @@ class JournalRun:
         settle([self.root / _RUNS])
 
     def stage(self, texts: Sequence[bytes], edits: Sequence[Steps], at: Step) -> None:
-        """Save the originals, and write the new texts beside their targets; `edits` make those of them, in steps."""
+        """Save the originals, and write the new texts beside their targets; `edits` are the steps between the two."""
         self.below.make_folders(self.folder)
         at("begun")
         entries = [(str(entry.path), entry.before, entry.after) for entry in self.entries]
         manifest = json.dumps({"entries": entries, "folders": self.folders})
         self.below.make(self.folder / "manifest.json", manifest.encode("ascii"))
-        # It tells what to remove: it has to be there before anything else is.
+        # The manifest lists what a recovery removes, so it must be on disk before anything else.
         settle([self.root / self.folder / "manifest.json", self.root / self.folder])
         at("manifest")
         self.below.make(self.folder / _EDITS, _packed(edits))
@@ -353,7 +353,7 @@ class JournalRun:
         settle(self.root / path for path in (*map(self.temporary, self.entries), self.folder))
 
     def replace(self, at: Step) -> None:
-        """Put the new texts where they belong."""
+        """Move the new texts to their targets."""
         self.rename(".replacing")
         at("ready")
         for entry in self.entries:
@@ -367,16 +367,16 @@ class JournalRun:
         self.rename("")
 
     def abandon(self) -> None:
-        """Take back what this process has done of the run so far."""
+        """Undo what this process has done of the run so far."""
         try:
             self.roll_back(self.replaced, lambda step: None)
         except OSError as error:
             raise Refused([f"{self.problem(error)}; run hipport again to undo what was done so far"]) from error
 
     def roll_back(self, entries: Sequence[JournalEntry], at: Step) -> TakenBack:
-        """Put back those of `entries` that are replaced, and remove everything else that the run has left.
+        """Put back those of `entries` that are replaced, and remove everything else of the run.
 
-        Raises Refused, and leaves all as it is, when a file has neither of its texts.
+        Raises Refused, and changes nothing, if a file has neither of its texts.
         """
         back: list[JournalEntry] = []
         lost: list[str] = []
@@ -390,7 +390,7 @@ class JournalRun:
                     "from it"
                     for entry in other
                 )
-            back, damaged = self._parted([entry for entry, state in states if state == "after"])
+            back, damaged = self._by_soundness([entry for entry, state in states if state == "after"])
             for entry in back:
                 self.put_back(entry)
                 at(f"put back {entry.path}")
@@ -401,12 +401,12 @@ class JournalRun:
         return TakenBack(tuple(entry.path for entry in back), tuple(lost))
 
     def take_back(self, at: Step) -> TakenBack:
-        """Undo the run, which is done. When that fails half-way, do it again."""
+        """Undo a run that is done. If that fails half-way, redo it."""
         states = [(entry, self.state(entry)) for entry in self.entries]
         changed = [f"{entry.path}: changed since hipport wrote it" for entry, state in states if state == "other"]
         if changed:
             raise Refused(changed)
-        sound, damaged = self._parted([entry for entry, state in states if state == "after"])
+        sound, damaged = self._by_soundness([entry for entry, state in states if state == "after"])
         back: list[JournalEntry] = []
         try:
             self.rename(".replacing")
@@ -428,14 +428,14 @@ class JournalRun:
         return TakenBack(tuple(entry.path for entry in back), tuple(lost))
 
     def _sound(self, entry: JournalEntry) -> PurePath:
-        """Return the place of the saved original if it is undamaged. Raises OSError."""
+        """Return the place of the saved original. Raises OSError if it is damaged."""
         for place in (self.original(entry), self.copied(entry)):
             with suppress(FileNotFoundError):
                 if hash_of(self.below.read(place)) == entry.before:
                     return place
         raise OSError(errno.EIO, "its saved original is damaged", str(self.root / entry.path))
 
-    def _parted(self, entries: Sequence[JournalEntry]) -> tuple[list[JournalEntry], list[JournalEntry]]:
+    def _by_soundness(self, entries: Sequence[JournalEntry]) -> tuple[list[JournalEntry], list[JournalEntry]]:
         """Return the entries that can be put back, and those whose saved originals are damaged."""
         sound: list[JournalEntry] = []
         damaged: list[JournalEntry] = []
@@ -446,12 +446,12 @@ class JournalRun:
                 sound.append(entry)
             except OSError as error:
                 if error.errno not in (errno.EIO, errno.EINVAL, errno.ELOOP):
-                    raise  # no right to read it, say: later it may be
+                    raise  # for example no permission to read it; later that may change
                 damaged.append(entry)
         return sound, damaged
 
     def _set_aside(self, entries: Sequence[JournalEntry]) -> list[str]:
-        """Keep damaged originals for a person, and name them."""
+        """Keep damaged originals for a person, and return their places."""
         said_of = []
         for entry in entries:
             kept = ""
@@ -473,14 +473,14 @@ class JournalRun:
         self.below.move(original, entry.path, self.temporary(entry))
 
     def remove(self, at: Step) -> None:
-        """Remove the folders that the run has made, then its own; what cannot be removed now, the next one removes."""
+        """Remove the folders that the run created, then its own; the next run removes what cannot be removed now."""
         for folder in reversed(self.folders):
             with suppress(OSError):
                 self.below.remove_folder(PurePath(folder))
         with suppress(OSError):
             if self.folder.suffix != ".staging":
                 settle({parent for entry in self.entries if (parent := (self.root / entry.path).parent).exists()})
-                # So that nobody puts files back out of a folder that is going away file by file.
+                # So that nobody puts files back from a folder that is being deleted.
                 self.rename(".staging")
             at("back")
             self.below.remove_files(self.folder)
@@ -497,7 +497,7 @@ class JournalRun:
 
 
 def hash_of(text: bytes) -> str:
-    """Return what a manifest says of a text."""
+    """Return the hash of a text, as a manifest has it."""
     return hashlib.sha256(text).hexdigest()
 
 
@@ -507,7 +507,7 @@ def _packed(edits: Sequence[Steps]) -> bytes:
 
 
 def _unpacked(packed: bytes) -> list[Steps]:
-    """Read edits, of a journal that may be anybody's. Raises ValueError, TypeError and zlib.error."""
+    """Read edits from an untrusted journal. Raises ValueError, TypeError and zlib.error."""
     unpacking = zlib.decompressobj()
     text = unpacking.decompress(packed, _MOST_EDITS)
     if unpacking.unconsumed_tail:
@@ -521,7 +521,7 @@ def _edit(said: Sequence[Any]) -> Edit:
 
 
 def is_reserved(path: PurePath) -> bool:
-    """Whether a path is the journal's own, or that of version control, whose settings name programs to run."""
+    """Whether a path belongs to the journal, or to version control, whose settings name programs to run."""
     return any(part.lower() in (FOLDER, ".git", ".hg", ".svn") for part in path.parts)
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Find files of hipport that a commit would leave out: its files include them, and Git does not know them.
+"""Find hipport's files that a commit would omit: staged files include them, but they are not in Git's index.
 
-Asks the Git of the user's, as a hook of Git's does. Only `hipport rewrite --staged` comes here.
+This runs the user's Git, as a hook does. Only `hipport rewrite --staged` uses it.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from hipport.program.own_headers import asked_for, modules, text, with_included_
 from hipport.syntax.cpp import Cpp
 from hipport.workspace.environment import from_anywhere
 
-# Seconds; it lists a few names.
+# Seconds; the command only lists a few names.
 _LIMIT = 60.0
 
 
 def left_out(ported: Ported, env: Mapping[str, str]) -> dict[PurePath, PurePath]:
-    """Return hipport's files that are not in Git's index, each with a file to be committed that includes it.
+    """Return hipport's files that are not in Git's index, each with a staged file that includes it.
 
-    Raises ValueError where Git does not answer.
+    Raises ValueError if Git fails.
     """
     project, root = ported.project, ported.project.root
     includes: dict[PurePath, PurePath] = {}
-    # What is in a submodule, another repository knows.
+    # Files in a submodule belong to another repository.
     sources = [
         source
         for source in project.sources
@@ -46,7 +46,7 @@ def left_out(ported: Ported, env: Mapping[str, str]) -> dict[PurePath, PurePath]
     if not includes:
         return {}
     names = sorted(place.as_posix() for place in includes)
-    # Settings of the repository's name programs: none of them is run.
+    # The repository's settings may name programs: none of them is run.
     settings = ["-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}"]
     command = ["git", "--literal-pathspecs", "--no-pager", *settings, "ls-files", "-z", "--", *names]
     own = {**from_anywhere(env), "GIT_OPTIONAL_LOCKS": "0"}

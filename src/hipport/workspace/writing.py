@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write many files, all of them or none, and take it back; or write them into a copy of their tree.
+"""Write many files, all or none, and undo it; or write them into a copy of their tree.
 
-A run in place keeps a journal at the root (which git is told to ignore). A process that is killed, wherever it is,
-leaves nothing, or what the next one takes back (`recover`). The last runs are kept and can be undone one after the
-other; when none is left, the journal is gone too. See `journal` for what it has.
+A run in place keeps a journal at the root, which git is told to ignore. A process that is killed at any point leaves
+nothing, or something that the next one undoes (`recover`). The last runs are kept and can be undone one after the
+other; with the last of them the journal is removed. Module `journal` describes its contents.
 
-A file that is replaced or put back has the time of that, so that what was built from its other text is built again.
-Other names of a file (hard links) keep the text that they had. Where a link leads to a file inside the root, that file
-is changed and the link stays. No link leads out of the root, of the tree or of its copy: see `placing`.
+A file that is replaced or put back gets the current time, so that a build compiles it again. Other names of a file
+(hard links) keep their text. If a link leads to a file inside the root, that file is changed and the link stays. No
+link may lead out of the root of the tree or of its copy: see `placing`.
 """
 
 from __future__ import annotations
@@ -60,9 +60,9 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Change:
-    """A file's bytes as they were read, None if it is to be made, and as they shall be.
+    """A file's bytes as they were read, or None for a file to be created, and its new bytes.
 
-    `path` is relative to the root. `edits` make the one of the other, in steps, where they are known.
+    `path` is relative to the root. `edits` lead from the old bytes to the new ones, in steps, if they are known.
     """
 
     path: PurePath
@@ -73,10 +73,10 @@ class Change:
 
 @dataclass(frozen=True)
 class Written:
-    """The files that were written, and those that a run killed earlier had left half-done and that were put back.
+    """The files that were written, and those that an earlier, killed run had left half-done and that were put back.
 
-    `lost` says of which files the saved originals were damaged, so that they stay as they are. `killed` says that it
-    was a run that had been killed, and was not done, that was taken back.
+    `lost` lists the files whose saved originals were damaged, so that they stay as they are. `killed` says that the run
+    that was undone had been killed before it was done.
     """
 
     paths: tuple[PurePath, ...]
@@ -86,11 +86,11 @@ class Written:
 
 
 def write(root: Path, changes: Sequence[Change], *, patience: float = 10.0, at: Step = lambda step: None) -> Written:
-    """Make `changes` below `root`, all or none; a run that was killed is taken back first.
+    """Make `changes` below `root`, all or none; a run that was killed is undone first.
 
-    Raises Refused when a file does not have the bytes that the change was worked out from, lies outside the root
-    through a link, or cannot be written (permission, space); or when another hipport is still writing there after
-    `patience` seconds. `ValueError` when two changes are about one file.
+    Raises Refused if a file does not have the bytes from which the change was computed, lies outside the root through a
+    link, or cannot be written (permission, space); or if another hipport is still writing there after `patience`
+    seconds. Raises ValueError if two changes have the same file.
     """
     root = root.resolve()
     changes = _needed(root, changes)
@@ -99,7 +99,7 @@ def write(root: Path, changes: Sequence[Change], *, patience: float = 10.0, at: 
         return Written((), recover(root, patience=patience, at=at, tell=lost.append), tuple(lost))
     with locked(root, patience) as journal:
         back = _recover(journal, at)
-        # Another one that wrote until now may have made the same header.
+        # Another process that was writing until now may have created the same header.
         changes = _needed(root, changes)
         if not changes:
             return Written((), back.paths, back.lost)
@@ -120,9 +120,9 @@ def write(root: Path, changes: Sequence[Change], *, patience: float = 10.0, at: 
 def undo(root: Path, *, patience: float = 10.0, at: Step = lambda step: None) -> Written:
     """Put back what the last run below `root` overwrote. Can be called once for each run, up to `KEPT` of them.
 
-    A run that was killed is the last one. Files whose saved originals are damaged stay, and all others are put back.
-    Raises Refused, and changes nothing, when there is nothing to take back, when a file was changed since, when one
-    cannot be written, or when another hipport is writing there.
+    A run that was killed counts as the last one. Files whose saved originals are damaged stay, and all others are put
+    back. Raises Refused, and changes nothing, if there is nothing to undo, if a file was changed since, if one cannot
+    be written, or if another hipport is writing there.
     """
     root = root.resolve()
     nothing = f"{root}: hipport has changed nothing here that it could undo"
@@ -150,11 +150,11 @@ def recover(
     at: Step = lambda step: None,
     tell: Callable[[str], None] = lambda problem: None,
 ) -> tuple[PurePath, ...]:
-    """Take back what a killed run has left half-done at `root`, or in a tree that it lies in; return what was put back.
+    """Undo what a killed run has left half-done at `root`, or in a tree that contains it; return the restored files.
 
-    `tell` is told of files that stay, as their saved originals are damaged.
-    Costs nothing when there is nothing to do. Raises Refused, and leaves all as it is, when one of the files was
-    changed since or cannot be written, or when another hipport is writing there.
+    `tell` is called with files that stay because their saved originals are damaged.
+    Does nothing, at no cost, if nothing is half-done. Raises Refused, and changes nothing, if one of the files was
+    changed since or cannot be written, or if another hipport is writing there.
     """
     root = root.resolve()
     paths: list[PurePath] = []
@@ -169,7 +169,7 @@ def recover(
 
 
 def originals(root: Path) -> dict[PurePath, bytes]:
-    """Return what was there, before all runs that can be undone, of the files that they have overwritten."""
+    """Return the contents, before all runs that can be undone, of the files that these runs have overwritten."""
     journal = Journal(root.resolve())
     found: dict[PurePath, bytes] = {}
     for number in journal.done:
@@ -181,9 +181,9 @@ def originals(root: Path) -> dict[PurePath, bytes]:
 
 
 def rewritten(root: Path) -> dict[PurePath, Source]:
-    """Return the files that were overwritten and have still what was written, with how they came to be.
+    """Return the files that were overwritten and not changed since, with the edits that made them.
 
-    What a journal says is believed as far as its edits make the text that is there of one that was there.
+    A journal is believed only if its edits turn an original of its own into the current text.
     """
     root = root.resolve()
     journal = Journal(root)
@@ -205,7 +205,7 @@ def rewritten(root: Path) -> dict[PurePath, Source]:
 
 
 def find_root(start: Path) -> Path | None:
-    """Return the nearest folder at or above `start` in which something can be taken back, or None."""
+    """Return the nearest folder at or above `start` in which something can be undone, or None."""
     start = start.resolve()
     for journal in journals_above(start if start.is_dir() else start.parent):
         if journal.done or journal.unfinished:
@@ -214,7 +214,7 @@ def find_root(start: Path) -> Path | None:
 
 
 def find_roots(start: Path) -> list[Path]:
-    """Return what `find_root` does or, where that is None, all such folders below `start`, in order."""
+    """Return the result of `find_root` or, if that is None, all such folders below `start`, in order."""
     root = find_root(start)
     if root is not None:
         return [root]
@@ -227,12 +227,12 @@ def find_roots(start: Path) -> list[Path]:
 
 
 def _checked(root: Path, changes: Sequence[Change]) -> tuple[list[JournalEntry], list[str]]:
-    """Return entries for changes, links followed, and the folders to make, after looking for what stands against it."""
+    """Check that changes can be made; return their entries, with links followed, and the folders to create."""
     entries: list[JournalEntry] = []
     folders: dict[str, None] = {}
     problems: list[str] = []
     below = Below(root)
-    #: Where the folders of the files lead, and which folders are there: most files share theirs with others.
+    #: The targets of the files' folders, cached because most files share a folder with others.
     leads: dict[PurePath, Path] = {}
     there: dict[PurePath, bool] = {}
     for change in changes:
@@ -271,7 +271,7 @@ def _checked(root: Path, changes: Sequence[Change]) -> tuple[list[JournalEntry],
 
 
 def _needed(root: Path, changes: Iterable[Change]) -> list[Change]:
-    """Return the changes without those that change nothing: a file to be made may be there, from an earlier run."""
+    """Return the changes without those that change nothing: an earlier run may have created the same file."""
     return [
         change
         for change in changes
@@ -292,9 +292,9 @@ def write_tree(root: Path, out: Path, only: Sequence[PurePath], changes: Sequenc
     """Copy `only` (files and folders relative to `root`) to the new folder `out`, with `changes` made; all or nothing.
 
     Not copied: version control, hipport's journal, pipes and sockets. Links stay links; one with an absolute path into
-    the tree gets a relative one, so as not to lead from the copy into the original.
-    Raises Refused when `out` exists and is not empty, lies in what is copied, or cannot be written; when a file does
-    not have the bytes that its change was worked out from, or is to be written where a link leads out of the tree.
+    the tree gets a relative one, so that it does not lead from the copy into the original.
+    Raises Refused if `out` exists and is not empty, lies inside the copied files, or cannot be written; if a file does
+    not have the bytes from which its change was computed, or a link leads out of the tree where it is to be written.
     """
     root = root.resolve()
     if not out.is_symlink():
@@ -326,7 +326,7 @@ def write_tree(root: Path, out: Path, only: Sequence[PurePath], changes: Sequenc
         finally:
             remove_tree(beside)
     except OSError as error:
-        # The folder it is made in has a name that nobody gave.
+        # The copy is made in a temporary folder, whose name the user does not know.
         where = str(error.filename or out).replace(f"{out.with_name(f'.hipport-{os.getpid()}~')}", str(out))
         raise Refused([f"{where}: {reading.said(error)}"]) from error
     return Written(tuple(change.path for change in changes))
@@ -340,7 +340,7 @@ def _copy(root: Path, only: Sequence[PurePath], to: Path) -> None:
         problems.append(f"{error.filename}: {reading.said(error)}")
 
     folders: list[tuple[Path, Path]] = []
-    # What lies in another of them is copied with it.
+    # A path inside another of them is copied with it.
     for path in [path for path in dict.fromkeys(only) if not set(path.parents) & set(only)]:
         source, target = root / path, to / path
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -351,7 +351,7 @@ def _copy(root: Path, only: Sequence[PurePath], to: Path) -> None:
             here = to / folder.relative_to(root)
             make_new_folder(here)
             folders.append((folder, here))
-            # An environment of Python has its own place in it, and works only there.
+            # A Python environment contains its own path, and works only there.
             left = {FOLDER} | left_by_tools(folder, (*names, *others))
             left |= {name for name in names if reading.is_file(folder / name / "pyvenv.cfg")}
             names[:] = [name for name in names if name not in left]
@@ -368,7 +368,7 @@ def _copy(root: Path, only: Sequence[PurePath], to: Path) -> None:
     for folder, here in reversed(folders):
         with suppress(OSError):
             shutil.copystat(folder, here)
-        # The owner may change what is in it: the tree may be one that is only to be read.
+        # The owner must be able to change the copy; the tree may be read-only.
         here.chmod(stat.S_IMODE(here.stat().st_mode) | stat.S_IRWXU)
 
 
@@ -384,12 +384,12 @@ def _copy_file(source: Path, target: Path, root: Path, to: Path) -> None:
 
 
 def _place(change: Change, to: Path) -> None:
-    """Write a changed file into a copy, with the mode that it has there."""
+    """Write a changed file into a copy, with the mode of the copy."""
     place(to, change.path, change.after)
 
 
 def _remove_leftovers(folder: Path) -> None:
-    """Remove what copies that were killed have left in a folder."""
+    """Remove the leftovers of killed copies from a folder."""
     for path in folder.glob(".hipport-*~"):
         process = path.name[len(".hipport-") : -1]
         if process.isdecimal() and path.is_dir() and not path.is_symlink():
@@ -402,7 +402,7 @@ def _remove_leftovers(folder: Path) -> None:
 
 
 def now(path: Path) -> bytes | None:
-    """Return the bytes of a file, None where there is none to read."""
+    """Return the bytes of a file, None if it cannot be read."""
     try:
         return reading.read(path)
     except OSError:

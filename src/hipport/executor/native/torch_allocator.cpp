@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors on the CPU in memory of the executor's: with a guard page behind them, and poison where nothing was written.
-#define SIMT_RUNTIME  // serves programs of either dialect
+// CPU tensors in the executor's memory: followed by a guard page, and filled with poison.
+#define SIMT_RUNTIME  // for programs of either dialect
 #include <c10/core/CPUAllocator.h>
 
 #include "simt/core.h"
@@ -13,7 +13,7 @@ void drop(void* address) {
 
 struct Guarded final : c10::Allocator {
   c10::DataPtr allocate(std::size_t size) override {
-    // Code tells an empty tensor by its null pointer.
+    // Code recognizes an empty tensor by its null pointer.
     void* address = size == 0 ? nullptr : simt::allocate(size, simt::Memory::device, {"a tensor", 0});
     return {address, address, &drop, c10::Device(c10::DeviceType::CPU)};
   }
@@ -25,5 +25,5 @@ Guarded guarded;
 
 }  // namespace
 
-/// Have all tensors from now on in such memory.
+/// Allocate all tensors in such memory from now on.
 extern "C" SIMT_EXPORT void simt_guard_tensors() { c10::SetCPUAllocator(&guarded, 255); }

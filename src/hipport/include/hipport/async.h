@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // hipport/async.h: barriers, latches, pipelines and asynchronous copies, which CUDA has in libcu++. Put here by hipport.
 //
-// hipport::barrier, latch, pipeline, make_pipeline, memcpy_async and so on are those of cuda::, made of counters that
-// are atomic. A copy may be done as soon as it is asked for, and here it is: what tells of it, or waits for it, has only
-// threads left to wait for. pipeline_memcpy_async, _commit and _wait_prior are the __pipeline_ functions of C.
+// hipport::barrier, latch, pipeline, make_pipeline, memcpy_async and so on are those of cuda::, built from atomic
+// counters. A copy may be done as soon as it is requested, and here it is: operations that signal it, or wait for it,
+// only wait for threads. pipeline_memcpy_async, _commit and _wait_prior are the C functions __pipeline_*.
 //
-// Who waits looks again and again. Wavefronts of a block go on side by side, so one that waits gets what the others do.
-// Lanes of one wavefront do not: where some of them wait for what others of the same have still to do, behind the wait
-// or in another branch, none goes on. So the lanes of a wavefront, 64 on some GPUs, have to arrive before one waits.
+// Waiting threads poll. Wavefronts of a block make progress independently, so a waiting one sees what the others do.
+// Lanes of one wavefront do not: if some of them wait for actions that other lanes have still to do, after the wait or
+// in another branch, none continues. So all lanes of a wavefront, 64 on some GPUs, have to arrive before one waits.
 //
 // With nvcc these are CUDA's own.
 #ifndef HIPPORT_ASYNC_H
@@ -29,7 +29,7 @@ static __device__ __forceinline__ void pipeline_memcpy_async(void* to, const voi
 }
 static __device__ __forceinline__ void pipeline_commit() { __pipeline_commit(); }
 static __device__ __forceinline__ void pipeline_wait_prior(size_t) {
-  __pipeline_wait_prior(0);  // it wants to see the number; none is always enough
+  __pipeline_wait_prior(0);  // it requires a constant; 0 is always enough
 }
 }  // namespace hipport
 
@@ -50,9 +50,9 @@ struct nothing {
   HIPPORT_BOTH void operator()() const {}
 };
 
-/// What lanes of a wavefront have done before stays before what they do behind it, also for the compiler: without it, it
-/// might give the lane that came last a loop of its own. No instruction; hipport's CPU executor has lanes meet here, and so
-/// finds those that wait for others of their wavefront.
+/// Keeps the order of what the lanes of a wavefront do before and after it, also for the compiler, which otherwise
+/// might give the lane that came last a loop of its own. No instruction. hipport's CPU executor makes lanes converge
+/// here, and so finds those that wait for others of their wavefront.
 HIPPORT_DEVICE void come_together() {
 #if defined(__HIP_DEVICE_COMPILE__) || defined(SIMT_CORE_H)
   __builtin_amdgcn_wave_barrier();
@@ -64,14 +64,14 @@ HIPPORT_DEVICE void let_others() {
 #endif
 }
 
-/// What threads count down together, turn by turn. `Finish` is what the last one of a turn does.
+/// A counter that threads count down together, phase by phase. The last thread of a phase calls `Finish`.
 template <thread_scope scope, typename Finish = nothing>
 class turns {
  public:
-  turns() = default;  // leaves it as it is, for shared memory
+  turns() = default;  // not initialized, for shared memory
   HIPPORT_BOTH turns(int expected, Finish finish) : turn_(0), expected_(expected), left_(expected), finish_(finish) {}
 
-  /// Count down by `count`, and expect `fewer` less from the next turn on; return the number of this turn.
+  /// Count down by `count`, and expect `fewer` less from the next phase on; return the number of this phase.
   HIPPORT_DEVICE unsigned arrive(int count, int fewer) {
     come_together();
     const unsigned turn = turn_.load(memory_order_relaxed);  // it does not end without the caller
@@ -170,7 +170,7 @@ class latch {
   atomic<int, scope> left_;
 };
 
-/// A number of bytes that is a multiple of `alignment`, as the addresses are.
+/// A number of bytes that is a multiple of `alignment`, like the addresses.
 template <std::size_t alignment>
 struct aligned_size_t {
   static constexpr std::size_t align = alignment;
@@ -193,7 +193,7 @@ class pipeline_shared_state {
   atomic<int, scope> producers;
 };
 
-/// A pipeline whose stages are handed from producers to consumers and back.
+/// A pipeline whose stages pass from producers to consumers and back.
 template <thread_scope scope>
 class pipeline {
   using turns = detail::turns<scope>;
@@ -206,13 +206,13 @@ class pipeline {
       : full_(full), empty_(empty), stages_(stages), head_(0), tail_(0), produces_(produces), consumes_(consumes) {}
 
   HIPPORT_DEVICE void producer_acquire() {
-    // The first time there is nobody who has to give the stage back.
+    // In the first round nobody has to release the stage.
     if (head_ >= stages_) empty_[head_ % stages_].wait(head_ / stages_ - 1);
   }
   HIPPORT_DEVICE void producer_commit() { full_[head_++ % stages_].arrive(1, 0); }
   HIPPORT_DEVICE void consumer_wait() { full_[tail_ % stages_].wait(tail_ / stages_); }
   HIPPORT_DEVICE void consumer_release() { empty_[tail_++ % stages_].arrive(1, 0); }
-  /// Take no more part: others do not wait for the caller any longer.
+  /// Leave the pipeline: others do not wait for the caller any longer.
   HIPPORT_DEVICE bool quit() {
     for (unsigned i = 0; i < stages_; ++i) {
       if (produces_) full_[i].arrive(1, 1);
@@ -226,7 +226,7 @@ class pipeline {
   unsigned stages_, head_, tail_;
   bool produces_, consumes_;
 };
-/// That of one thread has nobody to wait for.
+/// The pipeline of one thread has nobody to wait for.
 template <>
 class pipeline<thread_scope_thread> {
  public:
@@ -298,7 +298,7 @@ HIPPORT_DEVICE void copy_by(char* to, const char* from, std::size_t size, std::s
     __builtin_memcpy(__builtin_assume_aligned(to + i, unit), __builtin_assume_aligned(from + i, unit), unit);
   }
 }
-/// Copy what is the caller's part, of those of `step` threads.
+/// Copy the caller's part, among those of `step` threads.
 HIPPORT_DEVICE void copy(void* to, const void* from, std::size_t size, std::size_t first, std::size_t step) {
   char* const target = static_cast<char*>(to);
   const char* const source = static_cast<const char*>(from);
@@ -312,7 +312,7 @@ HIPPORT_DEVICE void copy(void* to, const void* from, std::size_t size, std::size
   }
 }
 
-// What may be told of a copy.
+// The objects that a copy may notify.
 template <typename T>
 struct told {};
 template <thread_scope scope, typename Completion>

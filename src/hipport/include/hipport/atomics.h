@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // hipport/atomics.h: CUDA's atomic functions that HIP does not declare, for AMD. Put here by hipport.
 //
-// * hipport::atomicAdd_block and its like, at the scope of a block; atomicInc_system and atomicDec_system.
-// * Overloads, in the global namespace as CUDA's are, for __half, __half2, __nv_bfloat16, __nv_bfloat162, float2 and
-//   float4 (atomicAdd), for long long (atomicMin, atomicMax) and for unsigned short (atomicCAS). They are templates: once
-//   a release of HIP has the function, its own is taken.
+// * hipport::atomicAdd_block and similar functions with block scope; atomicInc_system and atomicDec_system.
+// * Overloads, in the global namespace like CUDA's, for __half, __half2, __nv_bfloat16, __nv_bfloat162, float2 and
+//   float4 (atomicAdd), for long long (atomicMin, atomicMax) and for unsigned short (atomicCAS). They are templates: if a
+//   release of HIP has the function, its own is preferred.
 //
-// What is narrower than a word is replaced in the word that it lies in, by compare and swap. A __half2 is replaced as a
-// whole, where CUDA promises it for each half. All of them order no other memory access, as in CUDA.
+// Values narrower than a word are replaced within their word, by compare-and-swap. A __half2 is replaced as a whole,
+// where CUDA guarantees atomicity for each half. None of them orders other memory accesses, as in CUDA.
 //
 // With nvcc the functions are the native ones.
 #ifndef HIPPORT_ATOMICS_H
 #define HIPPORT_ATOMICS_H
 
-#if defined(__HIP__) || defined(__CUDACC__)  // nothing of this is for host compilers
+#if defined(__HIP__) || defined(__CUDACC__)  // nothing here is for host compilers
 
 #if defined(__HIP__)
 
@@ -33,7 +33,7 @@
 namespace hipport {
 namespace detail {
 
-/// A parameter that is converted to `T` instead of telling what `T` is.
+/// A parameter that is converted to `T` and takes no part in its deduction.
 template <typename T>
 struct as_is {
   using type = T;
@@ -52,7 +52,7 @@ HIPPORT_DEVICE __hip_bfloat162 sum(__hip_bfloat162 a, __hip_bfloat162 b) {
 }
 #endif
 
-/// Whether atomicAdd of a `T` is made by compare and swap here.
+/// Whether atomicAdd of a `T` is implemented by compare-and-swap here.
 template <typename T>
 struct is_half : std::integral_constant<bool, std::is_same<T, __half>::value || std::is_same<T, __half2>::value> {};
 #ifdef HIPPORT_BFLOAT16
@@ -70,7 +70,7 @@ HIPPORT_DEVICE To bits_as(From from) {
   return to;
 }
 
-/// Put what `change` makes of the value in its place; return the value. It has 2 or 4 bytes, and is aligned to them.
+/// Replace the value by `change` of it; return the old value. It has 2 or 4 bytes, and is aligned to them.
 template <int scope, typename T, typename Change>
 HIPPORT_DEVICE T update(T* address, Change change) {
   static_assert(sizeof(T) == 2 || sizeof(T) == 4, "a value of 2 or 4 bytes");
@@ -105,7 +105,7 @@ HIPPORT_DEVICE unsigned decrement(unsigned* address, unsigned limit) {
 
 }  // namespace detail
 
-// ---- of a block
+// ---- block scope
 
 #define HIPPORT_BLOCK(name, operation)                                                                       \
   template <typename T, typename std::enable_if<!detail::is_half<T>::value, int>::type = 0>                               \
@@ -146,7 +146,7 @@ HIPPORT_DEVICE unsigned atomicDec_block(unsigned* address, unsigned limit) {
   return detail::decrement<__HIP_MEMORY_SCOPE_WORKGROUP>(address, limit);
 }
 
-// ---- of the whole system
+// ---- system scope
 
 HIPPORT_DEVICE unsigned atomicInc_system(unsigned* address, unsigned limit) {
   return detail::increment<__HIP_MEMORY_SCOPE_SYSTEM>(address, limit);
@@ -167,7 +167,7 @@ template <typename T, typename std::enable_if<hipport::detail::is_half<T>::value
 HIPPORT_DEVICE T atomicAdd_system(T* address, hipport::detail::same<T> value) {
   return hipport::detail::add_halves<__HIP_MEMORY_SCOPE_SYSTEM>(address, value);
 }
-// CUDA promises that each element is added atomically, not all of them at once.
+// CUDA guarantees atomicity for each element, not for all of them together.
 template <typename T, typename std::enable_if<std::is_same<T, float2>::value, int>::type = 0>
 HIPPORT_DEVICE T atomicAdd(T* address, hipport::detail::same<T> value) {
   return make_float2(atomicAdd(&address->x, value.x), atomicAdd(&address->y, value.y));

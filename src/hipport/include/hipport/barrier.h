@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// hipport/barrier.h: CUDA's barriers with a vote, for blocks that some threads have left, and PTX's with a number.
-// Put here by hipport.
+// hipport/barrier.h: CUDA's barriers with a vote, for blocks in which some threads have exited, and PTX's numbered
+// ones. Put here by hipport.
 //
-// HIP's __syncthreads_count, _and and _or take the vote of each wavefront from its lane 0, and need the first wavefront of
-// the block (__ockl_wgred_*_i32 in ROCm's device libraries). After an early return of some threads that lane may be gone.
-// CUDA counts the threads that are there, and so do these.
+// HIP's __syncthreads_count, _and and _or take the vote of each wavefront from its lane 0, and need the first wavefront
+// of the block (__ockl_wgred_*_i32 in ROCm's device libraries). After an early return of some threads that lane may be
+// gone. CUDA counts the remaining threads, and so do these functions.
 //
-// PTX's barriers with a number are for some warps of a block. Here they are counters in shared memory, which a kernel that
-// uses them sets to 0 as it begins. Who waits looks again and again; wavefronts go on side by side, but the two warps that
-// share a wavefront of 64 lanes do not: neither may wait for what the other does later, or in another branch.
+// PTX's numbered barriers are for some warps of a block. Here they are counters in shared memory, which a kernel that
+// uses them sets to 0 at its beginning. Waiting threads poll. Wavefronts make progress independently, but two warps
+// that share a wavefront of 64 lanes do not: neither may wait for what the other does later, or in another branch.
 #ifndef HIPPORT_BARRIER_H
 #define HIPPORT_BARRIER_H
 
-#if defined(__HIP__) || defined(__CUDACC__)  // nothing of this is for host compilers
+#if defined(__HIP__) || defined(__CUDACC__)  // nothing here is for host compilers
 
 #if defined(__HIP__)
 #include <hip/hip_runtime.h>
@@ -26,10 +26,10 @@ namespace hipport {
 
 #if defined(__HIP__)
 
-/// How many of the threads that are left in the block have a predicate that is not 0.
+/// How many of the threads that have not exited have a nonzero predicate.
 HIPPORT_DEVICE int syncthreads_count(int predicate) {
   __shared__ int total;
-  // In each wavefront the first lane that is there speaks for all.
+  // In each wavefront the first active lane votes for all.
   const bool speaks = static_cast<int>(__lane_id()) ==
                       static_cast<int>(__ffsll(static_cast<unsigned long long>(__ballot(1)))) - 1;
   const int here = static_cast<int>(__popcll(__ballot(predicate != 0)));
@@ -38,7 +38,7 @@ HIPPORT_DEVICE int syncthreads_count(int predicate) {
   if (speaks) __hip_atomic_fetch_add(&total, here, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_WORKGROUP);
   __syncthreads();
   const int result = __hip_atomic_load(&total, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_WORKGROUP);
-  __syncthreads();  // The next call begins with storing 0.
+  __syncthreads();  // the next call begins by storing 0
   return result;
 }
 HIPPORT_DEVICE int syncthreads_or(int predicate) { return syncthreads_count(predicate) != 0; }
@@ -52,7 +52,7 @@ HIPPORT_DEVICE numbered& numbered_barriers() {
   __shared__ numbered all;
   return all;
 }
-/// Count the warps of 32 that are here as arrived, each once, at its own number; the last ones open the barrier.
+/// Count each warp of 32 with active lanes as arrived, once, at its own number; the last ones open the barrier.
 HIPPORT_DEVICE void arrive(unsigned number, unsigned threads) {
   numbered& all = numbered_barriers();
   __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");
@@ -67,12 +67,12 @@ HIPPORT_DEVICE void arrive(unsigned number, unsigned threads) {
       __hip_atomic_fetch_add(&all.turn[number], 1u, __ATOMIC_RELEASE, __HIP_MEMORY_SCOPE_WORKGROUP);
     }
   }
-  // So that the lane that counts does not get a loop of its own.
+  // So that the counting lane does not get a loop of its own.
   __builtin_amdgcn_wave_barrier();
 }
 }  // namespace detail
 
-/// Begin a kernel that uses barriers with a number; all threads of the block have to come here.
+/// Begin a kernel that uses numbered barriers; all threads of the block have to call this.
 HIPPORT_DEVICE void begin_numbered_barriers() {
   const unsigned rank = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
   const unsigned size = blockDim.x * blockDim.y * blockDim.z;
@@ -84,7 +84,7 @@ HIPPORT_DEVICE void begin_numbered_barriers() {
 }
 /// PTX's `bar.arrive` of `threads` threads, a multiple of 32.
 HIPPORT_DEVICE void numbered_arrive(unsigned number, unsigned threads) { detail::arrive(number, threads); }
-/// PTX's `bar.sync`; without a number of threads, of all of the block.
+/// PTX's `bar.sync`; without a number of threads, for the whole block.
 HIPPORT_DEVICE void numbered_sync(unsigned number, unsigned threads) {
   const unsigned* turn = &detail::numbered_barriers().turn[number];
   const unsigned before = __hip_atomic_load(turn, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_WORKGROUP);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // hipport/bindings.h: `auto [x, y] = make_float2(1, 2);` for HIP's vector types. Put here by hipport.
 //
-// CUDA's are structures, of which C++17 names the members one by one. HIP's have them in a union of a base class, which
-// it cannot; so they become what std::tuple is to it: a type with a size, elements and a function get.
+// CUDA's are structures, whose members C++17 can bind. HIP's have their members in a union of a base class, which C++17
+// cannot bind. So they get the interface of std::tuple: a size, element types and a function get.
 #ifndef HIPPORT_BINDINGS_H
 #define HIPPORT_BINDINGS_H
 
@@ -22,7 +22,7 @@ struct tuple_element<I, HIP_vector_type<T, N>> {
 };
 }  // namespace std
 
-// Found by the type of the argument, whose namespace is the global one.
+// Found by the type of the argument, which is in the global namespace.
 template <std::size_t I, typename T, unsigned N>
 __host__ __device__ constexpr T& get(HIP_vector_type<T, N>& value) {
   if constexpr (I == 0) return value.x;

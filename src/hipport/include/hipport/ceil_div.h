@@ -17,8 +17,8 @@
 
 namespace hipport {
 
-// The smallest number of parts of at most b that a has, for a >= 0 and b > 0, as libcu++ asks too. No a + b - 1, which
-// may be too large for the type.
+// The number of parts of at most b that a is divided into, for a >= 0 and b > 0, as in libcu++. Without a + b - 1,
+// which may overflow.
 template <typename T, typename U>
 HIPPORT_CEIL_DIV_BOTH constexpr typename std::common_type<T, U>::type ceil_div(const T a, const U b) {
   using common = typename std::common_type<T, U>::type;

@@ -2,11 +2,11 @@
 // hipport/device.h: functions of CUDA's device code that HIP lacks, or has for other types, for AMD. Put here by hipport.
 // With nvcc the functions are the native ones.
 //
-// Those that are instructions of PTX too, as additions with directed rounding, are in ptx.h.
+// Functions that are also PTX instructions, such as additions with directed rounding, are in ptx.h.
 #ifndef HIPPORT_DEVICE_H
 #define HIPPORT_DEVICE_H
 
-#if defined(__HIP__) || defined(__CUDACC__)  // nothing of this is for host compilers
+#if defined(__HIP__) || defined(__CUDACC__)  // nothing here is for host compilers
 
 #include "ptx.h"
 
@@ -14,20 +14,20 @@ namespace hipport {
 
 #if defined(__HIP__)
 
-/// HIP has it for long long and unsigned long long, between which a long cannot decide.
+/// HIP has it for long long and unsigned long long, between which a long is ambiguous.
 static __device__ __forceinline__ int ffsll(long long value) { return __builtin_ffsll(value); }
 
-/// Rounded to nearest: in double the result is never so near to the middle of two floats that its rounding could matter
-/// (tried for all floats of two binades, of which all others are multiples by powers of 4).
+/// Rounded to nearest: the result in double is never so near to the middle of two floats that rounding twice matters
+/// (checked for all floats of two binades; all others are multiples of these by powers of 4).
 static __device__ __forceinline__ float frsqrt_rn(float value) {
   return static_cast<float>(1.0 / sqrt(static_cast<double>(value)));
 }
 
-/// AMD's instructions for sine and cosine take 256 turns at most, and give 0 and 1 beyond; NVIDIA's are only less exact
-/// there. Great angles lose their whole turns first; others are as HIP has them.
+/// AMD's instructions for sine and cosine accept at most 256 turns, and return 0 and 1 beyond; NVIDIA's are only less
+/// accurate there. Large angles lose their whole turns first; others are as in HIP.
 static __device__ __forceinline__ float within_turns(float angle) {
   const float turns = rintf(angle * 0.15915494f);
-  // What the nearest float is more than a turn goes back.
+  // The difference between the nearest float and a turn is added back.
   return fabsf(angle) <= 1600.0f ? angle : fmaf(turns, 1.7484555e-7f, fmaf(turns, -6.2831855f, angle));
 }
 static __device__ __forceinline__ float sinf_approx(float angle) { return __sinf(within_turns(angle)); }
@@ -37,7 +37,7 @@ static __device__ __forceinline__ void sincosf_approx(float angle, float* sine, 
   __sincosf(within_turns(angle), sine, cosine);
 }
 
-/// An address in shared memory is an offset there, of 32 bits; in constant memory it is one in global memory.
+/// An address in shared memory is a 32-bit offset there; in constant memory it is an address in global memory.
 #define HIPPORT_CVTA(space, name)                                                             \
   static __device__ __forceinline__ size_t cvta_generic_to_##space(const void* pointer) {     \
     return static_cast<size_t>(ptx::cvta_to_##name##_u64(pointer));                           \
@@ -100,7 +100,7 @@ HIPPORT_CVTA(local, local)
 HIPPORT_CVTA(constant, const)
 #undef HIPPORT_CVTA
 
-/// Counts an event for a profiler, in CUDA; it changes nothing that a program sees.
+/// Counts an event for a profiler, in CUDA; it has no effect on the program.
 static __device__ __forceinline__ void prof_trigger(int) {}
 
 }  // namespace hipport

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // hipport/groups.h: CUDA's cooperative groups, for AMD. Put here by hipport.
 //
-// CUDA's tiles and coalesced groups are lanes of one warp of 32, and what they tell of lanes has 32 bits. HIP's span a
-// wavefront, which may have 64, tell of them in 64 bits, need a macro or a release for half of the functions, and lack
-// scans, reductions and labeled partitions. The groups below are CUDA's on the 32 lanes that the caller belongs to, with
-// every ROCm since 5.2. The order in which reductions and scans combine values is not specified, as in CUDA.
+// CUDA's tiles and coalesced groups are lanes of one warp of 32, and their masks have 32 bits. HIP's span a wavefront,
+// which may have 64 lanes, have 64-bit masks, need a macro or a release for half of the functions, and lack scans,
+// reductions and labeled partitions. The groups below are CUDA's on the 32 lanes of the caller's warp, with every ROCm
+// since 5.2. The order in which reductions and scans combine values is not specified, as in CUDA.
 //
-// memcpy_async copies at once, which CUDA allows too: its data may be used behind wait(), which synchronizes the group.
+// memcpy_async copies immediately, as CUDA allows: its data may be used after wait(), which synchronizes the group.
 //
 // With nvcc the groups are the native ones.
 #ifndef HIPPORT_GROUPS_H
 #define HIPPORT_GROUPS_H
 
-#if defined(__HIP__) || defined(__CUDACC__)  // nothing of this is for host compilers
+#if defined(__HIP__) || defined(__CUDACC__)  // nothing here is for host compilers
 
 #include "warp.h"
 
@@ -62,7 +62,7 @@ HIPPORT_DEVICE unsigned by_rank(unsigned mask, unsigned lanes) {
   return packed;
 }
 
-/// The lanes of `mask` that are in the caller's part, if it is cut, by rank, into parts of `size` lanes.
+/// The lanes of `mask` in the caller's part, if it is divided, by rank, into parts of `size` lanes.
 HIPPORT_DEVICE unsigned part_of(unsigned mask, unsigned size) {
   const unsigned first = rank_in(mask) / size * size;
   unsigned part = 0, rank = 0;
@@ -79,7 +79,7 @@ HIPPORT_DEVICE unsigned tile_mask(unsigned size) {
 
 }  // namespace details
 
-/// What all groups are: a function may take any of them as a thread_group.
+/// The base of all groups: a function may take any of them as a thread_group.
 class thread_group {
  public:
   HIPPORT_MEMBER unsigned long long num_threads() const { return size_; }
@@ -145,7 +145,7 @@ class thread_block : public thread_group {
 };
 HIPPORT_DEVICE thread_block this_thread_block() { return thread_block(); }
 
-/// Lanes of a warp that were together where the group was made.
+/// The lanes of a warp that were active where the group was created.
 class coalesced_group : public thread_group {
  public:
   HIPPORT_MEMBER explicit coalesced_group(unsigned mask, unsigned meta_rank = 0, unsigned meta_size = 1)
@@ -163,7 +163,7 @@ class coalesced_group : public thread_group {
   HIPPORT_MEMBER T shfl(T value, int rank) const {
     return shfl_sync(mask_, value, static_cast<int>(details::lane_of(mask_, static_cast<unsigned>(rank))));
   }
-  /// A lane whose source would lie outside of the group keeps its value.
+  /// A lane whose source would be outside the group keeps its value.
   template <typename T>
   HIPPORT_MEMBER T shfl_up(T value, unsigned delta) const {
     const unsigned rank = thread_rank();
@@ -190,7 +190,7 @@ class coalesced_group : public thread_group {
 };
 HIPPORT_DEVICE coalesced_group coalesced_threads() { return coalesced_group(activemask()); }
 
-/// `Size` neighbouring lanes of a warp: what tiled_partition<Size> makes of a block, or of a larger tile.
+/// `Size` neighbouring lanes of a warp: tiled_partition<Size> of a block, or of a larger tile.
 template <unsigned Size, typename Parent = void>
 class thread_block_tile;
 
@@ -285,7 +285,7 @@ HIPPORT_DEVICE coalesced_group tiled_partition(const coalesced_group& parent, un
   return coalesced_group(details::part_of(parent.mask(), size), parent.thread_rank() / size, count);
 }
 
-/// The lanes of the group that have the caller's label.
+/// The lanes of the group with the caller's label.
 template <typename Group, typename T>
 HIPPORT_DEVICE coalesced_group labeled_partition(const Group& group, T label) {
   const unsigned mask = group.mask(), same = match_any_sync(mask, label);
@@ -347,7 +347,7 @@ struct bit_xor {
   HIPPORT_MEMBER T operator()(T a, T b) const { return a ^ b; }
 };
 
-/// Every lane of the group gets all values combined.
+/// Every lane of the group gets the combination of all values.
 template <unsigned Size, typename Parent, typename T, typename Combine>
 HIPPORT_DEVICE T reduce(const thread_block_tile<Size, Parent>& tile, T value, Combine combine) {
 #pragma unroll
@@ -359,7 +359,7 @@ HIPPORT_DEVICE T reduce(const coalesced_group& group, T value, Combine combine) 
   return ::hipport::detail::reduce(group.mask(), value, combine);
 }
 
-/// Each lane gets the values of the lanes up to it combined.
+/// Each lane gets the combination of the values of all lanes up to itself.
 template <typename Group, typename T, typename Combine>
 HIPPORT_DEVICE T inclusive_scan(const Group& group, T value, Combine combine) {
   for (unsigned lanes = 1; lanes < group.num_threads(); lanes *= 2) {
@@ -368,7 +368,7 @@ HIPPORT_DEVICE T inclusive_scan(const Group& group, T value, Combine combine) {
   }
   return value;
 }
-/// Each lane gets the values of the lanes before it combined, and the first one T().
+/// Each lane gets the combination of the values of all lanes before it, and the first one T().
 template <typename Group, typename T, typename Combine>
 HIPPORT_DEVICE T exclusive_scan(const Group& group, T value, Combine combine) {
   const T before = group.shfl_up(inclusive_scan(group, value, combine), 1);
@@ -383,7 +383,7 @@ HIPPORT_DEVICE T exclusive_scan(const Group& group, T value) {
   return exclusive_scan(group, value, plus<T>());
 }
 
-// ---- one for all
+// ---- one thread for all
 
 template <typename Group, typename Function, typename... Arguments>
 HIPPORT_DEVICE void invoke_one(const Group& group, Function function, Arguments... arguments) {
@@ -419,7 +419,7 @@ template <typename Group>
 HIPPORT_DEVICE void memcpy_async(const Group& group, void* to, const void* from, size_t bytes) {
   details::copy_bytes(group, static_cast<char*>(to), static_cast<const char*>(from), 0, bytes);
 }
-/// Copies as many elements as there are on both sides.
+/// Copies as many elements as exist on both sides.
 template <typename Group, typename T>
 HIPPORT_DEVICE void memcpy_async(const Group& group, T* to, size_t room, const T* from, size_t count) {
   memcpy_async(group, to, from, (room < count ? room : count) * sizeof(T));

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// hipport/half.h: CUDA's functions of half numbers that HIP lacks or answers otherwise, for AMD. Put here by hipport.
+// hipport/half.h: CUDA's half-precision functions that HIP lacks or computes otherwise, for AMD. Put here by hipport.
 //
-// Each function has the name and the arguments of the CUDA function that it stands for, without the leading
-// underscores, and gives the same bits for all arguments, but for htanh and h2tanh, whose last bit may differ. Those that
-// take a __half2 and give masks, add, subtract or multiply take bfloat16 too, and all that choose the greater or lesser,
-// saturate, or compare what may be no number.
+// Each function has the name and the arguments of the corresponding CUDA function, without the leading underscores, and
+// returns the same bits for all arguments, except htanh and h2tanh, whose last bit may differ. Functions that take a
+// __half2 and return masks, add, subtract or multiply accept bfloat16 too, and so do all minimum and maximum functions,
+// saturating ones, and unordered comparisons.
 //
 // With nvcc the functions are the native ones.
 #ifndef HIPPORT_HALF_H
 #define HIPPORT_HALF_H
 
-#if defined(__HIP__) || defined(__CUDACC__)  // nothing of this is for host compilers
+#if defined(__HIP__) || defined(__CUDACC__)  // nothing here is for host compilers
 
 #if defined(__HIP__)
 
@@ -40,7 +40,7 @@ HIPPORT_DEVICE __half half_from_bits(unsigned short bits) {
   return half_of(value);
 }
 
-/// All bits of a half of the word where `holds` says so.
+/// All bits of a half of the word if `holds` says so.
 template <typename T, typename Holds>
 HIPPORT_DEVICE unsigned mask_of(T a, T b, Holds holds) {
   return (holds(__low2float(a), __low2float(b)) ? 0xffffu : 0u) |
@@ -52,8 +52,8 @@ HIPPORT_DEVICE __half2 by_half(Operation operation, Arguments... arguments) {
   return __halves2half2(operation(__low2half(arguments)...), operation(__high2half(arguments)...));
 }
 
-/// The greater (or lesser) of two numbers. +0 is greater than -0. A NaN is the result if `nan` says so, else it is not if
-/// the other one is a number; it has the bits that CUDA gives it.
+/// The maximum (or minimum) of two numbers. +0 is greater than -0. A NaN is the result if `nan` is true, or if both are
+/// NaN; it has the same bits as in CUDA.
 template <bool greatest, bool nan>
 HIPPORT_DEVICE __half extreme(__half a, __half b) {
   const float x = __half2float(a), y = __half2float(b);
@@ -68,7 +68,7 @@ HIPPORT_DEVICE __half extreme(__half a, __half b) {
   return (x > y) == greatest ? a : b;
 }
 
-/// The same of bfloat16, by its bits: its types differ from release to release.
+/// The same for bfloat16, by its bits, because its types differ between releases.
 template <bool greatest, bool nan>
 HIPPORT_DEVICE unsigned extreme_of_bits(unsigned a, unsigned b) {
   const unsigned bits_a = a << 16, bits_b = b << 16;
@@ -96,7 +96,7 @@ template <typename Half>
 long takes(...);
 template <typename T, typename Half>
 using if_bfloat16 = typename enabled<__is_class(T) && sizeof(takes<Half>(given<T>())) != 1>::type;
-/// Of one bfloat16 or of two.
+/// For one bfloat16 or two.
 template <bool greatest, bool nan, typename T>
 HIPPORT_DEVICE T extreme_of_bfloat16(T a, T b) {
   static_assert(sizeof(T) == 2 || sizeof(T) == 4, "of one bfloat16 or of two");
@@ -129,7 +129,7 @@ HIPPORT_DEVICE T saturated(T value) {
 
 }  // namespace detail
 
-// ---- comparisons: the u ones hold also for what is not a number
+// ---- comparisons: the unordered ones also hold for NaN
 
 #define HIPPORT_MASK(name, ...)                                                  \
   template <typename T>                                                          \
@@ -150,7 +150,7 @@ HIPPORT_MASK(hgt2_mask, x > y)
 HIPPORT_MASK(hgtu2_mask, !(x <= y))
 #undef HIPPORT_MASK
 
-// ---- arithmetic that is not made part of a fused operation
+// ---- arithmetic that does not become part of a fused operation
 
 #define HIPPORT_ROUNDED(name, sign)                                                                       \
   HIPPORT_DEVICE __half h##name##_rn(__half a, __half b) {                                                \
@@ -173,14 +173,14 @@ HIPPORT_ROUNDED(sub, -)
 HIPPORT_ROUNDED(mul, *)
 #undef HIPPORT_ROUNDED
 
-/// a * b + c, and 0 where that is less.
+/// a * b + c, and 0 if that is less.
 HIPPORT_DEVICE __half hfma_relu(__half a, __half b, __half c) {
   return detail::extreme<true, true>(__hfma(a, b, c), detail::half_from_bits(0));
 }
 HIPPORT_DEVICE __half2 hfma2_relu(__half2 a, __half2 b, __half2 c) {
   return detail::by_half([](__half x, __half y, __half z) { return hfma_relu(x, y, z); }, a, b, c);
 }
-/// Between 0 and 1, and 0 where it is not a number, which HIP's keep; HIP has them for half alone.
+/// Clamped to the range from 0 to 1, and 0 for NaN, which HIP's keep; HIP has them only for half.
 #define HIPPORT_SATURATED(half_type, name, plain, parameters, ...)                                        \
   HIPPORT_DEVICE half_type name(parameters(half_type)) { return detail::saturated(plain(__VA_ARGS__)); } \
   template <typename T, typename = detail::if_bfloat16<T, half_type>>                                    \
@@ -200,7 +200,7 @@ HIPPORT_SATURATED(__half2, hfma2_sat, __hfma2, HIPPORT_THREE, a, b, c)
 #undef HIPPORT_SATURATED
 #undef HIPPORT_TWO
 #undef HIPPORT_THREE
-// HIP has those that follow for half alone.
+// HIP has the following only for half.
 template <typename T, typename = detail::if_bfloat16<T, __half>>
 HIPPORT_DEVICE T hfma_relu(T a, T b, T c) {
   return detail::extreme_of_bfloat16<true, true>(__hfma(a, b, c), detail::of_bits<T>(0));
@@ -209,7 +209,7 @@ template <typename T, typename = detail::if_bfloat16<T, __half2>>
 HIPPORT_DEVICE T hfma2_relu(T a, T b, T c) {
   return detail::extreme_of_bfloat16<true, true>(__hfma2(a, b, c), detail::of_bits<T>(0));
 }
-/// 1 for each half of which it holds, also where one is not a number, else 0.
+/// 1 for each half for which it holds, also if one is NaN, else 0.
 #define HIPPORT_UNORDERED(name)                                                                 \
   HIPPORT_DEVICE __half2 h##name##2(__half2 a, __half2 b) { return __h##name##2(a, b); }        \
   template <typename T, typename = detail::if_bfloat16<T, __half2>>                             \
@@ -230,7 +230,7 @@ HIPPORT_DEVICE T hcmadd(T a, T b, T c) {
   return __halves2bfloat162(__hfma(__hneg(__high2bfloat16(a)), __high2bfloat16(b), real),
                             __hfma(__high2bfloat16(a), __low2bfloat16(b), imaginary));
 }
-/// What is read through the cache for constants in CUDA. HIP has it for most types.
+/// A load through the constant cache in CUDA. HIP has it for most types.
 template <typename T>
 HIPPORT_DEVICE T ldg(const T* address) {
   return *address;
@@ -243,7 +243,7 @@ HIPPORT_DEVICE __half2 hcmadd(__half2 a, __half2 b, __half2 c) {
                         __hfma(__high2half(a), __low2half(b), imaginary));
 }
 
-// ---- the greater and the lesser
+// ---- maximum and minimum
 
 #define HIPPORT_EXTREME(name, greatest, nan)                                                               \
   HIPPORT_DEVICE __half name(__half a, __half b) { return detail::extreme<greatest, nan>(a, b); }          \
@@ -253,7 +253,7 @@ HIPPORT_DEVICE __half2 hcmadd(__half2 a, __half2 b, __half2 c) {
     return detail::by_half([](__half x, __half y) { return detail::extreme<greatest, nan>(x, y); }, a, b); \
   }                                                                                                        \
   HIPPORT_OF_BFLOAT16(__half2, name, greatest, nan)
-// What converts to half, as PyTorch's type does, is half.
+// A type that converts to half, like PyTorch's, is half.
 #define HIPPORT_OF_BFLOAT16(half_type, name, greatest, nan)                     \
   template <typename T, typename = detail::if_bfloat16<T, half_type>>          \
   HIPPORT_DEVICE T name(T a, T b) {                                             \
@@ -274,7 +274,7 @@ HIPPORT_EXTREME2(hmin2_nan, false, true)
 // ---- conversions
 
 HIPPORT_DEVICE __half double2half(double value) { return detail::half_of(static_cast<_Float16>(value)); }
-/// Towards zero; what does not fit becomes the nearest that does, what is not a number 0.
+/// Towards zero; saturating, and 0 for NaN.
 HIPPORT_DEVICE signed char half2char_rz(__half value) {
   const float x = __half2float(value);
   return static_cast<signed char>(x != x ? 0 : x > 127.0f ? 127 : x < -128.0f ? -128 : static_cast<int>(x));

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // hipport/host_math.h: the min, max and functions of CUDA's host code, for AMD. Put here by hipport.
 //
-// nvcc declares them for all types of numbers. HIP has them for int alone, to which others are converted without a word:
+// nvcc declares them for all types of numbers. HIP has them only for int, to which others are converted silently:
 // max(0.5f, 0.25f) is 0. These are CUDA's (cuda_runtime.h of CUDA 13.0), for host code; device code has
 // HIP's, and those of hipport/min_max.h.
-// nvcc also has functions for both that C's library lacks, rsqrt and normcdf for example; HIP's are for devices alone.
+// nvcc also has functions for both that the C library lacks, such as rsqrt and normcdf; HIP's are only for devices.
 #ifndef HIPPORT_HOST_MATH_H
 #define HIPPORT_HOST_MATH_H
 
-#if defined(__HIP__)  // nvcc has them, and compilers of host code alone never had
+#if defined(__HIP__)  // nvcc has them, and plain host compilers never had them
 
 #include <hip/hip_runtime.h>
 #include <math.h>
@@ -22,12 +22,12 @@
     const result x = static_cast<result>(a), y = static_cast<result>(b);       \
     return x > y ? x : y;                                                      \
   }
-// A number that is not NaN wins over one that is.
+// A number wins over a NaN.
 #define HIPPORT_MIN_MAX_OF(result, first, second, suffix)                                                              \
   static inline __host__ result (min)(const first a, const second b) { return __builtin_fmin##suffix(a, b); }            \
   static inline __host__ result (max)(const first a, const second b) { return __builtin_fmax##suffix(a, b); }
 
-// Newer compilers have them too where a program asks for them.
+// Newer compilers have them too if a program asks for them.
 #if !defined(__HIP_DEFINE_EXTENDED_HOST_MIN_MAX__) || !__HIP_DEFINE_EXTENDED_HOST_MIN_MAX__
 HIPPORT_MIN_MAX(unsigned, unsigned, unsigned)
 HIPPORT_MIN_MAX(long, long, long)
@@ -39,7 +39,7 @@ HIPPORT_MIN_MAX_OF(double, double, double, )
 HIPPORT_MIN_MAX_OF(double, float, double, )
 HIPPORT_MIN_MAX_OF(double, double, float, )
 #endif
-// hipport's CPU executor has one of each for host and device.
+// hipport's CPU executor has one version for host and device.
 #if (!defined(__HIP_DEFINE_MIXED_HOST_MIN_MAX__) || !__HIP_DEFINE_MIXED_HOST_MIN_MAX__) && \
     !(defined(SIMT_CORE_H) && defined(HIPPORT_MIN_MAX_H))
 HIPPORT_MIN_MAX(unsigned, int, unsigned)
@@ -56,7 +56,7 @@ HIPPORT_MIN_MAX(unsigned long long, unsigned long long, long long)
 namespace hipport {
 namespace host_math {
 
-// erfc(x) = y, for 0 < y < 2: a first guess, and Halley's steps, which triple the digits that are right.
+// erfc(x) = y, for 0 < y < 2: an initial guess, and Halley's steps, which triple the number of correct digits.
 static inline __host__ double inverse_of_erfc(const double y) {
   if (!(y > 0) || !(y < 2)) return y == 0 ? HUGE_VAL : y == 2 ? -HUGE_VAL : NAN;
   if (y > 1) return -inverse_of_erfc(2 - y);
@@ -113,7 +113,7 @@ HIPPORT_OF_ONE(normcdfinv, -1.41421356237309505 * hipport::host_math::inverse_of
 HIPPORT_OF_ONE(erfinv, hipport::host_math::inverse_of_erf(x))
 HIPPORT_OF_ONE(erfcinv, hipport::host_math::inverse_of_erfc(x))
 HIPPORT_OF_ONE(erfcx, hipport::host_math::scaled_erfc(x))
-// C23's, which the GNU C library has since 2.41 and 2.42.
+// Functions of C23, which the GNU C library has since 2.41 and 2.42.
 #if !defined(__GLIBC__) || !__GLIBC_PREREQ(2, 41)
 HIPPORT_OF_ONE(sinpi, hipport::host_math::sine_of_pi(x))
 HIPPORT_OF_ONE(cospi, hipport::host_math::cosine_of_pi(x))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// hipport/location.h: advice on managed memory by places, as since CUDA 13, for AMD. Put here by hipport.
+// hipport/location.h: advice on managed memory by location, as since CUDA 13, for AMD. Put here by hipport.
 //
 // HIP's functions take the number of a device, as CUDA's did up to 12, and hipCpuDeviceId for the host.
 #ifndef HIPPORT_LOCATION_H
@@ -15,7 +15,7 @@
 
 namespace hipport {
 
-/// What HIP of ROCm 6.4 has no name for: a place that is no device.
+/// A location that is not a device, for which HIP of ROCm 6.4 has no name.
 constexpr hipMemLocationType memory_of_host = hipMemLocationTypeInvalid;
 
 inline int device_of(hipMemLocation place) {

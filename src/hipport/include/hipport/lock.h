@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// hipport/lock.h: what loops that wait for a lock need on AMD. Put here by hipport.
+// hipport/lock.h: helpers for loops that wait for a lock on AMD. Put here by hipport.
 //
-// The lanes of a wavefront share one program counter. A lane that has taken a lock must give it back before the loop is
-// left by all, as the lanes that still wait do not let it go on behind the loop. So the loop has the critical section in
-// it:
+// The lanes of a wavefront share one program counter. A lane that has taken a lock must release it before the wavefront
+// leaves the loop, because the lanes that still wait keep it from continuing after the loop. So the loop contains the
+// critical section:
 //
 //   for (bool done = false; !hipport::opaque(done);) {
 //     if (atomicCAS(lock, 0, 1) == 0) { ...; atomicExch(lock, 0); done = true; }
 //   }
 //
-// Without `opaque` the compiler sees that a lane with the lock leaves the loop, and puts the critical section behind it.
+// Without `opaque` the compiler sees that a lane with the lock leaves the loop, and moves the critical section after it.
 //
-// Where the lock is taken and given back by functions, lanes pass one after the other:
+// If functions take and release the lock, lanes execute the section one after the other:
 //
 //   for (hipport::one_by_one turn; turn; turn.next()) {
 //     if (turn.mine()) { lock.lock(); ...; lock.unlock(); }
@@ -19,7 +19,7 @@
 #ifndef HIPPORT_LOCK_H
 #define HIPPORT_LOCK_H
 
-#if defined(__HIP__) || defined(__CUDACC__)  // nothing of this is for host compilers
+#if defined(__HIP__) || defined(__CUDACC__)  // nothing here is for host compilers
 
 #if defined(__HIP__)
 #include <hip/hip_runtime.h>
@@ -29,7 +29,7 @@
 
 namespace hipport {
 
-/// The value, of which the compiler does not know that it is the same. For `bool` and integers of up to 32 bits.
+/// The same value, but opaque to the compiler. For `bool` and integers of up to 32 bits.
 template <typename T>
 static __device__ __forceinline__ T opaque(T value) {
   static_assert(sizeof(T) <= sizeof(int), "opaque is for values of up to 32 bits");
@@ -42,7 +42,7 @@ static __device__ __forceinline__ T opaque(T value) {
   return static_cast<T>(hidden);
 }
 
-/// Turns of the lanes of a wavefront that come here together: each lane has one.
+/// Turns of the active lanes of a wavefront: each lane has one.
 class one_by_one {
  public:
 #if defined(__HIP__)
@@ -54,7 +54,7 @@ class one_by_one {
 #endif
   /// Whether there is a turn left.
   __device__ __forceinline__ explicit operator bool() const { return left_ != 0; }
-  /// Whether it is the caller's.
+  /// Whether it is the caller's turn.
   __device__ __forceinline__ bool mine() const { return (left_ & (~left_ + 1)) == 1ull << lane_; }
   __device__ __forceinline__ void next() { left_ &= left_ - 1; }
 
@@ -63,7 +63,7 @@ class one_by_one {
   unsigned lane_;
 };
 
-/// Turns of the warps of 32 lanes of a wavefront, of those lanes that come here together: each warp has one.
+/// Turns of the warps of 32 lanes in a wavefront, for their active lanes: each warp has one.
 class warp_by_warp {
  public:
 #if defined(__HIP__)
@@ -75,7 +75,7 @@ class warp_by_warp {
 #endif
   /// Whether there is a turn left.
   __device__ __forceinline__ explicit operator bool() const { return left_ != 0; }
-  /// Whether it is that of the caller's warp.
+  /// Whether it is the turn of the caller's warp.
   __device__ __forceinline__ bool mine() const { return (static_cast<unsigned>(left_) == 0) == (lane_ >= 32u); }
   __device__ __forceinline__ void next() { left_ = static_cast<unsigned>(left_) != 0 ? left_ >> 32 << 32 : 0; }
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // hipport/memory.h: CUDA's loads and stores with a cache operator, for AMD. Put here by hipport.
 //
-// Most operators are advice to the caches and change no value: they are plain accesses here. __ldcg, __ldcv, __stcg and
-// __stwt are different: code uses them to see what other blocks write, as they go past the cache of one multiprocessor.
-// So they are relaxed atomic accesses at the scope of the device, a word of up to 8 bytes at a time.
+// Most operators are hints for the caches and change no value: they are plain accesses here. __ldcg, __ldcv, __stcg and
+// __stwt are different: code uses them to see stores of other blocks, because they bypass the cache of one
+// multiprocessor. So they are relaxed atomic accesses at device scope, a word of up to 8 bytes at a time.
 #ifndef HIPPORT_MEMORY_H
 #define HIPPORT_MEMORY_H
 
-#if defined(__HIP__) || defined(__CUDACC__)  // nothing of this is for host compilers
+#if defined(__HIP__) || defined(__CUDACC__)  // nothing here is for host compilers
 
 #if defined(__HIP__)
 #include <hip/hip_runtime.h>
@@ -43,7 +43,7 @@ static __device__ __forceinline__ void store_words(T* to, T value) {
   }
 }
 
-/// The widest word that a value of `size` bytes is made of.
+/// The widest word that divides a value of `size` bytes.
 template <unsigned size>
 struct word {
   using type = unsigned long long;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// hipport/min_max.h: CUDA's min and max of two types of integers, for AMD. Put here by hipport.
+// hipport/min_max.h: CUDA's min and max of two integer types, for AMD. Put here by hipport.
 //
-// With HIP min(n, 3u) of an int n is a double, as for all numbers of two types (__clang_hip_cmath.h): it is no subscript,
-// a negative n stays negative, and 64 bits become 53. In CUDA both are taken as unsigned, and so is the result
-// (crt/math_functions.hpp of CUDA 13.0); what is shorter than int becomes int. These are for device code; host code has
-// those of hipport/host_math.h.
+// With HIP min(n, 3u) of an int n is a double, as for all pairs of different types (__clang_hip_cmath.h): it is not a
+// valid subscript, a negative n stays negative, and 64 bits become 53. In CUDA both are taken as unsigned, and so is
+// the result (crt/math_functions.hpp of CUDA 13.0); types shorter than int become int. These are for device code; host
+// code has those of hipport/host_math.h.
 #ifndef HIPPORT_MIN_MAX_H
 #define HIPPORT_MIN_MAX_H
 
-// hipport's CPU executor has one of each for host and device: host_math.h's, where that is included.
+// hipport's CPU executor has one version for host and device: host_math.h's, if that is included.
 #if defined(__HIP__) && !(defined(SIMT_CORE_H) && defined(HIPPORT_HOST_MATH_H))
 
 #include <hip/hip_runtime.h>

@@ -7,12 +7,12 @@
 //     add.rz.ftz.sat.f32 d, a, b;                  d = hipport::ptx::add_rz_ftz_sat_f32(a, b);
 //     mov.u32 d, %lanemask_lt;                     d = hipport::ptx::lanemask_lt();       (also tid_x(), clock64() ...)
 //
-// Parts of an opcode that change no value on AMD are left out of the name first:
+// Parts of an opcode that have no effect on AMD are left out of the name first:
 //     .aligned .uni .noftz .weak; of ld, st, atom, red: .global .const .param .local .shared (see below), .nc .ca .cs
 //     .lu .wb, .L1::* .L2::* .level::*; and .cluster as a scope is .gpu, .shared::cta is .shared.
 //
-// THE ARGUMENTS are the sources in PTX's order; a vector {x, y} is one argument after the other. The first destination
-// is what the function returns; more destinations (q in "d|p", carries) come after the sources, as references. If the
+// THE ARGUMENTS are the sources in PTX's order; a vector {x, y} is one argument after the other. The function returns
+// the first destination; further destinations (q in "d|p", carries) come after the sources, as references. If the
 // destination is a vector, the function returns nothing and its elements come first, as references:
 //
 //     shfl.sync.up.b32 d|p, a, b, c, mask;         d = hipport::ptx::shfl_sync_up_b32(a, b, c, mask, p);
@@ -22,15 +22,15 @@
 // THE TYPES of arguments and results are those of the opcode: s32 int, u32 and b32 unsigned, s64 long long, u64 and b64
 // unsigned long long, f32 float, f64 double, s16 short, u16 and b16 unsigned short, s8 signed char, u8 and b8 unsigned
 // char, pred bool; f16 and bf16 are their bits in unsigned short; f16x2, bf16x2 and packed integers are unsigned.
-// Registers of PTX have no type: a float where b32 is due is as<unsigned>(x), which keeps the bits, and put(d, x) gives
-// the variable d the bits of x, or converts an integer of another size.
+// Registers of PTX have no type: a float in the place of a b32 is as<unsigned>(x), which keeps the bits, and put(d, x)
+// gives the variable d the bits of x, or converts an integer of another size.
 //
 // CARRIES. add.cc, addc, addc.cc, sub.cc, subc, subc.cc, mad.lo.cc, madc.hi.cc, ... have one more argument, the last:
-// `cc`, of type unsigned& (0 or 1), the flag that PTX hides: set by those with .cc, read by the others.
+// `cc`, of type unsigned& (0 or 1), PTX's implicit flag: set by those with .cc, read by the others.
 //
-// MEMORY: ld, st, atom and red have the type as template argument, and take an address made by one of
+// MEMORY: ld, st, atom and red have the type as template argument, and take an address from one of
 //     generic(p), generic(p, 16)   [p], [p+16]: p is a pointer, or its value as an integer
-//     shared(a), shared(a, 16)     the same for .shared: a is what cvta.to.shared or __cvta_generic_to_shared gives
+//     shared(a), shared(a, 16)     the same for .shared: a is the result of cvta.to.shared or __cvta_generic_to_shared
 //     ld.global.cg.u32 d, [p];                     d = hipport::ptx::ld_cg<unsigned>(hipport::ptx::generic(p));
 //     st.shared.v2.f32 [a+8], {x, y};              hipport::ptx::st_v2<float>(hipport::ptx::shared(a, 8), x, y);
 //     atom.acquire.gpu.global.cas.b32 d, [p], b, c;
@@ -38,23 +38,23 @@
 //     atom.add.noftz.f16x2 d, [p], b;              d = atom_add_f16x2(generic(p), b)      (also f16, bf16, bf16x2)
 //
 // COMPARISONS. setp.lt.s32 p, a, b is p = setp_lt_s32(a, b); the boolean operation with a third operand and the second
-// destination (which is the complement's) are C++: setp.lt.and.s32 p|q, a, b, c is p = setp_lt_s32(a, b) && c and q =
+// destination (of the complement) are C++: setp.lt.and.s32 p|q, a, b, c is p = setp_lt_s32(a, b) && c and q =
 // !setp_lt_s32(a, b) && c. set.lt.and.u32.s32 d, a, b, c is d = set_u32(setp_lt_s32(a, b) && c); also s32, f32, u16
 // s16 and f16.
 //
-// BARRIERS. Barrier 0 of all threads is not named: bar.sync 0 is bar_sync(), bar.red.popc.u32 d, 0, p is d =
-// bar_red_popc_u32(p). Those with a number are numbered_sync(a, b) and numbered_arrive(a, b) of hipport/barrier.h, in
-// kernels that begin with begin_numbered_barriers(). Others have no function.
+// BARRIERS. Barrier 0 of all threads has no number: bar.sync 0 is bar_sync(), bar.red.popc.u32 d, 0, p is d =
+// bar_red_popc_u32(p). Numbered ones are numbered_sync(a, b) and numbered_arrive(a, b) of hipport/barrier.h, in kernels
+// that begin with begin_numbered_barriers(). Others have no function.
 //
 // VIDEO instructions. A selected part of a source is b0_s32(a) ... b3_s32(a), h0_s32(a), h1_s32(a), or the same with
-// u32, by the operand's type in the opcode. A destination's selector is the last part of the name, where a second
-// operation is otherwise; both have c as third argument:
+// u32, by the operand's type in the opcode. A destination's selector is the last part of the name, in the place of a
+// second operation; both have c as third argument:
 //     vadd.s32.u32.s32.sat.max d, a.b0, b.h1, c;   d = hipport::ptx::vadd_s32_u32_s32_sat_max(b0_u32(a), h1_s32(b), c);
 //     vadd.s32.u32.s32.sat d.h1, a, b, c;          d = hipport::ptx::vadd_s32_u32_s32_sat_h1(a, b, c);
 // vmad of -a or -b has "neg" before the types, vmad of -c has "negc": vmad_neg_s32_s32_s32(a, b, c). vadd2, vadd4 and
-// their like exist with the default selectors and mask.
+// similar instructions exist with the default selectors and mask.
 //
-// WHAT THERE IS ([x] may be there or not; R is nothing or rn rz rm rp)
+// THE FUNCTIONS ([x] is optional; R is nothing or rn rz rm rp)
 //   registers   tid_x .. nctaid_z laneid lanemask_{eq,lt,le,gt,ge} warpid nwarpid smid nsmid warpsize(WARP_SZ) clock
 //               clock_hi clock64 globaltimer[_lo|_hi]
 //   bits        bfe_{u,s}{32,64} bfi_b{32,64} bfind[_shiftamt]_{u,s}{32,64} brev clz popc and or xor not cnot
@@ -121,7 +121,7 @@
 #define HIPPORT_NVCC 0
 #endif
 
-// Programs have macros of such names, by -D too; they get them back at the end.
+// Programs may define macros with such names, also by -D; these are restored at the end.
 #pragma push_macro("pred")
 #undef pred
 #pragma push_macro("s8")
@@ -224,11 +224,11 @@ template <>
 struct word<8> {
   using type = u64;
 };
-/// The unsigned integer with the bits of T.
+/// The unsigned integer with the size of T.
 template <typename T>
 using word_of = typename word<sizeof(T)>::type;
 
-/// The integer of twice the bits.
+/// The integer with twice the bits.
 template <typename T>
 struct wider;
 template <>

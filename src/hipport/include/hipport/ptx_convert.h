@@ -24,13 +24,13 @@ HIPPORT_DEVICE f64 integral(f64 a, rounding direction) {
          : direction == down     ? ::floor(a)
                                  : ::ceil(a);
 }
-/// The integer that is nearest in the direction, among those of To.
+/// The nearest integer of To in the given direction.
 template <rounding direction, typename To, typename From>
 HIPPORT_DEVICE To to_integer(From a) {
   const From value = integral(a, direction);
   const From above = static_cast<From>(highest<To>() / 2 + 1) * 2;
   if (value != value) {
-    // What is no number is 0; where 64 bits are converted, the highest bit.
+    // A NaN becomes 0; in 64-bit conversions, the highest bit.
     return sizeof(From) == 8 || sizeof(To) == 8 ? static_cast<To>(word_of<To>(1) << (8 * sizeof(To) - 1)) : To(0);
   }
   if (value >= above) return highest<To>();
@@ -47,7 +47,7 @@ HIPPORT_DEVICE f32 narrowed(f64 a, rounding direction) {
   if (direction == to_nearest || !finite(a)) return static_cast<f32>(a);
   return as<f32>(rounded<float_format>(split<double_format>(as<u64>(a)), direction));
 }
-// The NaN that NVIDIA's GPUs make of any, to a half and from one, has all bits but the sign; AMD's keeps its upper bits.
+// NVIDIA's GPUs turn any NaN, to a half and from one, into all bits but the sign; AMD's keep its upper bits.
 HIPPORT_DEVICE u16 halved(f32 a, rounding direction) {
   if (is_nan<float_format>(as<u32>(a))) return half_format::nan;
   return direction == to_nearest ? narrowed_nearest(half_format(), a) : narrowed<half_format>(a, direction);
@@ -66,7 +66,7 @@ HIPPORT_DEVICE u32 tensor_float(f32 a, rounding direction) {
   return is_finite<float_format>(word) ? rounded<tensor_format>(split<float_format>(word), direction) << 13 : word;
 }
 
-/// Two numbers, each as the nearest one of To, and what fits of `more` above them.
+/// Two numbers, each rounded to the nearest one of To, and the bits of `more` that fit above them.
 template <typename To>
 HIPPORT_DEVICE u32 packed(s32 high, s32 low, u32 more) {
   constexpr unsigned bits = 8 * sizeof(To);
@@ -100,7 +100,7 @@ HIPPORT_FROM_ALL(s64)
 
 // ---- integers and floats
 
-// .sat changes nothing where the result is an integer, which is always the nearest one there is.
+// .sat has no effect if the result is an integer, which is always saturated.
 #define HIPPORT_TO_INTEGER_OF(To, R, direction, S)                                                         \
   HIPPORT_DEVICE To cvt##R##S##_##To##_f16(u16 a) {                                                        \
     return detail::to_integer<detail::direction, To>(detail::widened(a));                                  \
@@ -149,7 +149,7 @@ HIPPORT_INTEGER(s64)
 #undef HIPPORT_TO_INTEGER
 #undef HIPPORT_TO_INTEGER_OF
 
-// ---- floats of one size, to an integer's value or as they are
+// ---- floats of one size, to integral values or unchanged
 
 #define HIPPORT_INTEGRAL(R, ...)                                                                    \
   HIPPORT_DEVICE f32 cvt##R##_f32_f32(f32 a) { return __VA_ARGS__; }                                \
@@ -182,13 +182,13 @@ HIPPORT_CVT(_f64_f16, f64, u16, saturated, static_cast<f64>(detail::widened(a)))
 #undef HIPPORT_CVT
 HIPPORT_DEVICE f64 cvt_ftz_f64_f32(f32 a) { return static_cast<f64>(detail::flushed(a)); }
 HIPPORT_DEVICE f64 cvt_ftz_sat_f64_f32(f32 a) { return detail::saturated(cvt_ftz_f64_f32(a)); }
-// No number of f16 is a subnormal of f32.
+// No number of f16 is subnormal in f32.
 HIPPORT_DEVICE f32 cvt_ftz_f32_f16(u16 a) { return cvt_f32_f16(a); }
 HIPPORT_DEVICE f32 cvt_ftz_sat_f32_f16(u16 a) { return cvt_sat_f32_f16(a); }
 HIPPORT_DEVICE f32 cvt_f32_bf16(u16 a) { return detail::widened(detail::bfloat_format(), a); }
 HIPPORT_DEVICE f32 cvt_ftz_f32_bf16(u16 a) { return detail::flushed(cvt_f32_bf16(a)); }
 
-// To f16, NVIDIA's GPUs do not flush what .ftz should, which shows where numbers are rounded up or down.
+// To f16, NVIDIA's GPUs do not flush what .ftz should, which is visible with directed rounding.
 #define HIPPORT_NARROW(R, direction)                                                                        \
   HIPPORT_DEVICE f32 cvt##R##_f32_f64(f64 a) { return detail::narrowed(a, detail::direction); }             \
   HIPPORT_DEVICE u16 cvt##R##_f16_f64(f64 a) { return detail::halved(a, detail::direction); }               \
@@ -210,7 +210,7 @@ HIPPORT_NARROW(_rm, down)
 HIPPORT_NARROW(_rp, up)
 #undef HIPPORT_NARROW
 
-// ---- pairs, the first in the upper half; and formats that are no f16
+// ---- pairs, the first in the upper half; and formats other than f16
 
 #define HIPPORT_PAIR(R, direction, P, clamp)                                                                    \
   HIPPORT_DEVICE u16 cvt##R##P##_bf16_f32(f32 a) {                                                              \

@@ -2,15 +2,15 @@
 // hipport/ptx_float.h: PTX's arithmetic of floating-point numbers. Part of hipport/ptx.h.
 // Put here by hipport.
 //
-// To the nearest is what a GPU of AMD does by itself. It has no instruction that rounds in another direction, and C++
-// cannot change its mode for one operation: then the exact result is worked out in integers and rounded here, with
-// subnormals, overflows and signed zeros as PTX has them. NaNs are NaNs, but which one is not promised.
+// AMD's GPUs round to nearest. They have no instruction that rounds in another direction, and C++ cannot change the
+// mode for one operation: then the exact result is computed in integers and rounded here, with subnormals, overflows
+// and signed zeros as in PTX. NaNs are NaNs, but their bits are not specified.
 //
-// Approximations are at least as near as PTX promises, not the same bits as on NVIDIA's GPUs: they are the functions of
-// HIP's mathematical library, and for reciprocals with .ftz the GPU's own instruction, which is within 1 ulp. From what
-// an H200 gives they were seen to differ by 1 ulp (rcp, rsqrt, sqrt, div, ex2; ex2 and tanh of halves), by 2^-22 of lg2
-// near 1, by 2^-21 of sin and cos up to 2 pi, 2^-11 of tanh, 2^-20 of doubles. Of great angles, its sin and cos are far
-// off; these are not.
+// Approximations are at least as accurate as PTX promises, but not bit-identical to NVIDIA's GPUs: they are the
+// functions of HIP's mathematical library, and for reciprocals with .ftz the GPU's own instruction, which is within 1
+// ulp. Measured differences from an H200 are 1 ulp (rcp, rsqrt, sqrt, div, ex2; ex2 and tanh of halves), 2^-22 for lg2
+// near 1, 2^-21 for sin and cos up to 2 pi, 2^-11 for tanh, 2^-20 for doubles. For large angles, its sin and cos are
+// far off; these are not.
 //
 // None of this holds with -ffast-math.
 #ifndef HIPPORT_PTX_FLOAT_H
@@ -31,16 +31,16 @@ namespace detail {
 template <typename Word, typename Wide, int bits, int exponent_bits>
 struct format {
   using word = Word;
-  /// Holds the product of two significands and two bits more.
+  /// Holds the product of two significands and two more bits.
   using wide = Wide;
-  /// Bits of a significand, with the one that is not stored.
+  /// Bits of a significand, including the implicit one.
   static constexpr int precision = bits;
   static constexpr Word hidden = static_cast<Word>(Word(1) << (bits - 1));
   static constexpr Word infinity = static_cast<Word>(((Word(1) << exponent_bits) - 1) << (bits - 1));
   static constexpr Word sign = static_cast<Word>(Word(1) << (bits + exponent_bits - 1));
   static constexpr Word one = static_cast<Word>(((Word(1) << (exponent_bits - 1)) - 1) << (bits - 1));
   static constexpr Word nan = static_cast<Word>(sign - 1);
-  /// The power of two of the lowest bit of the least number.
+  /// The exponent of the lowest bit of the smallest number.
   static constexpr int lowest = 3 - (1 << (exponent_bits - 1)) - bits;
 };
 using half_format = format<u16, u64, 11, 5>;
@@ -96,7 +96,7 @@ HIPPORT_DEVICE int bits_of(u128 a) {
   return high != 0 ? 64 + bits_of(high) : bits_of(static_cast<u64>(a));
 }
 
-/// a / 2^count; the lowest bit is set if bits are lost, so that rounding cannot go wrong later.
+/// a / 2^count; the lowest bit is set if bits are lost (sticky), so that later rounding is correct.
 template <typename Wide>
 HIPPORT_DEVICE Wide jammed(Wide a, int count) {
   constexpr int bits = 8 * sizeof(Wide);
@@ -113,7 +113,7 @@ HIPPORT_DEVICE parts<typename Format::wide> split(typename Format::word a) {
           static_cast<typename Format::wide>(exponent != 0 ? low | Format::hidden : low)};
 }
 
-/// The number of the format that is nearest in the direction.
+/// The nearest number of the format in the given direction.
 template <typename Format, typename Wide>
 HIPPORT_DEVICE typename Format::word rounded(parts<Wide> a, rounding direction) {
   using Word = typename Format::word;
@@ -122,7 +122,7 @@ HIPPORT_DEVICE typename Format::word rounded(parts<Wide> a, rounding direction) 
   const int highest_bit = a.exponent + bits_of(a.magnitude) - 1;
   const int lowest_bit = larger(highest_bit - Format::precision + 1, Format::lowest);
   const int lost = lowest_bit - a.exponent;
-  // The significand, one bit more to decide on, and one for what is below.
+  // The significand, one more bit for rounding, and a sticky bit.
   const Wide kept = lost > 2 ? jammed(a.magnitude, lost - 2) : a.magnitude << (2 - lost);
   const unsigned rest = static_cast<unsigned>(kept & 3u);
   Word significand = static_cast<Word>(kept >> 2);
@@ -137,13 +137,13 @@ HIPPORT_DEVICE typename Format::word rounded(parts<Wide> a, rounding direction) 
   if (steps >= static_cast<int>(Format::infinity >> (Format::precision - 1)) - 1) {
     return static_cast<Word>(sign | (outward ? Format::infinity : largest));
   }
-  // The bit of the significand that is not stored counts as one in the exponent; so does a carry out of it.
+  // The implicit bit of the significand adds one to the exponent; so does a carry out of it.
   significand = static_cast<Word>(significand + more + (static_cast<Word>(steps) << (Format::precision - 1)));
   if (significand >= Format::infinity) significand = outward ? Format::infinity : largest;
   return static_cast<Word>(sign | significand);
 }
 
-/// The sum of two numbers that are not 0, or what rounds like it.
+/// The sum of two nonzero numbers, or a value that rounds like it.
 template <typename Wide>
 HIPPORT_DEVICE parts<Wide> sum_of(parts<Wide> x, parts<Wide> y) {
   constexpr int room = 8 * sizeof(Wide) - 1;
@@ -166,7 +166,7 @@ HIPPORT_DEVICE parts<typename Format::wide> product_of(typename Format::word a, 
   return {x.negative != y.negative, x.exponent + y.exponent, x.magnitude * y.magnitude};
 }
 
-// What follows rounds to the format Result, which may be another one than that of the arguments.
+// The following functions round to the format Result, which may differ from that of the arguments.
 
 /// a * b of finite numbers.
 template <typename Format, typename Result = Format>
@@ -180,7 +180,7 @@ HIPPORT_DEVICE typename Result::word fused(typename Format::word a, typename For
                                            rounding direction) {
   using Parts = parts<typename Format::wide>;
   const Parts x = product_of<Format>(a, b), y = split<Format>(c);
-  // Zeros of both signs make the positive one, downwards the negative one.
+  // The sum of zeros with different signs is the positive one, or with rounding down the negative one.
   const Parts none = {x.negative == y.negative ? x.negative : direction == down, 0, 0};
   if (x.magnitude == 0) return rounded<Result>(y.magnitude == 0 ? none : y, direction);
   if (y.magnitude == 0) return rounded<Result>(x, direction);
@@ -189,7 +189,7 @@ HIPPORT_DEVICE typename Result::word fused(typename Format::word a, typename For
   return rounded<Result>(result, direction);
 }
 
-/// a / b of finite numbers that are not 0.
+/// a / b of finite nonzero numbers.
 template <typename Format, typename Result = Format>
 HIPPORT_DEVICE typename Result::word divided(typename Format::word a, typename Format::word b, rounding direction) {
   parts<typename Format::wide> x = split<Format>(a), y = split<Format>(b);
@@ -207,7 +207,7 @@ HIPPORT_DEVICE typename Result::word divided(typename Format::word a, typename F
   return rounded<Result>(quotient, direction);
 }
 
-/// The square root of a finite number above 0.
+/// The square root of a finite positive number.
 template <typename Format>
 HIPPORT_DEVICE typename Format::word root_of(typename Format::word a, rounding direction) {
   using Wide = typename Format::wide;
@@ -225,7 +225,7 @@ HIPPORT_DEVICE typename Format::word root_of(typename Format::word a, rounding d
   return rounded<Format>(result, direction);
 }
 
-// ---- operations to the nearest, never fused into one another
+// ---- operations rounded to nearest, never fused
 
 #if HIPPORT_NVCC
 HIPPORT_DEVICE f32 plus(f32 a, f32 b) { return __fadd_rn(a, b); }
@@ -312,7 +312,7 @@ HIPPORT_DEVICE T sqrt(T a) {
   return as<T>(root_of<Format>(bits(a), direction));
 }
 
-// ---- .ftz: what is below the least normal number is 0, in arguments and results
+// ---- .ftz: subnormal arguments and results become 0
 
 HIPPORT_DEVICE f32 flushed(f32 a) {
   const u32 word = as<u32>(a);
@@ -322,12 +322,12 @@ template <typename Format>
 HIPPORT_DEVICE u16 flushed(u16 a) {
   return static_cast<u16>(a & Format::infinity ? a : a & Format::sign);
 }
-/// The format with more exponents, so that nothing is subnormal.
+/// The format with a larger exponent range, so that nothing is subnormal.
 template <typename Format>
 using roomy = format<u64, typename Format::wide, Format::precision, 11>;
 
-/// Whether a result, rounded so, is below the least normal number. NVIDIA's GPUs ask that before they let the number
-/// that they round to be that least one.
+/// Whether a result, rounded so, is below the smallest normal number. NVIDIA's GPUs test that before they let rounding
+/// raise the number to that smallest one.
 template <typename Format>
 HIPPORT_DEVICE bool is_tiny(u64 roomy_word) {
   constexpr u64 least = static_cast<u64>(Format::lowest - roomy<Format>::lowest + 1) << (Format::precision - 1);
@@ -337,7 +337,7 @@ template <typename Format>
 HIPPORT_DEVICE bool is_least_normal(typename Format::word a) {
   return (a & (Format::sign - 1)) == Format::hidden;
 }
-/// The flushed result, if it is not known to be tiny.
+/// The flushed result, if it is not already known to be tiny.
 HIPPORT_DEVICE f32 flushed(f32 a, bool tiny) { return tiny ? as<f32>(as<u32>(a) & float_format::sign) : flushed(a); }
 
 template <rounding direction>
@@ -373,7 +373,7 @@ HIPPORT_DEVICE f32 sqrt_ftz(f32 a) {
   return sqrt<direction>(flushed(a));
 }
 
-// ---- the lesser formats, whose numbers are kept as their bits
+// ---- the smaller formats, whose numbers are stored as their bits
 
 #if defined(__HIP_DEVICE_COMPILE__)
 HIPPORT_DEVICE f32 widened(half_format, u16 a) { return static_cast<f32>(as<_Float16>(a)); }
@@ -445,7 +445,7 @@ template <typename Format>
 HIPPORT_DEVICE u16 same(u16 a) {
   return a;
 }
-/// What is nearest in [+0, 1]; NaN is 0.
+/// The nearest value in [+0, 1]; 0 for NaN.
 template <typename T>
 HIPPORT_DEVICE T saturated(T a) {
   return a > T(0) ? (a < T(1) ? a : T(1)) : T(0);
@@ -459,9 +459,9 @@ HIPPORT_DEVICE u16 not_below_0(u16 a) {
   return is_nan<Format>(a) ? static_cast<u16>(Format::nan) : a & Format::sign ? u16(0) : a;
 }
 
-// ---- the lesser and the greater: of the zeros, -0 is the lesser
+// ---- minimum and maximum: -0 is less than +0
 
-/// An integer that orders numbers that are no NaNs.
+/// An integer that orders numbers other than NaNs.
 template <typename Format>
 HIPPORT_DEVICE long long rank(typename Format::word a) {
   const long long magnitude = static_cast<long long>(a & (Format::sign - 1));
@@ -534,7 +534,7 @@ HIPPORT_ROUNDED(_rp, up)
 #undef HIPPORT_F32
 #undef HIPPORT_F32_OF
 
-// A function of two halves of words, by that of one.
+// A function of two halves of words, by the function of one.
 #define HIPPORT_X2_1(name)                                                      \
   HIPPORT_DEVICE u32 name##x2(u32 a) {                                          \
     return mov_b32(name(static_cast<u16>(a)), name(static_cast<u16>(a >> 16))); \
@@ -589,7 +589,7 @@ HIPPORT_SUMS(bf16, bfloat_format, , )
 #undef HIPPORT_SUMS_OF
 #undef HIPPORT_FMA
 
-// ---- signs, the lesser and the greater, kinds of numbers
+// ---- signs, minimum and maximum, classification
 
 HIPPORT_DEVICE f32 abs_f32(f32 a) { return as<f32>(as<u32>(a) & 0x7fffffffu); }
 HIPPORT_DEVICE f32 neg_f32(f32 a) { return as<f32>(as<u32>(a) ^ 0x80000000u); }
@@ -658,7 +658,7 @@ HIPPORT_TEST(normal, 4)
 HIPPORT_TEST(subnormal, 5)
 #undef HIPPORT_TEST
 
-// ---- comparisons: those with u hold too if there is a NaN
+// ---- comparisons: those with u also hold if there is a NaN
 
 #define HIPPORT_SETP(name, ...)                                                           \
   HIPPORT_DEVICE bool setp_##name##_f32(f32 a, f32 b) { return __VA_ARGS__; }             \
@@ -724,7 +724,7 @@ HIPPORT_DEVICE f32 rsqrt_approx_ftz_f32(f32 a) { return detail::flushed(rsqrt_ap
 #endif
 HIPPORT_DEVICE f32 div_full_f32(f32 a, f32 b) { return div_rn_f32(a, b); }
 HIPPORT_DEVICE f32 div_full_ftz_f32(f32 a, f32 b) { return div_rn_ftz_f32(a, b); }
-// PTX: where b is so great that 1 / b would be subnormal, the quotient is 0, of infinities NaN.
+// PTX: if b is so large that 1 / b would be subnormal, the quotient is 0, and NaN for infinities.
 HIPPORT_DEVICE f32 div_approx_f32(f32 a, f32 b) {
   const f32 magnitude = abs_f32(b);
   const bool great = magnitude > 8.50705917e37f && detail::finite(b);

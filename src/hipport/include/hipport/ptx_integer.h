@@ -18,7 +18,7 @@ HIPPORT_DEVICE Word low_bits(unsigned count) {
   return static_cast<Word>(count < 8 * sizeof(Word) ? (Word(1) << count) - 1 : ~Word(0));
 }
 
-// Shifts by any number: bits that are shifted out are lost, and all of them may be.
+// Shifts by any number: bits that are shifted out are lost, possibly all of them.
 template <typename T>
 HIPPORT_DEVICE T shifted_left(T a, unsigned count) {
   using Word = word_of<T>;
@@ -31,9 +31,9 @@ HIPPORT_DEVICE T shifted_right(T a, unsigned count) {
   return static_cast<T>(is_signed<T>() ? a >> last : T(0));
 }
 
-// PTX restricts a position and a length to 255; of others, the lower bits count.
-// Not written as `position >= bits ? 0 : smaller(length, bits - position)`: clang 21 moves that difference in front of
-// its guard, concludes that the position is below `bits` everywhere, and drops other clamps of it in the same kernel.
+// PTX restricts a position and a length to 255; of larger ones, the lower bits count.
+// Not written as `position >= bits ? 0 : smaller(length, bits - position)`: clang 21 moves that difference before its
+// guard, concludes that the position is always below `bits`, and drops other clamps of it in the same kernel.
 template <typename T>
 HIPPORT_DEVICE T field(T a, unsigned position, unsigned length) {
   using Word = word_of<T>;
@@ -41,7 +41,7 @@ HIPPORT_DEVICE T field(T a, unsigned position, unsigned length) {
   length &= 255u;
   const unsigned begin = smaller(position & 255u, bits);
   const unsigned there = smaller(length, bits - begin);
-  // What is above the field goes out at the top, and what is below it at the bottom, where the sign comes in.
+  // Bits above the field are shifted out at the top, and bits below it at the bottom, where the sign is extended.
   const Word top = shifted_left(static_cast<Word>(a), bits - begin - there);
   return length == 0 ? T(0) : shifted_right(static_cast<T>(top), bits - there);
 }
@@ -80,7 +80,7 @@ HIPPORT_DEVICE Word reversed(Word a) {
 #endif
 }
 
-/// The place of the highest bit that differs from the sign, or how far it is from the top; all bits if there is none.
+/// The place of the highest bit that differs from the sign, or its distance from the top; all bits if there is none.
 template <typename T>
 HIPPORT_DEVICE unsigned highest_bit(T a, bool from_top) {
   using Word = word_of<T>;
@@ -93,7 +93,7 @@ HIPPORT_DEVICE unsigned byte_of(unsigned low, unsigned high, unsigned selector) 
   const unsigned place = 8 * (selector & 3u);
   return ((selector & 4u ? high : low) >> place) & 255u;
 }
-/// The bytes of {high, low} that four numbers name, the lowest first.
+/// The bytes of {high, low} that four numbers select, the lowest first.
 HIPPORT_DEVICE unsigned bytes_of(unsigned low, unsigned high, unsigned s0, unsigned s1, unsigned s2, unsigned s3) {
   return byte_of(low, high, s0) | byte_of(low, high, s1) << 8 | byte_of(low, high, s2) << 16 |
          byte_of(low, high, s3) << 24;
@@ -115,7 +115,7 @@ HIPPORT_DEVICE T product_high(T a, T b) {
   return static_cast<T>(product(a, b) >> (8 * sizeof(T)));
 }
 
-// Sums without what does not fit: C++ promises that of unsigned numbers only.
+// Wrapping sums: C++ guarantees wrapping only for unsigned numbers.
 template <typename T>
 HIPPORT_DEVICE T sum(T a, T b) {
   return static_cast<T>(static_cast<word_of<T>>(a) + static_cast<word_of<T>>(b));
@@ -129,7 +129,7 @@ HIPPORT_DEVICE T opposite(T a) {
   return difference(T(0), a);
 }
 
-/// What is nearest to `a` among the values of To.
+/// The value of To nearest to `a`.
 template <typename To, typename From>
 HIPPORT_DEVICE To nearest_integer(From a) {
   if (is_negative(a)) {
@@ -143,7 +143,7 @@ HIPPORT_DEVICE To nearest_integer(From a) {
                                                                                              : static_cast<To>(a);
 }
 
-// PTX leaves a division by zero open; these are the bits that NVIDIA's GPUs give. C++ must not see one.
+// PTX leaves division by zero open; these are the bits that NVIDIA's GPUs return. C++ must not execute one.
 template <typename T>
 HIPPORT_DEVICE T quotient(T a, T b) {
   if (b == 0) return static_cast<T>(~T(0));
@@ -157,7 +157,7 @@ HIPPORT_DEVICE T remainder(T a, T b) {
   return static_cast<T>(a % b);
 }
 
-/// The lower 24 bits, with a sign for a signed type.
+/// The lower 24 bits, sign-extended for a signed type.
 HIPPORT_DEVICE unsigned of_24_bits(unsigned a) { return a & 0xffffffu; }
 HIPPORT_DEVICE int of_24_bits(int a) { return static_cast<int>(static_cast<unsigned>(a) << 8) >> 8; }
 
@@ -180,9 +180,9 @@ HIPPORT_DEVICE T difference_with(unsigned& carry, T a, T b) {
   return static_cast<T>(result);
 }
 
-/// c and the products of the fields of `a`, each `bits` wide, and the bytes of `b`.
-// Signs come in by shifts: of fields whose sign an OR puts in, clang 21 makes an unsigned v_dot4_u32_u8 where a kernel
-// has two such sums of the same bytes.
+/// c plus the products of the fields of `a`, each `bits` wide, and the bytes of `b`. // Signs are extended by shifts:
+/// for fields whose sign is set by an OR, clang 21 generates an unsigned v_dot4_u32_u8 if a // kernel has two such sums
+/// of the same bytes.
 template <typename A, typename B, unsigned bits>
 HIPPORT_DEVICE unsigned dot(unsigned a, unsigned b, unsigned c) {
   for (unsigned i = 0; i < 32 / bits; ++i) {
@@ -231,7 +231,7 @@ HIPPORT_DEVICE bool or_pred(bool a, bool b) { return a || b; }
 HIPPORT_DEVICE bool xor_pred(bool a, bool b) { return a != b; }
 HIPPORT_DEVICE bool not_pred(bool a) { return !a; }
 
-/// The bytes of {b, a} that the nibbles of `c` name; with its highest bit, a nibble names the sign of the byte.
+/// The bytes of {b, a} that the nibbles of `c` select; with its highest bit set, a nibble selects the sign of the byte.
 HIPPORT_DEVICE b32 prmt_b32(b32 a, b32 b, b32 c) {
   b32 result = 0;
   for (unsigned i = 0; i < 4; ++i) {
@@ -267,7 +267,7 @@ HIPPORT_DEVICE b32 prmt_b32_rc16(b32 a, b32 b, b32 c) {
   return detail::bytes_of(a, b, n, n + 1, n, n + 1);
 }
 
-/// Each bit is the bit of `lut` that the three bits of a, b and c name, that of `a` being the highest.
+/// Each bit is the bit of `lut` that the three bits of a, b and c select, where that of `a` is the highest.
 HIPPORT_DEVICE b32 lop3_b32(b32 a, b32 b, b32 c, b32 lut) {
   b32 result = 0;
   for (unsigned i = 0; i < 8; ++i) {
@@ -276,7 +276,7 @@ HIPPORT_DEVICE b32 lop3_b32(b32 a, b32 b, b32 c, b32 lut) {
   return result;
 }
 
-/// The same; `p` is whether there is a bit in it, combined with `q`.
+/// The same; `p` is whether any bit is set in it, combined with `q`.
 HIPPORT_DEVICE b32 lop3_and_b32(b32 a, b32 b, b32 c, b32 lut, pred q, bool& p) {
   const b32 result = lop3_b32(a, b, c, lut);
   p = result != 0 && q;
@@ -301,7 +301,7 @@ HIPPORT_FUNNEL(wrap, c & 31u)
 HIPPORT_FUNNEL(clamp, detail::smaller(c, 32u))
 #undef HIPPORT_FUNNEL
 
-// A word of the lower `b` bits of `a`; and one with `b` bits from bit `a` on.
+// The lower `b` bits of `a` as a word; and a word with `b` bits from bit `a` on.
 HIPPORT_DEVICE u32 szext_clamp_u32(u32 a, u32 b) { return a & detail::low_bits<u32>(b); }
 HIPPORT_DEVICE u32 szext_wrap_u32(u32 a, u32 b) { return szext_clamp_u32(a, b & 31u); }
 HIPPORT_DEVICE s32 szext_clamp_s32(s32 a, u32 b) { return detail::field(a, 0, detail::smaller(b, 32u)); }
@@ -309,7 +309,7 @@ HIPPORT_DEVICE s32 szext_wrap_s32(s32 a, u32 b) { return szext_clamp_s32(a, b & 
 HIPPORT_DEVICE b32 bmsk_clamp_b32(u32 a, u32 b) { return detail::shifted_left(detail::low_bits<b32>(b), a); }
 HIPPORT_DEVICE b32 bmsk_wrap_b32(u32 a, u32 b) { return bmsk_clamp_b32(a & 31u, b & 31u); }
 
-/// Where the bit of `mask` is that is the `offset`-th from `base` on, upwards or downwards; all bits if there is none.
+/// The place of the `offset`-th set bit of `mask` from `base` on, upwards or downwards; all bits if there is none.
 HIPPORT_DEVICE b32 fns_b32(b32 mask, b32 base, s32 offset) {
   if (offset == 0) return mask >> (base & 31u) & 1u ? base : ~0u;
   s32 left = offset < 0 ? -offset : offset;
@@ -446,13 +446,13 @@ HIPPORT_DEVICE s32 dp4a_s32_s32(s32 a, s32 b, s32 c) { return ::hipport::dp4a(a,
 #undef HIPPORT_DOT4
 #undef HIPPORT_DOT
 
-// ---- choices
+// ---- selection
 
 #define HIPPORT_CHOICE(T)                                                                 \
   HIPPORT_DEVICE T selp_##T(T a, T b, bool p) { return p ? a : b; }                       \
   HIPPORT_DEVICE T slct_##T##_s32(T a, T b, s32 c) { return c >= 0 ? a : b; }             \
   HIPPORT_DEVICE T slct_##T##_f32(T a, T b, f32 c) { return c >= 0.0f ? a : b; }          \
-  /* What is flushed becomes -0 at most, which is not less than 0. */                     \
+  /* A flushed value becomes -0 at most, which is not less than 0. */                     \
   HIPPORT_DEVICE T slct_ftz_##T##_f32(T a, T b, f32 c) { return c > -1.17549435e-38f ? a : b; }
 HIPPORT_CHOICE(b16)
 HIPPORT_CHOICE(u16)
@@ -502,7 +502,7 @@ HIPPORT_DEVICE u16 set_u16(bool p) { return p ? 0xffffu : 0u; }
 HIPPORT_DEVICE s16 set_s16(bool p) { return p ? -1 : 0; }
 HIPPORT_DEVICE u16 set_f16(bool p) { return p ? 0x3c00u : 0u; }
 
-// ---- words of parts, the lowest first
+// ---- words from parts, the lowest first
 
 HIPPORT_DEVICE b16 mov_b16(b8 x, b8 y) { return static_cast<b16>(x | y << 8); }
 HIPPORT_DEVICE b32 mov_b32(b16 x, b16 y) { return static_cast<b32>(x) | static_cast<b32>(y) << 16; }
@@ -510,7 +510,7 @@ HIPPORT_DEVICE b32 mov_b32(b8 x, b8 y, b8 z, b8 w) { return mov_b32(mov_b16(x, y
 HIPPORT_DEVICE b64 mov_b64(b32 x, b32 y) { return static_cast<b64>(x) | static_cast<b64>(y) << 32; }
 HIPPORT_DEVICE b64 mov_b64(b16 x, b16 y, b16 z, b16 w) { return mov_b64(mov_b32(x, y), mov_b32(z, w)); }
 
-// The parts may be kept in any type that has their bits.
+// The parts may have any type with their bits.
 template <typename X, typename Y>
 HIPPORT_DEVICE void mov_b16(X& x, Y& y, b16 a) {
   put(x, static_cast<b8>(a));

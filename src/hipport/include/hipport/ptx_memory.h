@@ -3,10 +3,10 @@
 // Put here by hipport.
 //
 // Weak accesses are plain ones. Those with .cg, .cv, .wt or .volatile and those with an order are atomic, a word at a
-// time, at the scope of the device or of the system, as code uses them to see what others write. The scopes cta, gpu
-// and sys are AMD's workgroup, agent and system. A float that atom.add makes is not flushed to zero.
+// time, at device or system scope, because code uses them to see stores of others. The scopes cta, gpu and sys are
+// AMD's workgroup, agent and system. Results of atom.add on floats are not flushed to zero.
 //
-// With nvcc they mean the same, but are made of CUDA's functions: no faster than they must.
+// With nvcc they mean the same, but are built from CUDA's functions, without regard to speed.
 #ifndef HIPPORT_PTX_MEMORY_H
 #define HIPPORT_PTX_MEMORY_H
 
@@ -69,7 +69,7 @@ HIPPORT_CVTA((HIPPORT_SPACE(3) void*), (HIPPORT_SPACE(5) void*))
 #undef HIPPORT_CVTA
 HIPPORT_ON_GPU u64 cvta_shared_u64(u64 address) { return reinterpret_cast<u64>(shared(address)); }
 HIPPORT_ON_GPU u64 cvta_local_u64(u64 address) { return reinterpret_cast<u64>(local(address)); }
-// A place of two of these spaces has the same address in both.
+// A place in two of these spaces has the same address in both.
 #define HIPPORT_CVTA(space)                                   \
   template <typename Address>                                 \
   HIPPORT_ON_GPU u64 cvta_to_##space##_u64(Address address) { \
@@ -84,7 +84,7 @@ HIPPORT_CVTA(const)
 HIPPORT_CVTA(param)
 #undef HIPPORT_CVTA
 
-// Host code of HIP must parse these, but AMD's built-ins fit device code only.
+// Host code of HIP must parse these, but AMD's built-ins are only valid in device code.
 #if HIPPORT_NVCC
 #define HIPPORT_IS(nvidia, amd) nvidia
 #elif defined(__HIP_DEVICE_COMPILE__)
@@ -115,7 +115,7 @@ HIPPORT_ISSPACEP(global)
 #undef HIPPORT_ISSPACEP
 #undef HIPPORT_SPACE
 
-/// A request to bring memory nearer, which changes no value.
+/// A prefetch, which changes no value.
 template <typename Address>
 HIPPORT_ON_GPU void prefetch(Address) {}
 
@@ -206,7 +206,7 @@ HIPPORT_ON_GPU bool exchange_if(void* at, Word& expected, Word value) {
 
 #endif
 
-/// The elements of a vector, which PTX aligns to all of them.
+/// The elements of a vector, which PTX aligns to their total size.
 template <typename T, unsigned count>
 struct elements {
   T of[count];
@@ -248,7 +248,7 @@ HIPPORT_ON_GPU void copied(void* to, const void* from, unsigned given) {
   plain_store(to, value);
 }
 
-/// Replace a number by what `operation` makes of it, at once; return what it was.
+/// Atomically replace a number by `operation` of it; return the old value.
 template <order how, scope where, typename T, typename Operation>
 HIPPORT_ON_GPU T updated(void* at, Operation operation) {
   using Word = word_of<T>;
@@ -295,7 +295,7 @@ HIPPORT_ON_GPU T atom_cas(void* at, T b, T c) {
   return as<T>(found);
 }
 
-// Additions to halves of 32-bit words, which not all GPUs can do by themselves.
+// Additions to halves of 32-bit words, which not all GPUs support.
 template <order how, scope where, typename Add>
 HIPPORT_ON_GPU u32 atom_halves(void* at, u32 b, Add add) {
   return updated<how, where, u32>(at, [=](u32 a) { return add(a, b); });
@@ -314,7 +314,7 @@ HIPPORT_ON_GPU u16 atom_half(void* at, u16 b, Add add) {
 
 // ---- ld, st
 
-// The functions of one kind, by what loads and stores a T.
+// The functions of one kind, given how to load and store a T.
 #define HIPPORT_LD(kind, ...)                                                                    \
   template <typename T>                                                                          \
   HIPPORT_ON_GPU T ld##kind(const void* p) {                                                     \
@@ -411,8 +411,8 @@ HIPPORT_ON_GPU void st_v4(void* p, T x, T y, T z, T w) {
 
 // ---- cp.async
 
-// A copy may be done as soon as it is asked for, and here it is. So what commits and waits has nothing left to do, and
-// who sees the copy is a question of the barrier behind the wait, as in PTX.
+// A copy may be done as soon as it is requested, and here it is. So commit and wait have nothing left to do, and the
+// barrier after the wait decides who sees the copy, as in PTX.
 
 /// Copy `size` bytes, 4, 8 or 16, of which the first `given` are read and the others are 0.
 HIPPORT_ON_GPU void cp_async(void* to, const void* from, u32 size, u32 given) {
@@ -425,7 +425,7 @@ HIPPORT_ON_GPU void cp_async(void* to, const void* from, u32 size, u32 given) {
   }
 }
 HIPPORT_ON_GPU void cp_async(void* to, const void* from, u32 size) { cp_async(to, from, size, size); }
-/// The same, with zeros in place of all bytes if they are to be ignored.
+/// The same, but all bytes are 0 if `ignored` is true.
 HIPPORT_ON_GPU void cp_async_unless(void* to, const void* from, u32 size, pred ignored) {
   cp_async(to, from, size, ignored ? 0u : size);
 }
@@ -454,7 +454,7 @@ HIPPORT_ON_GPU void cp_async_wait_all() {}
   }                                                                                                            \
   HIPPORT_ON_GPU void red##kind##_add_##type(void* p, u16 b) { atom##kind##_add_##type(p, b); }                \
   HIPPORT_ON_GPU void red##kind##_add_##type##x2(void* p, u32 b) { atom##kind##_add_##type##x2(p, b); }
-// Of a vector each element is added by itself.
+// Each element of a vector is added separately.
 #define HIPPORT_ATOM_VECTORS_OF(kind, type, word)                                            \
   HIPPORT_ON_GPU void red##kind##_add_##type##_v2(void* p, word x, word y) {                 \
     red##kind##_add_##type(p, x);                                                            \

@@ -2,8 +2,8 @@
 // hipport/ptx_video.h: PTX's video instructions. Part of hipport/ptx.h.
 // Put here by hipport.
 //
-// They give what NVIDIA's manual says. Its GPUs since Maxwell have them no more, and what CUDA 13 makes of some is not
-// that: those whose destination is a part and that end in .h1 or have .sat; many with .min or .max; vshl with .sat; some
+// They follow NVIDIA's manual. Its GPUs since Maxwell no longer have them, and CUDA 13's emulation of some differs from
+// it: those whose destination is a part and that end in .h1 or have .sat; many with .min or .max; vshl with .sat; some
 // of vmad with .sat or a shift.
 #ifndef HIPPORT_PTX_VIDEO_H
 #define HIPPORT_PTX_VIDEO_H
@@ -83,13 +83,13 @@ struct vshr_wrap {
   HIPPORT_DEVICE exact of(exact a, exact b) { return a >> (b & 31); }
 };
 
-/// What is nearest to `a` among the integers of `bits` bits.
+/// The nearest integer with `bits` bits.
 HIPPORT_DEVICE exact nearest_of(bool has_sign, unsigned bits, exact a) {
   const exact least = has_sign ? -(exact(1) << (bits - 1)) : 0;
   return smaller(larger(a, least), least + (exact(1) << bits) - 1);
 }
 
-// What is done with a result: nothing, the second operation, or it replaces a part of c.
+// The use of a result: none, the second operation, or it replaces a part of c.
 struct second_none {
   static constexpr unsigned bits = 32;
   template <typename D>
@@ -140,7 +140,7 @@ HIPPORT_DEVICE D video(A a, B b, D c) {
   return Second::of(static_cast<D>(static_cast<u32>(result)), c);
 }
 
-/// The same on each of the fields of words. A sum of results is added to c.
+/// The same for each of the fields of words. A sum of results is added to c.
 template <typename Operation, unsigned bits, bool sat, bool add, typename D, typename A, typename B>
 HIPPORT_DEVICE D video_fields(A a, B b, D c) {
   u32 result = add ? static_cast<u32>(c) : 0u;
@@ -152,7 +152,7 @@ HIPPORT_DEVICE D video_fields(A a, B b, D c) {
   return static_cast<D>(result);
 }
 
-/// a * b + c, each of which may be negated or c be one more, shifted to the right.
+/// a * b + c, where each may be negated or c incremented by one, shifted to the right.
 template <bool sat, typename D, typename A, typename B>
 HIPPORT_DEVICE D multiplied(A a, B b, D c, bool negate_product, bool negate_c, bool one_more, unsigned shift) {
   const bool is_product_signed = is_signed<A>() || is_signed<B>() || negate_product;
@@ -288,7 +288,7 @@ HIPPORT_FIELDS_ALL(4, 8)
 #undef HIPPORT_D_A_B
 #undef HIPPORT_A_B
 
-// PTX has some for pairs of 16 bits by simpler names.
+// PTX has simpler names for some operations on pairs of 16 bits.
 HIPPORT_DEVICE u32 add_u16x2(u32 a, u32 b) { return vadd2_u32_u32_u32(a, b, 0); }
 HIPPORT_DEVICE u32 add_s16x2(u32 a, u32 b) { return vadd2_u32_u32_u32(a, b, 0); }
 HIPPORT_DEVICE u32 min_u16x2(u32 a, u32 b) { return vmin2_u32_u32_u32(a, b, 0); }

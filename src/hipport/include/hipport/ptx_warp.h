@@ -35,7 +35,7 @@ HIPPORT_ON_GPU u32 lanemask_gt() { return ::hipport::lanemask_gt(); }
 HIPPORT_ON_GPU u32 lanemask_ge() { return ::hipport::lanemask_ge(); }
 HIPPORT_ON_GPU u32 warpsize() { return ::hipport::warp_size; }
 
-/// Which warp of its block: by the thread's number, which PTX does not promise.
+/// The index of the warp in its block, by the thread's number, which PTX does not guarantee.
 HIPPORT_ON_GPU u32 warpid() {
   return (threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z)) / ::hipport::warp_size;
 }
@@ -56,17 +56,17 @@ HIPPORT_ON_GPU u64 wall_clock64() { return static_cast<u64>(::clock64()); }
 #define HIPPORT_REGISTER(name, type, constraint, ...) \
   HIPPORT_ON_GPU type name() { return __VA_ARGS__; }
 #else
-// HIP 5.2 declares not all that is needed in host code, which need not run it.
+// HIP 5.2 does not declare everything needed in host code, which does not run it.
 #define HIPPORT_REGISTER(name, type, constraint, ...) \
   HIPPORT_ON_GPU type name() { return 0; }
 #endif
-// A compute unit's number has gaps. It is below nsmid(), which may be far above their count, as in PTX.
+// The numbers of compute units have gaps. They are below nsmid(), which may be far above their count, as in PTX.
 HIPPORT_REGISTER(smid, u32, "=r", __smid())
 HIPPORT_REGISTER(nsmid, u32, "=r", 2048)
 HIPPORT_REGISTER(clock64, u64, "=l", static_cast<u64>(::clock64()))
 HIPPORT_REGISTER(clock, u32, "=r", static_cast<u32>(clock64()))
 HIPPORT_REGISTER(clock_hi, u32, "=r", static_cast<u32>(clock64() >> 32))
-// In nanoseconds: the counter of AMD's GPUs counts 100 million a second.
+// In nanoseconds: the counter of AMD's GPUs runs at 100 MHz.
 HIPPORT_REGISTER(globaltimer, u64, "=l", 10 * static_cast<u64>(wall_clock64()))
 HIPPORT_REGISTER(globaltimer_lo, u32, "=r", static_cast<u32>(globaltimer()))
 HIPPORT_REGISTER(globaltimer_hi, u32, "=r", static_cast<u32>(globaltimer() >> 32))
@@ -80,7 +80,7 @@ HIPPORT_ON_GPU bool vote_sync_all_pred(bool p, u32 mask) { return ::hipport::all
 HIPPORT_ON_GPU bool vote_sync_any_pred(bool p, u32 mask) { return ::hipport::any_sync(mask, p) != 0; }
 HIPPORT_ON_GPU bool vote_sync_uni_pred(bool p, u32 mask) { return ::hipport::uni_sync(mask, p) != 0; }
 HIPPORT_ON_GPU b32 vote_sync_ballot_b32(bool p, u32 mask) { return ::hipport::ballot_sync(mask, p); }
-// Without .sync, all lanes that are there take part.
+// Without .sync, all active lanes take part.
 HIPPORT_ON_GPU bool vote_all_pred(bool p) { return vote_sync_all_pred(p, activemask_b32()); }
 HIPPORT_ON_GPU bool vote_any_pred(bool p) { return vote_sync_any_pred(p, activemask_b32()); }
 HIPPORT_ON_GPU bool vote_uni_pred(bool p) { return vote_sync_uni_pred(p, activemask_b32()); }
@@ -125,14 +125,14 @@ HIPPORT_REDUX(xor, b32)
 #undef HIPPORT_REDUX
 #endif
 
-/// The lowest lane that is there; `p` is whether that is the caller.
+/// The lowest active lane; `p` is whether that is the caller.
 HIPPORT_ON_GPU u32 elect_sync(u32 mask, bool& p) {
   const u32 leader = static_cast<u32>(__ffs(static_cast<int>(mask & activemask_b32()))) - 1;
   p = leader == laneid();
   return leader;
 }
 
-// ---- shuffles: `c` has where they end in its lowest five bits, and which bits of a lane name its segment in 8 to 12
+// ---- shuffles: `c` has the bound in its lowest five bits, and the mask of the segment's bits in bits 8 to 12
 
 namespace detail {
 
@@ -201,7 +201,7 @@ HIPPORT_ON_GPU void brkpt() { __brkpt(); }
 HIPPORT_ON_GPU void trap() { __builtin_trap(); }
 HIPPORT_ON_GPU void brkpt() { __builtin_debugtrap(); }
 #endif
-/// Sleep about as many nanoseconds: AMD's GPUs sleep 64 cycles at a time, at about two billion cycles a second.
+/// Sleep for about that many nanoseconds: AMD's GPUs sleep 64 cycles at a time, at about 2 GHz.
 HIPPORT_ON_GPU void nanosleep_u32(u32 t) {
 #if HIPPORT_NVCC && defined(SIMT_CORE_H)
   __nanosleep(t);

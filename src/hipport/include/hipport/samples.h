@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// hipport/samples.h: what programs use of helper_cuda.h, helper_string.h and helper_timer.h of NVIDIA's CUDA samples.
+// hipport/samples.h: the parts of NVIDIA's helper_cuda.h, helper_string.h and helper_timer.h that programs use.
 // Put here by hipport.
 //
-// Those headers lie in a folder of the samples, which programs that began as one need to be built, and are for CUDA alone.
-// This has their checks of errors, choice of a device, arguments and timers, by the same names, for the host. Messages
-// differ. Not here are their images, files and comparisons.
+// Those headers lie in a folder of the CUDA samples; programs that began as a sample need it to build, and they are
+// only for CUDA. This header has their error checks, choice of a device, arguments and timers, under the same names,
+// for the host. Messages differ. Images, files and comparisons are missing.
 #ifndef HIPPORT_SAMPLES_H
 #define HIPPORT_SAMPLES_H
 
@@ -33,7 +33,7 @@ namespace samples {
 
 inline const char* name_of(hipError_t error) { return hipGetErrorName(error); }
 
-/// Those of libraries have no names in common.
+/// The error names of libraries have nothing in common.
 template <typename Status>
 const char* name_of(Status) {
   return "status of a library";
@@ -53,7 +53,7 @@ inline void check_last(const char* message, const char* file, int line, bool lea
   if (leave) exit(EXIT_FAILURE);
 }
 
-/// What stands behind `-name=` or `--name=`, empty behind `-name`; a null pointer: the argument is not there.
+/// The text after `-name=` or `--name=`, empty after `-name`; a null pointer if the argument is missing.
 inline const char* argument(int argc, const char** argv, const char* name) {
   const size_t length = strlen(name);
   for (int i = 1; i < argc; ++i) {
@@ -69,7 +69,7 @@ inline const char* argument(int argc, const char** argv, const char* name) {
 }  // namespace samples
 }  // namespace hipport
 
-// A program that has one of its own keeps it.
+// A program's own definition takes precedence.
 #ifndef checkCudaErrors
 #define checkCudaErrors(call) hipport::samples::check((call), #call, __FILE__, __LINE__)
 #endif
@@ -104,7 +104,7 @@ inline bool getCmdLineArgumentString(int argc, const char** argv, const char* na
   return value != nullptr;
 }
 
-/// Choose the device of that number, the first one if it is below 0.
+/// Choose the device with that number, or the first one if it is negative.
 inline int gpuDeviceInit(int device) {
   int count = 0;
   checkCudaErrors(hipGetDeviceCount(&count));
@@ -117,7 +117,7 @@ inline int gpuDeviceInit(int device) {
   return device;
 }
 
-/// The device with the most multiprocessors by their clock.
+/// The device with the highest product of multiprocessors and clock.
 inline int gpuGetMaxGflopsDeviceId() {
   int count = 0, best = 0;
   double most = -1;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// hipport/scoped_atomic.h: atomic objects and references with a scope, which CUDA has in libcu++. Put here by hipport.
+// hipport/scoped_atomic.h: scoped atomic objects and references, which CUDA has in libcu++. Put here by hipport.
 //
-// hipport::atomic, atomic_ref, atomic_flag and atomic_thread_fence are cuda::atomic and so on, made of the compiler's
-// atomic operations with a scope; on the host, too. A value has 1, 2, 4 or 8 bytes. What is fetched and changed is a
-// number, or a pointer, which is moved by bytes' worth of elements.
+// hipport::atomic, atomic_ref, atomic_flag and atomic_thread_fence are cuda::atomic and so on, built from the
+// compiler's scoped atomic operations; on the host, too. A value has 1, 2, 4 or 8 bytes. Arithmetic operations are for
+// numbers, and for pointers, which move by elements.
 //
-// Loops that wait for what a lane of the same wavefront has to do do not end on AMD, whatever they wait with.
+// Loops that wait for an action of a lane of the same wavefront do not end on AMD, whatever they wait with.
 //
 // With nvcc these are CUDA's own.
 #ifndef HIPPORT_SCOPED_ATOMIC_H
@@ -85,14 +85,14 @@ HIPPORT_BOTH To atomic_bits(const From& from) {
   return to;
 }
 
-/// The order of a load that finds another value than was expected, where the exchange has `order`.
+/// The order of a load that finds another value than expected, if the exchange has `order`.
 constexpr HIPPORT_BOTH memory_order when_other(memory_order order) {
   return order == memory_order_acq_rel ? memory_order_acquire
          : order == memory_order_release ? memory_order_relaxed
                                          : order;
 }
 
-// The compiler wants to see the order: each is a call of its own, of which one is left where it is known.
+// The compiler needs a constant order: each is a separate call, of which one is left if the order is known.
 #define HIPPORT_ORDERED(call)                                      \
   switch (order) {                                                 \
     case memory_order_relaxed: call(__ATOMIC_RELAXED); break;      \
@@ -170,12 +170,12 @@ HIPPORT_BOTH bool exchange_atomic_if(Word* at, Word* expected, Word value, memor
   return done;
 }
 
-/// What atomic and atomic_ref have; `Self` says where the value is.
+/// The common part of atomic and atomic_ref; `Self` returns the place of the value.
 template <typename T, thread_scope scope, typename Self>
 class atomic_operations {
   static_assert(__is_trivially_copyable(T), "a value that can be copied by its bytes");
   using Word = typename atomic_word<sizeof(T)>::type;
-  // By what a pointer moves: elements.
+  // A pointer moves by a number of elements.
   using Difference = typename std::conditional<std::is_pointer<T>::value, std::ptrdiff_t, T>::type;
 
  public:
@@ -253,7 +253,7 @@ class atomic_operations {
  private:
   HIPPORT_BOTH Word* word() const { return reinterpret_cast<Word*>(static_cast<const Self*>(this)->address()); }
 
-  /// The order that is enough for both outcomes of an exchange.
+  /// The order that is sufficient for both outcomes of an exchange.
   static constexpr HIPPORT_BOTH memory_order stronger(memory_order order, memory_order other) {
     return other == memory_order_seq_cst ? other
            : other == memory_order_relaxed || order == memory_order_seq_cst || order == memory_order_acq_rel ? order
@@ -261,7 +261,7 @@ class atomic_operations {
                                            : memory_order_acquire;
   }
 
-  /// Put what `change` makes of the value in its place; return the value.
+  /// Replace the value by `change` of it; return the old value.
   template <typename Change>
   HIPPORT_BOTH T changed(memory_order order, Change change) const {
     T seen = load(memory_order_relaxed);
@@ -310,7 +310,7 @@ class atomic_ref : public detail::atomic_operations<T, scope, atomic_ref<T, scop
   T* at_;
 };
 
-/// As large as the value: it may lie in memory that was never constructed.
+/// As large as the value, because it may lie in memory that was never constructed.
 template <typename T, thread_scope scope = thread_scope_system>
 class atomic : public detail::atomic_operations<T, scope, atomic<T, scope>> {
  public:

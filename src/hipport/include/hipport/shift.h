@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// hipport/shift.h: shifts by as many bits as a number has. Put here by hipport.
+// hipport/shift.h: shifts by at least as many bits as a number has. Put here by hipport.
 //
-// C++ leaves open what `x << 32` is for an x of 32 bits. NVIDIA GPUs shift all bits out: 0, or all bits the sign for a
-// negative number to the right. AMD GPUs shift by the last five bits of 32, which are 0, and the result is x.
+// C++ leaves `x << 32` undefined for a 32-bit x. NVIDIA GPUs shift all bits out: the result is 0, or all sign bits for
+// a negative number shifted to the right. AMD GPUs shift by the lower five bits of 32, which are 0, and the result is
+// x.
 #ifndef HIPPORT_SHIFT_H
 #define HIPPORT_SHIFT_H
 
@@ -18,13 +19,13 @@
 
 namespace hipport {
 
-/// `x << bits`, and 0 if `x` has no more than `bits` bits.
+/// `x << bits`, and 0 if `x` has at most `bits` bits.
 template <typename T, typename Bits>
 HIPPORT_SHIFT auto shl(T x, Bits bits) -> decltype(x << 0) {
   return static_cast<unsigned long long>(bits) < 8 * sizeof(x << 0) ? x << bits : 0;
 }
 
-/// `x >> bits`, and what is left after all bits were shifted out, if `x` has no more than `bits` bits.
+/// `x >> bits`, and only sign bits if `x` has at most `bits` bits.
 template <typename T, typename Bits>
 HIPPORT_SHIFT auto shr(T x, Bits bits) -> decltype(x >> 0) {
   return static_cast<unsigned long long>(bits) < 8 * sizeof(x >> 0) ? x >> bits : x >> (8 * sizeof(x >> 0) - 1) >> 1;

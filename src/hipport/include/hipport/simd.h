@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // hipport/simd.h: CUDA's arithmetic on the halves and bytes of a word, for AMD. Put here by hipport.
 //
-// Each function has the name and the arguments of the CUDA function that it stands for, without the leading
-// underscores, and gives the same bits for all arguments. They are plain C++, of which AMD's compilers make packed
-// instructions where a GPU has them; only dp4a is a function of AMD's. Host code can call them too, also without HIP.
+// Each function has the name and the arguments of the corresponding CUDA function, without the leading underscores, and
+// returns the same bits for all arguments. They are plain C++, which AMD's compilers turn into packed instructions if a
+// GPU has them; only dp4a is a function of AMD's. Host code can call them too, also without HIP.
 //
 // With nvcc the functions are the native ones.
 #ifndef HIPPORT_SIMD_H
@@ -31,7 +31,7 @@
 #define HIPPORT_NATIVE 0
 #endif
 
-// What a function does: the first with nvcc, the second with all others.
+// The definition of a function: the first with nvcc, the second otherwise.
 #if HIPPORT_NATIVE
 #define HIPPORT_DOES(native, ...) \
   { native; }
@@ -40,7 +40,7 @@
   { __VA_ARGS__; }
 #endif
 
-// Programs have macros of such names, by -D too; they get them back at the end.
+// Programs may define macros with such names, also by -D; these are restored at the end.
 #pragma push_macro("s8")
 #undef s8
 #pragma push_macro("u8")
@@ -75,13 +75,13 @@ HIPPORT_DEVICE To as(From from) {
   return to;
 }
 
-/// The fields of a word, the lowest first, as a vector of the compiler: so it finds the packed instructions.
+/// The fields of a word, the lowest first, as a vector of the compiler, so that it finds the packed instructions.
 template <typename Field>
 struct split {
   typedef Field type __attribute__((vector_size(4)));
 };
 
-/// The word whose fields are what `operation` makes of the fields of `words`. Bits that do not fit are lost.
+/// The word whose fields are the results of `operation` on the fields of `words`. Bits that do not fit are lost.
 template <typename Field, typename Operation, typename... Words>
 HIPPORT_DEVICE unsigned by_field(Operation operation, Words... words) {
   using Fields = typename split<Field>::type;
@@ -92,7 +92,7 @@ HIPPORT_DEVICE unsigned by_field(Operation operation, Words... words) {
   return as<unsigned>(result);
 }
 
-/// The sum of what `operation` makes of each pair of fields.
+/// The sum of the results of `operation` on each pair of fields.
 template <typename Field, typename Operation>
 HIPPORT_DEVICE unsigned sum(Operation operation, unsigned a, unsigned b) {
   unsigned result = 0;
@@ -117,7 +117,7 @@ HIPPORT_DEVICE T wrapped_sum(T x, T y) {
 }
 HIPPORT_DEVICE int distance(int x, int y) { return x < y ? y - x : x - y; }
 
-/// What is nearest to `value` among all that a field can hold.
+/// The value of a field nearest to `value`.
 template <typename Field>
 HIPPORT_DEVICE int saturated(int value) {
   constexpr bool has_sign = static_cast<Field>(-1) < 0;
@@ -125,9 +125,9 @@ HIPPORT_DEVICE int saturated(int value) {
   return smaller(larger(value, has_sign ? -highest - 1 : 0), highest);
 }
 
-/// c and the products of four pairs of bytes.
+/// c plus the products of four pairs of bytes.
 #ifdef __HIP_DEVICE_COMPILE__
-// One instruction where the GPU has it, which compilers do not always find in the sum of products.
+// One instruction if the GPU has it, which compilers do not always find in the sum of products.
 HIPPORT_DEVICE int dot4(int a, int b, int c) {
   return amd_mixed_dot(as<char4>(a), as<char4>(b), c, false);
 }
@@ -144,7 +144,7 @@ HIPPORT_DEVICE int dot4(int a, int b, int c) {
 }
 #endif
 
-/// c and the products of two halves and two bytes, the lowest of `b`.
+/// c plus the products of two halves and two bytes, the lowest of `b`.
 template <typename Half, typename Byte, typename Word>
 HIPPORT_DEVICE Word dot2(Word a, Word b, Word c) {
   const int low = static_cast<Half>(a) * static_cast<Byte>(b);
@@ -156,7 +156,7 @@ HIPPORT_DEVICE Word dot2(Word a, Word b, Word c) {
 
 #endif
 
-// A function of words by what it makes of their fields x, y and z, which are of the type `Field`.
+// A function of words, by its effect on their fields x, y and z of type `Field`.
 #define HIPPORT_1(name, type, ...)                                \
   HIPPORT_DEVICE unsigned name(unsigned a)                        \
   HIPPORT_DOES(return __##name(a), using Field = detail::type;    \
@@ -172,7 +172,8 @@ HIPPORT_DEVICE Word dot2(Word a, Word b, Word c) {
                return static_cast<Word>(                             \
                    detail::by_field<Field>([](Field x, Field y, Field z) { return __VA_ARGS__; }, a, b, c)))
 
-// The same for halves and for bytes, signed (s) or not (u). In expressions they become int, in which nothing overflows.
+// The same for halves and for bytes, signed (s) or unsigned (u). In expressions they become int, in which nothing
+// overflows.
 #define HIPPORT_1_OF(name, sign, ...)       \
   HIPPORT_1(name##2, sign##16, __VA_ARGS__) \
   HIPPORT_1(name##4, sign##8, __VA_ARGS__)
@@ -201,7 +202,7 @@ HIPPORT_2_OF(vmaxu, u, detail::larger(x, y))
 HIPPORT_2_OF(vmins, s, detail::smaller(x, y))
 HIPPORT_2_OF(vminu, u, detail::smaller(x, y))
 
-// vcmp sets all bits of a field where it holds, vset the lowest.
+// vcmp sets all bits of a field for which it holds, vset the lowest.
 #define HIPPORT_COMPARISON(name, sign, holds) \
   HIPPORT_2_OF(vcmp##name, sign, -int(holds)) \
   HIPPORT_2_OF(vset##name, sign, int(holds))
@@ -277,7 +278,7 @@ HIPPORT_2(int, vimin_s32_relu, s32, detail::larger(detail::smaller(x, y), 0))
 HIPPORT_2(unsigned, vimax_s16x2_relu, s16, detail::larger<Field>(detail::larger(x, y), 0))
 HIPPORT_2(unsigned, vimin_s16x2_relu, s16, detail::larger<Field>(detail::smaller(x, y), 0))
 
-// The larger or the smaller, and whether `a` is it: for words, or for the high and the low halves.
+// The maximum or minimum, and whether it is `a`: for words, or for the high and the low halves.
 #define HIPPORT_PICK(Word, name, is)                    \
   HIPPORT_DEVICE Word name(Word a, Word b, bool* first) \
   HIPPORT_DOES(return __##name(a, b, first), *first = a is b; return a is b ? a : b)

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // hipport/sincos.h: CUDA's sincos and sincospi of float, for AMD. Put here by hipport.
 //
-// CUDA has them of float under these names too, HIP (6.4) of double alone. They are templates: once HIP has them, its own
-// are taken. What the pointers point to decides, as in CUDA.
+// CUDA has them for float under these names too, HIP (6.4) only for double. They are templates: if HIP has them, its
+// own are preferred. The type behind the pointers decides, as in CUDA.
 #ifndef HIPPORT_SINCOS_H
 #define HIPPORT_SINCOS_H
 
-#if defined(__HIP__)  // nvcc has them, and compilers of host code alone never had
+#if defined(__HIP__)  // nvcc has them, and plain host compilers never had them
 
 #include <hip/hip_runtime.h>
 #include <math.h>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // hipport/unevaluated.h: std::declval and the concepts that use it, for device code. Put here by hipport.
 //
-// nvcc lets device code name a host's function where nothing is evaluated. clang does not (up to 21): std::declval is the
-// host's, and in a __device__ function decltype(std::declval<T>() + 1) does not compile, while a concept that is asked
-// there first, std::convertible_to<int, int> too, is false, and stays so. What these are is [declval] and [concepts]
-// of the C++20 standard.
+// nvcc lets device code name a host function where nothing is evaluated. clang does not (up to 21): std::declval is a
+// host function, and in a __device__ function decltype(std::declval<T>() + 1) does not compile, while a concept that is
+// first tested there, even std::convertible_to<int, int>, is false, and stays so. These definitions follow [declval]
+// and [concepts] of the C++20 standard.
 #ifndef HIPPORT_UNEVALUATED_H
 #define HIPPORT_UNEVALUATED_H
 

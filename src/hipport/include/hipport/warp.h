@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 // hipport/warp.h: CUDA's warp of 32 lanes, on AMD wavefronts of 32 and of 64 lanes. Put here by hipport.
 //
-// CUDA code means warps of 32. On a wavefront of 64, two such warps run side by side: lanes 0-31 and lanes 32-63. Each
-// function below acts on the 32 lanes of its caller, and has the name and the arguments of the CUDA function that it
-// stands for, without the leading underscores. Masks have 32 bits, as in CUDA.
+// CUDA code assumes warps of 32. On a wavefront of 64, two such warps run side by side: lanes 0-31 and lanes 32-63.
+// Each function below acts on the 32 lanes of its caller's warp, and has the name and the arguments of the
+// corresponding CUDA function, without the leading underscores. Masks have 32 bits, as in CUDA.
 //
-// Only built-ins without masks are used, which every ROCm since 5.2 has. So a mask chooses among the lanes that are
-// there, and does not make lanes wait. AMD's compilers bring lanes together where the branches that parted them meet: a
-// call finds together all lanes that reach it in one branch and one turn of a loop. The lanes of one mask must reach
-// the call so; CUDA also lets them meet in calls that stand in different branches. Lanes that have exited do not count,
-// here as there. What a shuffle gives for a lane that is not there is as undefined as in CUDA.
+// Only maskless built-ins are used, which every ROCm since 5.2 has. So a mask selects among the active lanes, and does
+// not make lanes wait. AMD's compilers make lanes converge where the branches that separated them join: a call finds
+// all lanes that reach it in one branch and one iteration of a loop. The lanes of one mask must reach the call so; CUDA
+// also lets them meet in calls in different branches. Lanes that have exited do not count, here as there. The result of
+// a shuffle from an inactive lane is undefined, as in CUDA.
 //
 // With nvcc the functions are the native ones.
 //
 // No #pragma once in hipport's headers: PyTorch's hipify makes a second file of some, and files that it leaves alone,
-// as `.inl` files, go on including the first.
+// such as `.inl` files, still include the first.
 #ifndef HIPPORT_WARP_H
 #define HIPPORT_WARP_H
 
 namespace hipport {
 
-/// Lanes in a warp, whatever the size of the wavefront.
+/// Lanes in a warp, for any wavefront size.
 constexpr int warp_size = 32;
 
 }  // namespace hipport
 
-#if defined(__HIP__) || defined(__CUDACC__)  // nothing of the rest is for host compilers
+#if defined(__HIP__) || defined(__CUDACC__)  // nothing below is for host compilers
 
 #if defined(__HIP__)
 #include <hip/hip_runtime.h>
@@ -41,15 +41,15 @@ namespace hipport {
 
 namespace detail {
 
-/// Where the caller's warp starts in its wavefront: 0 or 32.
+/// The first lane of the caller's warp in its wavefront: 0 or 32.
 HIPPORT_DEVICE unsigned first_lane() { return __lane_id() & 32u; }
 
 HIPPORT_DEVICE unsigned ballot(bool predicate) {
   return static_cast<unsigned>(__ballot(predicate) >> first_lane());
 }
 
-/// What CUDA's overloads take a value as: a small integer as an int, and HIP 5.2's `threadIdx.x`, which is an empty
-/// class that converts to a number, as that number. Other classes (half, vectors) as they are.
+/// The type as which CUDA's overloads take a value: a small integer as an int, and HIP 5.2's `threadIdx.x`, an empty
+/// class that converts to a number, as that number. Other classes (half, vectors) are unchanged.
 template <typename T>
 struct has_words {
   static constexpr bool value = (__is_class(T) || __is_union(T)) && !__is_empty(T);
@@ -65,7 +65,7 @@ struct taken<T, false> {
 template <typename T>
 using taken_t = typename taken<T>::type;
 
-/// Move the words of a value of any type, so that every size and every bit pattern survives.
+/// Move the words of a value of any type, so that every size and every bit pattern is preserved.
 template <typename T, typename Shuffle>
 HIPPORT_DEVICE T by_words(T value, Shuffle shuffle) {
   constexpr unsigned count = (sizeof(T) + 3) / 4;
@@ -104,14 +104,14 @@ HIPPORT_DEVICE unsigned activemask() { return detail::ballot(true); }
 
 HIPPORT_DEVICE unsigned ballot_sync(unsigned mask, int predicate) { return detail::ballot(predicate != 0) & mask; }
 HIPPORT_DEVICE int any_sync(unsigned mask, int predicate) { return (detail::ballot(predicate != 0) & mask) != 0; }
-/// A lane that has exited does not count: no lane that is there may say no.
+/// A lane that has exited does not count: no active lane may say no.
 HIPPORT_DEVICE int all_sync(unsigned mask, int predicate) { return (detail::ballot(predicate == 0) & mask) == 0; }
 /// Whether the lanes agree.
 HIPPORT_DEVICE int uni_sync(unsigned mask, int predicate) {
   return all_sync(mask, predicate) || !any_sync(mask, predicate);
 }
 
-/// The deltas are taken modulo 32, as the hardware behind CUDA's functions takes them.
+/// The deltas are taken modulo 32, as by the hardware behind CUDA's functions.
 template <typename T>
 HIPPORT_DEVICE detail::taken_t<T> shfl_sync(unsigned, T value, int lane, int width = warp_size) {
   return detail::by_words<detail::taken_t<T>>(value, [=](int word) { return __shfl(word, lane, width); });
@@ -129,13 +129,13 @@ HIPPORT_DEVICE detail::taken_t<T> shfl_xor_sync(unsigned, T value, int lanes, in
   return detail::by_words<detail::taken_t<T>>(value, [=](int word) { return __shfl_xor(word, lanes & 31, width); });
 }
 
-/// Which lanes of the mask have the bits that the caller has.
+/// The lanes of the mask with the same bits as the caller.
 template <typename T>
 HIPPORT_DEVICE unsigned match_any_sync(unsigned mask, T value) {
   const detail::taken_t<T> own = value;
   unsigned result = 0;
-  // Each turn settles all lanes that have what the lowest unsettled one has; both warps of a wavefront go at their own
-  // pace.
+  // Each iteration settles all lanes with the value of the lowest unsettled one; the two warps of a wavefront proceed
+  // independently.
   for (unsigned open = activemask(); open != 0;) {
     const bool same = detail::same_bits(own, shfl_sync(mask, own, __ffs(open) - 1));
     const unsigned group = detail::ballot(same);
@@ -144,7 +144,7 @@ HIPPORT_DEVICE unsigned match_any_sync(unsigned mask, T value) {
   }
   return result;
 }
-/// The lanes of the mask that are there if all of them have the same bits, else 0.
+/// The active lanes of the mask if all of them have the same bits, else 0.
 template <typename T>
 HIPPORT_DEVICE unsigned match_all_sync(unsigned mask, T value, int* predicate) {
   const detail::taken_t<T> own = value;
@@ -271,7 +271,7 @@ HIPPORT_DEVICE void syncwarp(unsigned mask = 0xffffffffu) { __syncwarp(mask); }
 
 #endif
 
-/// The forms without a mask, which CUDA had before sm_70: all lanes that are there take part.
+/// The maskless forms, which CUDA had before sm_70: all active lanes take part.
 HIPPORT_DEVICE int all(int predicate) { return all_sync(0xffffffffu, predicate); }
 HIPPORT_DEVICE int any(int predicate) { return any_sync(0xffffffffu, predicate); }
 HIPPORT_DEVICE unsigned ballot(int predicate) { return ballot_sync(0xffffffffu, predicate); }

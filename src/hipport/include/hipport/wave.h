@@ -2,10 +2,10 @@
 // hipport/wave.h: CUDA's warp functions on whole wavefronts of AMD, of 32 or of 64 lanes. Put here by hipport.
 //
 // For kernels that were ported with `--warp native`: a warp is as large as the wavefront, and masks of lanes have 64
-// bits for both sizes. Device code asks for the size by `wave_size()`, which the compiler knows for each GPU that it
-// compiles for; host code by `wave_size_of(device)`. Neither is a constant expression: arrays have room for `max_lanes`
-// lanes or `max_waves` wavefronts of a block, and no name or type depends on the size. As in hipport/warp.h a mask
-// chooses among the lanes that are there, and does not make lanes wait.
+// bits for both sizes. Device code gets the size from `wave_size()`, which the compiler knows for each target GPU; host
+// code from `wave_size_of(device)`. Neither is a constant expression: arrays have room for `max_lanes` lanes or
+// `max_waves` wavefronts of a block, and no name or type depends on the size. As in hipport/warp.h a mask selects among
+// the active lanes, and does not make lanes wait.
 //
 // With nvcc a wavefront is a warp.
 #ifndef HIPPORT_WAVE_H
@@ -22,7 +22,7 @@
 namespace hipport {
 namespace native {
 
-/// What an array needs that has an entry for each lane, or for each wavefront of the largest block.
+/// The size of an array with an entry for each lane, or for each wavefront of the largest block.
 constexpr int max_lanes = 64;
 constexpr int max_waves = 32;
 
@@ -33,7 +33,7 @@ inline hipError_t wave_size_of(int device, int* size) {
 }
 #endif
 
-#if defined(__HIP__) || defined(__CUDACC__)  // nothing of the rest is for host compilers
+#if defined(__HIP__) || defined(__CUDACC__)  // nothing below is for host compilers
 
 #if defined(__HIP__)
 
@@ -53,7 +53,7 @@ HIPPORT_DEVICE lane_mask ballot_sync(lane_mask mask, int predicate) { return __b
 HIPPORT_DEVICE int any_sync(lane_mask mask, int predicate) { return (__ballot(predicate != 0) & mask) != 0; }
 HIPPORT_DEVICE int all_sync(lane_mask mask, int predicate) { return (__ballot(predicate == 0) & mask) == 0; }
 
-/// How many lanes a mask has; its first lane and one, 0 for none; its last lane, -1 for none.
+/// The number of lanes in a mask; its first lane plus one, 0 for none; its last lane, -1 for none.
 HIPPORT_DEVICE int popc(lane_mask mask) { return __builtin_popcountll(mask); }
 HIPPORT_DEVICE int ffs(lane_mask mask) { return __builtin_ffsll(static_cast<long long>(mask)); }
 HIPPORT_DEVICE int last_lane(lane_mask mask) { return mask == 0 ? -1 : 63 - __builtin_clzll(mask); }
@@ -181,7 +181,7 @@ HIPPORT_DEVICE lane_mask full_mask() {
   return ~lane_mask(0) >> (8 * static_cast<int>(sizeof(lane_mask)) - wave_size());
 }
 
-/// A mask of the lane of that number.
+/// A mask with only the given lane.
 HIPPORT_DEVICE lane_mask one_lane(int lane) { return lane_mask(1) << lane; }
 HIPPORT_DEVICE lane_mask lanemask_eq() { return one_lane(lane_id()); }
 HIPPORT_DEVICE lane_mask lanemask_lt() { return lanemask_eq() - 1; }
@@ -192,7 +192,7 @@ HIPPORT_DEVICE lane_mask lanemask_ge() { return full_mask() & ~lanemask_lt(); }
 HIPPORT_DEVICE int uni_sync(lane_mask mask, int predicate) {
   return all_sync(mask, predicate) || !any_sync(mask, predicate);
 }
-/// The forms without a mask: all lanes that are there take part.
+/// The maskless forms: all active lanes take part.
 HIPPORT_DEVICE int all(int predicate) { return all_sync(full_mask(), predicate); }
 HIPPORT_DEVICE int any(int predicate) { return any_sync(full_mask(), predicate); }
 HIPPORT_DEVICE lane_mask ballot(int predicate) { return ballot_sync(full_mask(), predicate); }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// builtin_types.h: a name of CUDA; all of it is in the prelude.
+// builtin_types.h: a CUDA header; the prelude declares all of it.
 #ifndef SIMT_NAME_BUILTIN_TYPES_H
 #define SIMT_NAME_BUILTIN_TYPES_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// channel_descriptor.h: a name of CUDA; all of it is in the prelude.
+// channel_descriptor.h: a CUDA header; the prelude declares all of it.
 #ifndef SIMT_NAME_CHANNEL_DESCRIPTOR_H
 #define SIMT_NAME_CHANNEL_DESCRIPTOR_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuda.h: a name of CUDA's driver API.
+// cuda.h: CUDA's driver API.
 #ifndef SIMT_NAME_CUDA_H
 #define SIMT_NAME_CUDA_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// cudaProfiler.h: starting and stopping a profiler, which does nothing here.
+// cudaProfiler.h: functions that start and stop a profiler, which do nothing here.
 #ifndef SIMT_NAME_CUDAPROFILER_H
 #define SIMT_NAME_CUDAPROFILER_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuda_fp16.h: CUDA's half numbers.
+// cuda_fp16.h: CUDA's half-precision numbers.
 #ifndef SIMT_NAME_CUDA_FP16_H
 #define SIMT_NAME_CUDA_FP16_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuda_fp8.h: CUDA's numbers of 8 bits.
+// cuda_fp8.h: CUDA's 8-bit floating-point numbers.
 #ifndef SIMT_NAME_CUDA_FP8_H
 #define SIMT_NAME_CUDA_FP8_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuda_pipeline.h: asynchronous copies as functions of C.
+// cuda_pipeline.h: asynchronous copies as C functions.
 #ifndef SIMT_NAME_CUDA_PIPELINE_H
 #define SIMT_NAME_CUDA_PIPELINE_H
 

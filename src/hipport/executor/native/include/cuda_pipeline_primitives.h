@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuda_pipeline_primitives.h: asynchronous copies as functions of C. They copy at once: see simt/cuda_pipeline.h.
+// cuda_pipeline_primitives.h: asynchronous copies as C functions. They copy immediately: see simt/cuda_pipeline.h.
 #ifndef SIMT_NAME_CUDA_PIPELINE_PRIMITIVES_H
 #define SIMT_NAME_CUDA_PIPELINE_PRIMITIVES_H
 

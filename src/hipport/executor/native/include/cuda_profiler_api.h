@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuda_profiler_api.h: starting and stopping a profiler, which does nothing here.
+// cuda_profiler_api.h: functions that start and stop a profiler, which do nothing here.
 #ifndef SIMT_NAME_CUDA_PROFILER_API_H
 #define SIMT_NAME_CUDA_PROFILER_API_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuda_runtime_api.h: a name of CUDA; all of it is in the prelude.
+// cuda_runtime_api.h: a CUDA header; the prelude declares all of it.
 #ifndef SIMT_NAME_CUDA_RUNTIME_API_H
 #define SIMT_NAME_CUDA_RUNTIME_API_H
 

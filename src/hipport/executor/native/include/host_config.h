@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// host_config.h: the words that CUDA adds to C++.
+// host_config.h: the keywords that CUDA adds to C++.
 #ifndef SIMT_NAME_HOST_CONFIG_H
 #define SIMT_NAME_HOST_CONFIG_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// host_defines.h: the words that CUDA adds to C++.
+// host_defines.h: the keywords that CUDA adds to C++.
 #ifndef SIMT_NAME_HOST_DEFINES_H
 #define SIMT_NAME_HOST_DEFINES_H
 

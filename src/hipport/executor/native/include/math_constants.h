@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// math_constants.h: constants, of float (with _F) and of double; _HI and _LO are the nearest number and what it lacks.
+// math_constants.h: constants of float (with _F) and of double; _HI and _LO are the nearest number and the remainder.
 #ifndef SIMT_NAME_MATH_CONSTANTS_H
 #define SIMT_NAME_MATH_CONSTANTS_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// nvToolsExtCudaRt.h: marks for a profiler, which do nothing here.
+// nvToolsExtCudaRt.h: markers for a profiler, which do nothing here.
 #ifndef SIMT_NAME_NVTOOLSEXTCUDART_H
 #define SIMT_NAME_NVTOOLSEXTCUDART_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// roctx.h: marks for a profiler, which do nothing here.
+// roctx.h: markers for a profiler, which do nothing here.
 #ifndef SIMT_NAME_ROCTX_H
 #define SIMT_NAME_ROCTX_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// sm_35_intrinsics.h: a name of CUDA; all of it is in the prelude.
+// sm_35_intrinsics.h: a CUDA header; the prelude declares all of it.
 #ifndef SIMT_NAME_SM_35_INTRINSICS_H
 #define SIMT_NAME_SM_35_INTRINSICS_H
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dense linear algebra in plain loops: include/simt/blas_core.h says what. Correct first; of the functions only the
-// product of matrices is arranged for speed, and others are made of it.
+// Dense linear algebra in plain loops: include/simt/blas_core.h describes the functions. Correctness comes first; only
+// the product of matrices is optimized, and other functions use it.
 #include "../include/simt/blas_core.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 #include "../include/simt/host.h"
 #include "../include/simt/narrow.h"
 
-// Without fused operations, wider vectors give the same numbers.
+// Without fused operations, wider vectors give the same results.
 #if defined(__x86_64__) && defined(__gnu_linux__)
 #define SIMT_WIDE SIMT_VECTORIZED __attribute__((target_clones("avx2", "default")))
 #else
@@ -49,7 +49,7 @@ struct RealOf<std::complex<R>> {
 template <typename T>
 using Real = typename RealOf<T>::type;
 
-// Without the special cases of C99 for infinities, as a GPU multiplies.
+// Without C99's special cases for infinities, as a GPU multiplies.
 template <typename T>
 T times(T a, T b) {
   return a * b;
@@ -74,7 +74,7 @@ Real<T> real_part(T a) {
     return a;
   }
 }
-/// What BLAS compares and sums.
+/// The magnitude that BLAS compares and sums.
 template <typename T>
 Real<T> magnitude(T a) {
   if constexpr (is_complex<T>) {
@@ -84,7 +84,7 @@ Real<T> magnitude(T a) {
   }
 }
 
-/// Convert between kinds of numbers; of a complex one a real one keeps the real part.
+/// Convert between number types; from complex to real, the real part is kept.
 template <typename To, typename From>
 To as(From from) {
   if constexpr (is_complex<To>) {
@@ -106,7 +106,7 @@ To as(From from) {
   }
 }
 
-/// A number of 16 bits.
+/// A 16-bit number.
 template <typename Format>
 struct Small {
   unsigned short bits;
@@ -183,7 +183,7 @@ void put(void* at, hipDataType type, T number) {
 
 Index first_of(const Vector& x) { return x.step < 0 ? (1 - x.n) * x.step : 0; }
 
-/// The numbers of a vector, one after the other.
+/// The numbers of a vector, in order.
 template <typename T>
 std::vector<T> read(const Vector& x) {
   std::vector<T> all(static_cast<std::size_t>(std::max<Index>(x.n, 0)));
@@ -231,7 +231,7 @@ Dense<T> read(const Matrix& a) {
   });
   return all;
 }
-/// `which(i, j)` says what of it is written.
+/// `which(i, j)` says whether an element is written.
 template <typename T, typename Which>
 void write(const Matrix& a, const Dense<T>& all, Which which) {
   with_stored(a.type, [&](auto tag) {
@@ -271,7 +271,7 @@ Dense<T> operated(Dense<T> a, Operation operation) {
   return result;
 }
 
-/// What of a triangle is stored; 1 on a diagonal that is not.
+/// The stored elements of a triangle, with 1 on the diagonal if that is implicit.
 template <typename T>
 Dense<T> triangle(const Matrix& stored, Fill fill, bool unit) {
   Dense<T> a = read<T>(stored);
@@ -298,7 +298,7 @@ Dense<T> symmetric(const Matrix& stored, Fill fill, bool hermitian) {
   return a;
 }
 
-// Four columns of C at a time, a part of A that stays in the cache, every sum in the order of its index.
+// Four columns of C at a time, a part of A that stays in the cache, and every sum in the order of its index.
 #define SIMT_PRODUCT(T)                                                                                           \
   SIMT_WIDE void product_of(Index m, Index n, Index k, const T* __restrict a, const T* __restrict b,              \
                             T* __restrict c) {                                                                    \
@@ -352,7 +352,7 @@ Dense<T> product(const Dense<T>& a, const Dense<T>& b) {
   return c;
 }
 
-/// alpha sum + beta c, where c is not read for beta = 0.
+/// alpha sum + beta c, where c is not read if beta is 0.
 template <typename T, typename S, typename Which>
 void combine(S alpha, const Dense<T>& sum, S beta, const Matrix& c, Which which) {
   Dense<S> result(c.rows, c.columns);
@@ -391,7 +391,7 @@ void combine(T alpha, const std::vector<T>& sum, T beta, const Vector& y) {
   write(y, result);
 }
 
-/// Solve a X = b in place of b, `a` being a triangle.
+/// Solve a X = b in place of b, where `a` is a triangle.
 template <typename T>
 void solve_triangle(const Dense<T>& a, bool lower, Dense<T>& b) {
   const Index n = a.rows;
@@ -487,7 +487,7 @@ void norm(Vector x, void* result, hipDataType type) {
     };
     for (const T each : all) {
       const double part = parts(each);
-      if (!(part <= scale)) scale = part;  // what is no number stays
+      if (!(part <= scale)) scale = part;  // a NaN stays
     }
     if (scale == 0 || !std::isfinite(scale)) return;
     for (const T each : all) squares += std::norm(as<ComplexDouble>(each) / scale);
@@ -730,7 +730,7 @@ void gemm(hipDataType compute, Operation of_a, Operation of_b, Scalar alpha, Mat
       if (factor != S(0)) sum = product(operated(read<T>(a), of_a), operated(read<T>(b), of_b));
       combine(factor, sum, value<S>(beta), c);
     };
-    // Sums of integers may be scaled as floats.
+    // Integer sums may be scaled as floats.
     if constexpr (std::is_same_v<T, std::int32_t>) {
       if (alpha.type == HIP_R_32F) return finish(Tag<float>());
     }
@@ -842,7 +842,7 @@ void write(const Ordered& a, const Dense<T>& all) {
   write(turned, operated(all, Operation::transposed));
 }
 
-// GELU by tanh, as cuBLASLt's, and its slope.
+// GELU by tanh, as in cuBLASLt, and its derivative.
 double gelu(double x) { return 0.5 * x * (1 + std::tanh(0.7978845608028654 * (x + 0.044715 * x * x * x))); }
 double gelu_slope(double x) {
   const double t = std::tanh(0.7978845608028654 * (x + 0.044715 * x * x * x));
@@ -1012,7 +1012,7 @@ int potrf(Fill fill, Matrix a) {
 namespace {
 template <typename T>
 void reflect(const Dense<T>& v, Index column, T tau, Dense<T>& c, Index first) {
-  // C = (1 - tau v v') C, where v is 1 at `column`, and below what is stored there.
+  // C = (1 - tau v v') C, where v is 1 at `column`, and has the stored values below.
   for (Index j = first; j < c.columns; ++j) {
     T sum = c(column, j);
     for (Index i = column + 1; i < c.rows; ++i) sum += times(conjugate(v(i, column)), c(i, j));
@@ -1068,7 +1068,7 @@ void ormqr(Side side, Operation operation, Matrix a, Vector tau, Matrix c) {
 
 namespace {
 
-/// Jacobi's rotations on columns, until they are orthogonal: a = a V. Returns V.
+/// Jacobi rotations of columns, until they are orthogonal: a = a V. Returns V.
 template <typename T>
 Dense<T> orthogonalize(Dense<T>& a) {
   Dense<T> v(a.columns, a.columns);
@@ -1186,7 +1186,7 @@ void gesvd(Matrix a, Vector values, const Matrix* left, const Matrix* right) {
     std::sort(order.begin(), order.end(), [&](Index x, Index y) {
       return sizes[static_cast<std::size_t>(x)] > sizes[static_cast<std::size_t>(y)];
     });
-    // Columns of U beyond A's are any that are orthogonal to the others.
+    // Columns of U beyond A's are arbitrary ones that are orthogonal to the others.
     Dense<W> whole(rows, rows), turned(n, n);
     std::vector<double> found;
     Index known = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fourier transforms: by the factors of the number of points; for a large prime as a convolution (Bluestein, "A linear
-// filtering approach to the computation of the discrete Fourier transform", 1970).
+// Fourier transforms: by factors of the number of points; for a large prime factor as a convolution (Bluestein, "A
+// linear filtering approach to the computation of the discrete Fourier transform", 1970).
 #include "../include/simt/fft_core.h"
 
 #include <cmath>
@@ -79,7 +79,7 @@ void transform(Numbers& all, int direction) {
   }
 }
 
-/// Along each dimension, of an array without gaps.
+/// Along each dimension of a contiguous array.
 void transform_all(Numbers& all, const Index points[3], int direction) {
   Index stride = points[0] * points[1] * points[2];
   for (int dimension = 0; dimension < 3; ++dimension) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sparse matrices in plain loops: include/simt/sparse_core.h says what.
+// Sparse matrices in plain loops: include/simt/sparse_core.h describes the functions.
 #include "../include/simt/sparse_core.h"
 
 #include <algorithm>
@@ -92,7 +92,7 @@ void with_computed(hipDataType type, Use use) {
   }
 }
 
-/// Memory of indices counts as that of numbers of the same size.
+/// Memory of indices is checked like that of numbers of the same size.
 void check(const Call& call, const char* what, const void* at, IndexType type, Index n) {
   const hipDataType as_large = type == IndexType::bits64   ? HIP_R_64F
                                : type == IndexType::bits32 ? HIP_R_32F
@@ -112,7 +112,7 @@ void check(const Call& call, const DenseMatrix& a) {
               blas::Matrix{a.values, a.type, a.by_rows ? a.columns : a.rows, a.by_rows ? a.rows : a.columns, a.ld});
 }
 
-/// Call `use(number, row, column)` for each number of the matrix, in memory's order.
+/// Call `use(number, row, column)` for each stored number of the matrix, in memory order.
 template <typename Use>
 void each(const Call& call, const SparseMatrix& a, Use use) {
   const auto visit = [&](Index i, Index row, Index column) {
@@ -154,7 +154,7 @@ Index place(const DenseMatrix& a, Index row, Index column) {
   return a.by_rows ? row * a.ld + column : column * a.ld + row;
 }
 
-/// What multiplies one column: `get(i)` of op(B), into `put(i, sum)`.
+/// Multiply one column: `get(i)` of op(B), into `put(i, sum)`.
 template <typename T, typename Get, typename Old, typename Put>
 void column(const Call& call, Operation op, T alpha, const SparseMatrix& a, Get get, T beta, Index rows, Old old,
             Put put) {
@@ -167,7 +167,7 @@ void column(const Call& call, Operation op, T alpha, const SparseMatrix& a, Get 
   });
   for (Index i = 0; i < rows; ++i) {
     T sum = times(alpha, sums[static_cast<std::size_t>(i)]);
-    // What is not wanted is not read: it may be anything.
+    // An old value with factor 0 is not read, because it may be uninitialized.
     if (beta != T()) sum += times(beta, as<T>(old(i)));
     put(i, Wide(sum));
   }
@@ -222,7 +222,7 @@ void to_dense(const Call& call, const SparseMatrix& from, const DenseMatrix& to)
 }
 
 namespace {
-/// Call `use(row, column)` for each number that is not 0, line after line as `to` has them.
+/// Call `use(row, column)` for each nonzero, line by line in the order of `to`.
 template <typename Line, typename Use>
 void each_given(const DenseMatrix& from, const SparseMatrix& to, Line begin, Use use) {
   const bool columns = to.format == Format::csc;
@@ -292,7 +292,7 @@ void convert(const Call& call, const SparseMatrix& from, const SparseMatrix& to,
 
 namespace {
 
-/// The numbers of op(A) by rows, of the triangle that counts.
+/// The numbers of op(A) by rows, in the triangle that counts.
 template <typename T>
 struct Rows {
   struct Number {
@@ -318,7 +318,7 @@ struct Rows {
     });
   }
 
-  /// Solve for one column, which becomes the result. Rows are worked on from the one that depends on no other.
+  /// Solve for one column, in place. Rows are processed in the order of their dependences.
   void solve(std::vector<T>& x, bool from_below) const {
     const auto size = static_cast<Index>(of.size());
     for (Index step = 0; step < size; ++step) {

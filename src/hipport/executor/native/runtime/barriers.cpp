@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Barriers: of the block, with a number, of the grid.
+// Barriers: of the block, numbered ones, and of the grid.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -9,7 +9,7 @@
 namespace simt {
 
 unsigned arrived(const Block& block, const Block::Named& named) {
-  // A warp counts as a whole (PTX ISA 9.0, "bar"): lanes that have exited, or were never there, come with the others.
+  // A warp counts as a whole (PTX ISA 9.0, "bar"): lanes that have exited, or never existed, arrive with the others.
   const unsigned size = 1u << wave_shift;
   const std::uint64_t all = size == 64 ? ~std::uint64_t(0) : (std::uint64_t(1) << size) - 1;
   unsigned count = 0;
@@ -22,8 +22,8 @@ unsigned arrived(const Block& block, const Block::Named& named) {
 
 namespace {
 
-/// A barrier opens, and in one before it threads were in several lines. Fault if some are now, without those that have
-/// ended, where these were when the others were elsewhere: they have counted one barrier more.
+/// A barrier opens, and at an earlier one threads were on several lines. Fault if threads are now on the line where other
+/// threads, which have exited since, were at that barrier while these were elsewhere: these pass one more barrier.
 __attribute__((noinline)) void passed_by(Block& block) {
   for (const Thread* t = block.barrier.first; t != nullptr; t = t->next) {
     const Block::Passed own = block.passed[t->rank];
@@ -46,7 +46,7 @@ __attribute__((noinline)) void passed_by(Block& block) {
   }
 }
 
-/// A barrier opens, in which threads are in several lines: keep which.
+/// A barrier opens in which threads are on several lines: record these.
 __attribute__((noinline)) void keep_places(Block& block) {
   ++block.times_apart;
   block.passed.resize(block.size);
@@ -75,7 +75,7 @@ void release_barrier(Block& block) {
   if (block.times_apart != 0 && block.barrier.count != block.size) passed_by(block);
   if (block.apart) keep_places(block);
   if (block.named[0].came.empty()) {
-    // All that are left were in it.
+    // All remaining threads were in it.
     for (unsigned i = 0; i < block.waves; ++i) {
       block.wave[i].busy = static_cast<unsigned>(__builtin_popcountll(block.wave[i].alive));
     }
@@ -164,7 +164,7 @@ void named_barrier(int number, int threads, bool arrive_only, Place place) {
                        : "whole warps arrive, so it has to be a multiple of their size");
   }
   Block::Named& named = block.named[number];
-  // Number 0 of all threads is the barrier that __syncthreads() waits at.
+  // Number 0 with all threads is the barrier of __syncthreads().
   const bool of_block = number == 0 && static_cast<unsigned>(threads) >= blockDim.x * blockDim.y * blockDim.z;
   if (!of_block) block.names_barriers = true;
   if (named.came.empty()) {
@@ -193,7 +193,7 @@ void named_barrier(int number, int threads, bool arrive_only, Place place) {
     if (block.barrier.count != 0 && all_arrived(block)) release_barrier(block);
     return;
   }
-  // Who opens it goes on in its turn.
+  // The thread that opens it continues in its turn.
   open_named(block, named);
   if (!arrive_only) dispatch();
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the threads of a block start and end.
+// The start and the end of a block's threads.
 #include <algorithm>
 #include <utility>
 
@@ -20,12 +20,12 @@ uint3 index_of(unsigned rank) {
   return uint3{rank % blockDim.x, rank / blockDim.x % blockDim.y, rank / (blockDim.x * blockDim.y)};
 }
 
-/// How many have been started, the running one included.
+/// The number of started threads, including the running one.
 unsigned position_now(const Block& block) {
   return worker->order.empty() && !block.loud ? thread_rank() : block.position;
 }
 
-/// Mark the thread that runs as the one that has been started `position`-th.
+/// Mark the running thread as the `position`-th started one.
 void begin(Block& block, unsigned position) {
   Worker& w = *worker;
   Thread& thread = block.threads[ordered(position)];
@@ -103,7 +103,7 @@ void reset(Block& block, const uint3& index) {
 
 namespace {
 
-/// Nothing is left to start: this fiber is free, and whoever is ready goes on.
+/// Nothing is left to start: this fiber is free, and a ready thread continues.
 [[noreturn]] __attribute__((noinline)) void leave_stack_free() {
   Worker& w = *worker;
   Fiber& self = *w.fiber;
@@ -132,7 +132,7 @@ bool find_thread(Worker& w) {
         uint3 index;
         if (w.resident || !take_block(w, index)) {
           block->started = block->size;
-          detail::row_end = 0;  // another block may go on, whose threads have waited
+          detail::row_end = 0;  // another block may continue, whose threads have waited
           return false;
         }
         reset(*block, index);
@@ -178,7 +178,7 @@ void make_loud() {
                            static_cast<std::uint16_t>(index.z)};
     }
   }
-  // Records are of the block before until a thread begins: it has ended, as far as anybody asks.
+  // The records belong to the previous block until a thread begins, so the block counts as ended.
   block.alive = block.size;
   if (block.names_barriers) {
     for (Block::Named& named : block.named) named = Block::Named{};
@@ -210,7 +210,7 @@ void first_thread() {
 void next_thread(unsigned x) {
   Worker& w = *worker;
   if (w.thread != nullptr) {
-    // A signal may have found the thread that a row had gone on to: that one is known, and has not run.
+    // A signal may have found the next thread of the row before it ran: then it is recorded already.
     if (w.thread->index.x == x) return;
     w.fiber = w.thread->fiber;
     exited(*w.block, *w.thread);

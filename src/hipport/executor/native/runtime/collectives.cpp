@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operations of several lanes that name each other by a mask, and the memory in which lanes meet.
+// Operations of several lanes with a mask, and the memory of their meetings.
 #include <sys/mman.h>
 
 #include <atomic>
@@ -14,7 +14,7 @@ namespace simt {
 
 namespace {
 
-/// Meetings lie together, so that `is_meeting` knows them. What is not used costs nothing.
+/// Meetings are in one range of addresses, by which `is_meeting` recognizes them. Unused memory costs nothing.
 constexpr std::size_t meetings_size = std::size_t(1) << 32;
 char* meetings_start = nullptr;
 std::atomic<std::size_t> meetings_used{0};
@@ -66,7 +66,7 @@ bool same_operation(const Operation* a, const Operation* b) {
 void finish(Block& block, const Thread& one, Meeting& meeting, const Operation& operation, std::uint64_t lanes) {
   meeting.lanes = lanes;
   if (operation.finish != nullptr) {
-    // What lanes have given lies on the stacks of all.
+    // The values of lanes are on the stacks of all of them.
     if (races_looked_for) races_paused(true);
     operation.finish(meeting);
     if (races_looked_for) races_paused(false);
@@ -76,7 +76,7 @@ void finish(Block& block, const Thread& one, Meeting& meeting, const Operation& 
 
 namespace {
 
-/// All lanes of a group have come: they go on, but for `last`, who has not waited.
+/// All lanes of a group have arrived: they continue, except `last`, which has not waited.
 __attribute__((noinline)) void release_group(Block& block, Block::Wave& wave, Block::Group& group, const Thread& last) {
   finish(block, last, *group.meeting, *group.operation, group.arrived);
   List list = group.list;
@@ -100,7 +100,7 @@ bool settle_masked(Block& block, Block::Wave& wave) {
 
 namespace {
 
-/// The group that waits for the lanes of `mask` in an operation; a new one, if there is none.
+/// The group that waits for the lanes of `mask` in an operation; a new one if there is none.
 __attribute__((noinline)) Block::Group& find_group(Block::Wave& wave, const Operation& operation, std::uint64_t mask) {
   for (Block::Group& each : wave.groups) {
     if (each.mask == mask && same_operation(each.operation, &operation)) return each;
@@ -109,7 +109,7 @@ __attribute__((noinline)) Block::Group& find_group(Block::Wave& wave, const Oper
   return wave.groups.back();
 }
 
-/// The same. Most often there is one group, that of the lanes before.
+/// The same, with a fast path for a single group with the same lanes as before.
 inline Block::Group& group_of(Block::Wave& wave, const Operation& operation, std::uint64_t mask) {
   if (!wave.groups.empty()) {
     Block::Group& first = wave.groups.front();
@@ -118,8 +118,8 @@ inline Block::Group& group_of(Block::Wave& wave, const Operation& operation, std
   return find_group(wave, operation, mask);
 }
 
-/// Say that a lane comes to others that wait for it in another line. With CUDA lanes meet so; a wavefront of AMD's takes
-/// one branch after the other.
+/// Report that a lane joins others that wait for it on another line. In CUDA such lanes converge; a wavefront of AMD's
+/// executes one branch after the other.
 __attribute__((noinline)) void comes_elsewhere(const Thread& others, const Thread& self) {
   const Place there = others.place();
   if (self.line == 0 || same_place(there, self.place()) || !dialect_is(Dialect::cuda)) return;
@@ -130,7 +130,7 @@ __attribute__((noinline)) void comes_elsewhere(const Thread& others, const Threa
       self.name, there.file, there.line);
 }
 
-/// Copy what a lane gives; the usual sizes without a call.
+/// Copy a lane's value; the usual sizes without a call.
 inline void give(unsigned char* to, const void* value, std::size_t size) {
   if (size == 4) {
     std::memcpy(to, value, 4);
@@ -184,7 +184,7 @@ Turn come_masked(const Operation& operation, std::uint64_t mask, const void* val
     comes_elsewhere(*one, self);
   }
   if ((mask & wave.alive & ~group.arrived) == 0) {
-    // The last to come goes on at once.
+    // The last lane continues at once.
     release_group(block, wave, group, self);
     return {&self, nullptr};
   }

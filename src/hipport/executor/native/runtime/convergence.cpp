@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which lanes of a wavefront go on together once none of them can run: those that came on one path, as on a GPU those
-// that have converged; and loops in which lanes wait for memory, which a wavefront leaves together.
+// Which lanes of a wavefront continue together when none of them can run: those that arrived on one path, as converged
+// lanes do on a GPU; and loops in which lanes wait for memory, which a wavefront leaves together.
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -23,14 +23,14 @@ bool is_of_loops(const Operation* operation) {
 namespace {
 
 bool later(const Path& a, const Path& b) {
-  // From the outermost call inwards: what stands later in a function comes later.
+  // From the outermost call inwards: a call that is later in a function comes later.
   for (unsigned i = 1; i <= a.depth && i <= b.depth; ++i) {
     if (a.frames[a.depth - i] != b.frames[b.depth - i]) return a.frames[a.depth - i] > b.frames[b.depth - i];
   }
   return a.depth > b.depth;
 }
 
-/// Of the threads that are present in a wavefront (or only of those at loops), those that came on the path that comes
+/// Of the threads that wait in a wavefront (or only of those at loops), those that arrived on the path that comes
 /// first.
 List take_first(Block& block, Block::Wave& wave, bool at_loops) {
   List all = wave.present, first;
@@ -53,8 +53,8 @@ List take_first(Block& block, Block::Wave& wave, bool at_loops) {
     return t.wait == least->wait && t.path_hash == least->path_hash &&
            (t.wait == Wait::barrier || same_operation(t.operation, least->operation));
   };
-  // Half of the time one lane alone, else some of them, and never all of several: any part is legal where nothing in the
-  // program brings lanes together.
+  // Half of the time one lane alone, else some of them, and never all of several: any part is legal if nothing in the
+  // program makes lanes converge.
   std::uint64_t others = ~std::uint64_t(0);
   unsigned most = ~0u;
   if (apart && least->wait == Wait::present) {
@@ -71,19 +71,19 @@ List take_first(Block& block, Block::Wave& wave, bool at_loops) {
   return first;
 }
 
-/// Let lanes go on that wait for those that are in the statement.
+/// Let lanes continue that wait for those in the statement.
 void open_region(Block::Wave& wave, Block::Region& region) {
   wave.busy += region.left.count + region.aside.count;
   wake_all(region.left);
   wake_all(region.aside);
 }
 
-/// When a branch runs, of those of a statement.
+/// The order of a branch among those of a statement.
 unsigned turn_of(const Block::Region& region, unsigned lane) {
   return region.backwards ? 255u - region.side[lane] : region.side[lane];
 }
 
-/// Whether lanes that take the branch of this one may go on in it: nobody takes one that comes before, or may yet.
+/// Whether lanes in this one's branch may continue: no lane is in an earlier branch, or may still take one.
 bool has_its_turn(const Block::Wave& wave, const Block::Region& region, unsigned lane) {
   for (std::uint64_t left = region.inside & wave.alive; left != 0; left &= left - 1) {
     const auto other = static_cast<unsigned>(__builtin_ctzll(left));
@@ -92,7 +92,7 @@ bool has_its_turn(const Block::Wave& wave, const Block::Region& region, unsigned
   return true;
 }
 
-/// Let those go on whose branch has its turn.
+/// Let lanes continue whose branch is next.
 void settle_sides(Block& block, Block::Wave& wave, Block::Region& region) {
   List still, go;
   while (region.aside.count != 0) {
@@ -112,7 +112,7 @@ std::uint64_t lanes_of(const List& list) {
   return lanes;
 }
 
-/// Lanes of a wavefront by their numbers in the block.
+/// The ranks of a wavefront's lanes in the block.
 std::vector<unsigned> ranks_of(const List& list) {
   std::vector<unsigned> ranks;
   for (const Thread* each = list.first; each != nullptr; each = each->next) ranks.push_back(each->rank);
@@ -120,7 +120,7 @@ std::vector<unsigned> ranks_of(const List& list) {
   return ranks;
 }
 
-/// Who is held, and where, for a fault: those that have left a statement, and those that take another branch.
+/// The held lanes and their places, for a fault: those that have left a statement, and those in another branch.
 std::string held_text(const Block::Wave& wave) {
   std::string text;
   const auto add = [&text](const List& list, const char* how) {
@@ -216,13 +216,13 @@ __attribute__((noinline)) bool settle_present(Block& block, Block::Wave& wave, b
   if (wave.present.count == 0) return false;
   List list = take_first(block, wave, at_loops);
   const Thread& one = *list.first;
-  // Most often all came together. Records of a wavefront do not fit into the first level of the cache: they are not read.
+  // In the common case all arrived together. Records of a wavefront exceed the first-level cache, so they are not read.
   const bool all = wave.together && list.count == static_cast<unsigned>(__builtin_popcountll(wave.lanes));
   std::uint64_t lanes = all ? wave.lanes : 0;
   for (Thread* t = all ? nullptr : list.first; t != nullptr; t = t->next) lanes |= t->bit();
   if (one.wait == Wait::barrier) {
     if (lanes != wave.alive && open_regions(block, wave)) {
-      // What looked like a loop without a barrier has one: who has left it may be on the way to it.
+      // What looked like a loop without a barrier has one: lanes that have left it may be on the way to it.
       while (list.count != 0) wave.present.push(list.pop());
       wave.together = false;
       return true;
@@ -259,7 +259,7 @@ __attribute__((noinline)) bool settle_present(Block& block, Block::Wave& wave, b
     auto* const region = new Block::Region;
     region->place = one.place();
     region->inside = lanes;
-    // Which branch a compiler has first is its own matter.
+    // The compiler decides which branch comes first.
     region->backwards = settings().order == Settings::Order::reverse ||
                         (settings().order == Settings::Order::random && next_random(worker->random) >> 63 != 0);
     wave.regions.push_back(region);
@@ -268,7 +268,7 @@ __attribute__((noinline)) bool settle_present(Block& block, Block::Wave& wave, b
   wave.busy += list.count;
   block.idle = 0;
   wake_all(list);
-  // Parts that go on apart do so at once: each may change what another has yet to read.
+  // Parts that diverge continue at once: each may change values that another has yet to read.
   if (settings().minimal && dialect_is(Dialect::cuda)) settle_present(block, wave, at_loops);
   return true;
 }
@@ -277,7 +277,7 @@ bool settle_stalled(Block& block) {
   for (unsigned i = 0; i < block.waves; ++i) {
     Block::Wave& wave = block.wave[i];
     if (dialect_is(Dialect::hip)) {
-      // A wavefront of AMD's does not go on without the lanes that it waits for.
+      // A wavefront of AMD's does not continue without the lanes that it waits for.
       bool at_loops = false;
       for (Thread* t = wave.present.first; t != nullptr && !at_loops; t = t->next) {
         at_loops = t->wait == Wait::present && is_of_loops(t->operation);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is wrong, said once and clearly: to people on stderr, to programs as JSON lines in the file that SIMT_REPORT
-// names. A fault ends the process with status 97.
+// Reports of errors, each once: for people on stderr, for programs as JSON lines in the file that SIMT_REPORT names. A
+// fault ends the process with status 97.
 #include <dlfcn.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -37,7 +37,7 @@ struct Frame {
   int line = 0;
 };
 
-/// Where calls that return to `address` stand, innermost first: several where functions were inlined.
+/// The places of calls that return to `address`, innermost first: several if functions were inlined.
 const std::vector<Frame>& frames_of(void* address) {
   static std::map<void*, std::vector<Frame>> cache;
   const auto at = cache.find(address);
@@ -46,7 +46,7 @@ const std::vector<Frame>& frames_of(void* address) {
   Dl_info info;
   if (dladdr(address, &info) == 0 || info.dli_fname == nullptr) return frames;
   const auto offset = reinterpret_cast<std::uintptr_t>(address) - 1 - reinterpret_cast<std::uintptr_t>(info.dli_fbase);
-  // The name of the program itself is as it was started, perhaps relative to a folder that is no longer the working one.
+  // The program's own name is as it was started, perhaps relative to an earlier working directory.
   std::string file = info.dli_fname;
   if (access(file.c_str(), R_OK) != 0) file = "/proc/self/exe";
   if (file == "/proc/self/exe" || info.dli_fname[0] != '/') {
@@ -58,7 +58,7 @@ const std::vector<Frame>& frames_of(void* address) {
   for (char c : file) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
   quoted += '\'';
   char command[6000];
-  // A program that has used up its address space could start no other: this much of it was kept for that.
+  // A program whose address space is exhausted could start no other: this much of it was reserved for that.
   if (void* const kept = kept_room.exchange(nullptr)) munmap(kept, kept_size);
   std::snprintf(command, sizeof command, "addr2line -i -e %s 0x%zx 2>/dev/null", quoted.c_str(),
                 static_cast<std::size_t>(offset));
@@ -76,9 +76,9 @@ const std::vector<Frame>& frames_of(void* address) {
   return frames;
 }
 
-/// Files of the executor and of the helpers beside ported code: no place of the user's.
+/// Whether a file belongs to the executor, or to the helper headers beside ported code.
 bool is_own(const std::string& file) {
-  // The helpers lie in a folder of this name, wherever they were put.
+  // The helper headers lie in a folder of this name, wherever that is.
   const std::size_t slash = file.rfind('/');
   const bool helper = slash != std::string::npos && slash >= 8 && file.compare(slash - 8, 9, "/hipport/") == 0 &&
                       file.compare(file.size() - 2, 2, ".h") == 0;
@@ -122,7 +122,7 @@ void report(const char* level, const char* kind, const std::string& place, const
             std::to_string(launch.place.line) + "\"";
     std::snprintf(text, sizeof text, ", \"block\": [%u, %u, %u]", blockIdx.x, blockIdx.y, blockIdx.z);
     json += text;
-    // Where a row of threads has ended, its index is that of none.
+    // At the end of a row of threads, the index is invalid.
     if (worker->block != nullptr && (!worker->block->loud || worker->thread != nullptr) && threadIdx.x < blockDim.x) {
       std::snprintf(text, sizeof text, ", thread (%u, %u, %u)", threadIdx.x, threadIdx.y, threadIdx.z);
       where += text;
@@ -156,7 +156,7 @@ std::string formatted(const char* message, va_list arguments) {
   return text;
 }
 
-/// The user's line: of the call itself, or of the innermost frame of the user's if that is in a header of ours.
+/// The user's line: that of the call itself, or of the innermost user frame if the call is in a header of ours.
 std::string best_place(Place place) {
   if (!text_of(place).empty() && !is_own(place.file)) return text_of(place);
   if (in_kernel() && &worker->stack() != &worker->root) {
@@ -185,13 +185,13 @@ void* pc_of(const ucontext_t& context) {
 #endif
 }
 
-/// Where a function returns to that has not made room on the stack; anything, for one that has.
+/// The return address of a function that has not set up its frame; arbitrary for one that has.
 void* returns_to(const ucontext_t& context, void* base) {
 #if defined(__x86_64__)
   auto** top = reinterpret_cast<void**>(context.uc_mcontext.gregs[REG_RSP]);
   const auto room = static_cast<void**>(base) - top;
   if (room < 2 || room > (1 << 17)) return nullptr;
-  // It may have kept the frame pointer already.
+  // It may have saved the frame pointer already.
   return top[0] == reinterpret_cast<void*>(context.uc_mcontext.gregs[REG_RBP]) ? top[1] : top[0];
 #elif defined(__aarch64__)
   (void)base;
@@ -221,9 +221,9 @@ struct Unwinding {
 _Unwind_Reason_Code keep_frame(_Unwind_Context* context, void* raw) {
   auto& unwinding = *static_cast<Unwinding*>(raw);
   Path& path = unwinding.path;
-  int exact = 0;  // the address is that of an instruction, not the one behind a call
+  int exact = 0;  // whether the address is that of an instruction, not the one after a call
   char* address = reinterpret_cast<char*>(_Unwind_GetIPInfo(context, &exact));
-  if (path.depth == 0 && address != unwinding.pc) return _URC_NO_REASON;  // a frame of the handler's
+  if (path.depth == 0 && address != unwinding.pc) return _URC_NO_REASON;  // a frame of the handler
   if (unwinding.base != nullptr && reinterpret_cast<void*>(_Unwind_GetCFA(context)) >= unwinding.base) {
     return _URC_NORMAL_STOP;
   }
@@ -231,8 +231,8 @@ _Unwind_Reason_Code keep_frame(_Unwind_Context* context, void* raw) {
   return path.depth == Path::most ? _URC_NORMAL_STOP : _URC_NO_REASON;
 }
 
-/// As `path_of`, by the tables for exceptions: slow, but functions of libraries, and stubs that lead to them, keep no
-/// frame pointer.
+/// Like `path_of`, by the unwind tables: slow, but functions of libraries, and stubs that lead to them, have no frame
+/// pointer.
 void unwind(Path& path, const ucontext_t& context, void* base) {
   path.depth = 0;
   Unwinding unwinding{path, pc_of(context), base};
@@ -253,7 +253,7 @@ const char* signal_kind(int number, const siginfo_t* info, char* text, std::size
   }
 #if defined(__x86_64__)
   if (number == SIGSEGV && info->si_code == SI_KERNEL) {
-    // What no page has to do with: instructions that want addresses aligned, and addresses that there cannot be.
+    // Faults that concern no page: accesses that require aligned addresses, and non-canonical addresses.
     std::snprintf(text, size, "an access to a misaligned address, or to one that cannot exist");
     return in_kernel() ? "misaligned" : "segmentation-fault";
   }
@@ -265,7 +265,7 @@ const char* signal_kind(int number, const siginfo_t* info, char* text, std::size
   }
   const char* a = static_cast<const char*>(address);
   const char* low = in_kernel() ? worker->stack().low : nullptr;
-  // What lies right in front of a stack may lie right behind shared memory as well.
+  // An address just below a stack may also be just above shared memory.
   const auto below = [&](long most) { return low != nullptr && a < low && low - a <= most; };
   if (!below(sysconf(_SC_PAGESIZE)) && in_kernel() && worker->block != nullptr && worker->block->arena != nullptr) {
     const char* end = worker->block->dynamic + worker->block->dynamic_size;
@@ -287,7 +287,7 @@ void on_fault(int number, siginfo_t* info, void* raw) {
   static volatile sig_atomic_t busy = 0;
   if (busy) std::_Exit(fault_status);
   busy = 1;
-  alarm(20);  // what follows takes locks that the program may hold
+  alarm(20);  // the following code takes locks that the program may hold
   signal(SIGALRM, SIG_DFL);
   const auto& context = *static_cast<ucontext_t*>(raw);
   char text[512];
@@ -298,7 +298,7 @@ void on_fault(int number, siginfo_t* info, void* raw) {
   end();
 }
 
-/// Whoever runs the program has waited long enough.
+/// The caller's timeout has expired.
 void on_end(int number, siginfo_t*, void* raw) {
   if (!in_kernel() || worker->block == nullptr || &worker->stack() == &worker->root) std::_Exit(128 + number);
   alarm(20);
@@ -313,7 +313,7 @@ void path_of(Path& path, const ucontext_t& context, void* base) {
   path.depth = 0;
   path.frames[path.depth++] = static_cast<char*>(pc_of(context)) + 1;
   if (base == nullptr) return;
-  // A function of ours that calls none has no frame: who called it is known by what it returns to.
+  // A leaf function of ours has no frame: its caller is known by the return address.
   Dl_info here, own;
   if (dladdr(pc_of(context), &here) != 0 && dladdr(reinterpret_cast<void*>(&on_end), &own) != 0 &&
       here.dli_fbase == own.dli_fbase) {
@@ -332,7 +332,7 @@ std::string user_place(const Path& path) {
       } else if (access(frame.file.c_str(), R_OK) == 0) {
         return text;
       } else if (absent.empty()) {
-        absent = text;  // of a library, whose sources are elsewhere, or the user's, who has moved them
+        absent = text;  // of a library, whose sources are elsewhere, or the user's, if they were moved
       }
     }
   }
@@ -375,7 +375,7 @@ void fault(const char* kind, Place place, const char* message, ...) {
 }
 
 void warning(const char* kind, Place place, const char* message, ...) {
-  // Once for each kind and line, whatever the numbers in the message.
+  // Once for each kind and line, whatever numbers the message has.
   static std::mutex mutex;
   static std::set<std::string> said;
   const std::string key = std::string(kind) + text_of(place);
@@ -394,9 +394,9 @@ void install_handlers() {
   static bool done = false;
   if (done) return;
   done = true;
-  // It has its own, and says more.
+  // AddressSanitizer has its own handler, which reports more.
   if (has_address_sanitizer) return;
-  // Handlers need a stack of their own: a thread's may be full.
+  // Handlers need their own stack, because a thread's may be full.
   constexpr std::size_t size = 256 << 10;
   stack_t stack{};
   stack.ss_sp = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -416,9 +416,10 @@ void install_handlers() {
 
 }  // namespace simt
 
-// What the compiler calls where an index is outside of an array's type, with what it says of the place; see compilers.py.
+// Called by the compiler's code if an index is outside an array's type, with a description of the place; see
+// compilers.py.
 struct ArrayType {
-  std::uint16_t kind, about;  // of integers: whether signed, and the logarithm of the number of bits
+  std::uint16_t kind, about;  // for integers: whether signed, and the logarithm of the number of bits
   char name[1];
 };
 struct IndexPlace {
@@ -437,7 +438,7 @@ extern "C" __attribute__((visibility("default"))) void __ubsan_handle_out_of_bou
 }
 
 #if defined(__aarch64__)
-// What the compiler calls where an integer would be divided by 0: see compile.py.
+// Called by the compiler's code if an integer would be divided by 0: see compilers.py.
 struct DivisionPlace {
   const char* file;
   std::uint32_t line, column;

@@ -8,8 +8,8 @@
 
 #include <cstdint>
 
-// As in <sanitizer/asan_interface.h> and common_interface_defs.h: there in programs that were compiled with
-// -fsanitize=address, and only there.
+// As in <sanitizer/asan_interface.h> and common_interface_defs.h: defined only in programs compiled with
+// -fsanitize=address.
 // NOLINTBEGIN(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp): the names are the sanitizer's.
 extern "C" {
 __attribute__((weak)) void* __asan_get_current_fake_stack();
@@ -26,7 +26,7 @@ const bool has_address_sanitizer = &__asan_get_current_fake_stack != nullptr;
 
 namespace {
 
-// Pages are touched only where a thread needs them: a stack costs what it uses.
+// Pages are allocated on first use: a stack costs only what it uses.
 constexpr std::size_t stack_size = 256 << 10;
 
 }  // namespace
@@ -40,7 +40,7 @@ Fiber* new_fiber(unsigned number) {
   }
   Fiber* fiber = new Fiber;
   fiber->low = static_cast<char*>(all) + page;
-  // Stacks that all end at the same place of a page fight for the same lines of the cache.
+  // Stacks that all end at the same offset of a page would compete for the same cache lines.
   fiber->size = stack_size - std::size_t(number % 32) * 192;
   return fiber;
 }
@@ -61,7 +61,7 @@ const Fiber& own_stack() {
 
 bool is_local(const void* address) {
   if (!runs_kernel()) return false;
-  // Variables whose addresses are looked at after their function has ended have frames elsewhere.
+  // Variables whose addresses may be used after their function has ended have frames elsewhere.
   if (void* frames = has_address_sanitizer ? __asan_get_current_fake_stack() : nullptr) {
     void *begin, *end;
     if (__asan_addr_is_in_fake_stack(frames, const_cast<void*>(address), &begin, &end) != nullptr) return true;
@@ -88,12 +88,12 @@ void prepare(Fiber& fiber, void (*entry)()) {
 
 #else
 
-// The registers that a called function must keep are saved on the stack that is left. Nothing else differs between two
-// fibers: rounding modes and signal masks are the thread's.
+// Callee-saved registers are saved on the stack that is left. Fibers differ in nothing else: rounding modes and signal
+// masks belong to the thread.
 
 #if defined(__x86_64__)
 
-// On top lies the address to go on at, as `leave_stack` (core.h) has it as well.
+// The address to continue at is on top of the stack, as in `leave_stack` (core.h).
 asm(R"(
 .text
 .p2align 4

@@ -5,7 +5,7 @@
 
 #include <cstddef>
 
-// How switches go: in assembly where there is some, else by ucontext, which is a call of the system each time.
+// How stacks are switched: by assembly if it exists for the processor, else by ucontext, which makes a system call.
 #if !defined(SIMT_UCONTEXT) && !defined(__x86_64__) && !defined(__aarch64__)
 #define SIMT_UCONTEXT
 #endif
@@ -14,27 +14,27 @@ namespace simt {
 
 /// A stack.
 struct Fiber {
-  void* start = nullptr;  // where it begins; of the thread's own stack, where it was left
+  void* start = nullptr;  // where it begins; for the thread's own stack, where it was left
   char* low = nullptr;  // the usable part of the stack
   std::size_t size = 0;
-  void* base = nullptr;  // frame of the function that runs the threads: where a walk over the frames ends
-  Fiber* next = nullptr;  // in a list of free ones
+  void* base = nullptr;  // frame of the function that runs the threads, at which a walk over frames ends
+  Fiber* next = nullptr;  // in a list of free fibers
   void* fake_stack = nullptr;  // AddressSanitizer's, for variables whose addresses outlive their function
   bool has(const void* address) const { return address >= low && address < low + size; }
 };
 
 /// Make a fiber with a stack of its own between guard pages; `number` spreads the stacks over the cache.
 Fiber* new_fiber(unsigned number);
-/// Where the stack lies that the system gave the calling thread; no `low` if it does not say.
+/// The stack that the system gave the calling thread; `low` is null if unknown.
 const Fiber& own_stack();
-/// Have `fiber` call `entry`, which never returns, where it starts.
+/// Prepare `fiber` to call `entry`, which never returns.
 void prepare(Fiber& fiber, void (*entry)());
-/// To be called first by an entry.
+/// Must be called first by an entry.
 void entered(Fiber& fiber);
 
-/// Whether AddressSanitizer is in the program: it has to be told of each switch.
+/// Whether AddressSanitizer is in the program: it must be notified of each switch.
 extern const bool has_address_sanitizer;
-/// Whether nothing but the switch is needed to go to another stack.
+/// Whether a switch of stacks needs no notification.
 inline bool switches_are_plain() {
 #ifdef SIMT_UCONTEXT
   return false;
@@ -42,10 +42,10 @@ inline bool switches_are_plain() {
   return !has_address_sanitizer;
 #endif
 }
-/// Leave the stack `from` for the stack `to`, where it was left or starts.
+/// Leave the stack `from` and continue on the stack `to`, where it was left or at its start.
 void switch_fibers(Fiber& from, void** save, Fiber& to, void* load);
 
-/// Have what goes on soon touches first in the cache by then: more threads wait than it has room for.
+/// Prefetch what the next thread touches first, because the waiting threads exceed the cache.
 inline void expect(const void* saved) {
   for (std::size_t line = 0; line < 4; ++line) __builtin_prefetch(static_cast<const char*>(saved) + 64 * line, 1);
 }

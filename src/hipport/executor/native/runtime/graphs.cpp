@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streams that record, and graphs of what they recorded. Nodes share their work with what they were copied to.
+// Recording streams, and graphs of recorded work. A node shares its work with its copies.
 #include "../include/simt/graphs.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 #include <vector>
 
 namespace {
-/// Memory of a graph: there from the node that allocates it to what frees it.
+/// Memory of a graph, which exists from the node that allocates it until it is freed.
 struct GraphMemory : std::enable_shared_from_this<GraphMemory> {
   void* start;
   std::size_t size;
@@ -44,7 +44,7 @@ GraphMemory::GraphMemory(void* memory, std::size_t bytes) : start(memory), size(
 }
 GraphMemory::~GraphMemory() {
   memories().erase(start);
-  // What is allocated is the program's to free.
+  // The program has to free memory that is still allocated.
   if (!allocated && simt::release(start)) simt::host::give_memory_back(size);
 }
 }  // namespace
@@ -134,7 +134,7 @@ std::map<const void*, Recording>& streams() {
   return *all;
 }
 
-/// The nodes so that each comes behind what it depends on, otherwise as they were made.
+/// The nodes in topological order, otherwise in the order of creation.
 std::vector<hipGraphNode*> in_order(const ihipGraph& graph) {
   std::vector<hipGraphNode*> sorted;
   std::map<const hipGraphNode*, bool> done;
@@ -172,7 +172,7 @@ void record(const void* stream, NodeKind kind, Work* work) {
   node->work.reset(work);
   node->graph = streams().at(stream).graph;
   auto& nodes = node->graph->nodes;
-  // One after the other, as everything is done here.
+  // In sequence, because all work is done so here.
   if (!nodes.empty()) node->after.push_back(nodes.back().get());
   nodes.push_back(std::move(node));
 }
@@ -194,7 +194,7 @@ int refused_by_recordings(Unrecorded what) {
   const Guard guard(graphs_mutex);
   hipError_t refused = hipSuccess;
   for (auto& [stream, recording] : streams()) {
-    // The default stream waits for all streams that were not made to be left alone.
+    // The default stream waits for all streams that were not created as non-blocking.
     const auto* const handle = static_cast<const ihipStream_t*>(stream);
     const bool waits = stream == hipStreamPerThread || (handle->flags & hipStreamNonBlocking) == 0;
     const bool own = recording.thread == std::this_thread::get_id(),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the runtime API keeps: the last error, handles that exist, ranges of host memory, kernels by address. It is here
-// and not in the headers so that all libraries of a process share it, and so that programs get no header more than nvcc
+// State of the runtime API: the last error, existing handles, ranges of host memory, kernels by address. It is here and
+// not in the headers so that all libraries of a process share it, and so that programs get no more headers than nvcc
 // gives them: many say `using namespace std`, and have names of their own.
 #include "../include/simt/host.h"
 
@@ -44,7 +44,7 @@ State& state() {
   return *all;
 }
 
-/// The registered range that holds `address`, or the end.
+/// The registered range that contains `address`, or the end.
 auto range_of(const void* address) {
   auto& registered = state().registered;
   const auto at = reinterpret_cast<std::uintptr_t>(address);
@@ -84,7 +84,7 @@ std::atomic<bool> claimed{false};
 }
 
 bool host_memory_is_device() {
-  // Asked for until it is there: a process may load PyTorch late.
+  // Queried until it is found: a process may load PyTorch late.
   if (!claimed && dlopen("libtorch_cpu.so", RTLD_LAZY | RTLD_NOLOAD) != nullptr) claimed = true;
   return claimed;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Static shared memory of a kernel, which no source says alone: functions that it calls have variables, too, templates
-// have others for each type, and what the compiler leaves out does not count. So the program's own file is asked. It
-// was linked with `--emit-relocs`: what each function calls and uses by its address is written there, and what of it
-// can be reached from the kernel is what the kernel has.
+// The static shared memory of a kernel cannot be found from its source: its callees have variables, too, templates have
+// others for each type, and code that the compiler removes does not count. So the program's own file is read. It was
+// linked with `--emit-relocs`, so it records which functions and variables each function refers to. Variables that are
+// reachable from the kernel belong to it.
 #include "../include/simt/host.h"
 
 #include <dlfcn.h>
@@ -31,7 +31,7 @@ std::mutex modules_mutex;
 struct Variable {
   std::size_t size, alignment;
 };
-/// Those outside of functions, by where they lie behind the thread's pointer: the same for all threads.
+/// Those outside functions, by their offset from the thread pointer, which is the same for all threads.
 std::map<std::ptrdiff_t, Variable>& outside() {
   static auto* const all = new std::map<std::ptrdiff_t, Variable>;
   return *all;
@@ -46,7 +46,7 @@ const char* thread_pointer() {
 #endif
 }
 
-/// A file as it lies on the disk.
+/// A file mapped from disk.
 class Mapped {
  public:
   explicit Mapped(const char* path) {
@@ -67,7 +67,7 @@ class Mapped {
   ~Mapped() {
     if (start_ != nullptr) munmap(const_cast<char*>(start_), size_);
   }
-  /// Null if the file does not have so much.
+  /// Null if the file is too short.
   template <typename T>
   const T* at(std::size_t offset, std::size_t count = 1) const {
     if (start_ == nullptr || offset > size_ || count > (size_ - offset) / sizeof(T)) return nullptr;
@@ -80,10 +80,10 @@ class Mapped {
 };
 
 constexpr char slot_name[] = "16simt_shared_slot";
-/// What starts the threads of a launch: who refers to it is of the host.
+/// The function that starts the threads of a launch: code that refers to it belongs to the host.
 constexpr char starts_launches[] = "_ZN4simt6detail3run";
 
-/// What a program's file or a library's says of its functions and variables, by address as in the file.
+/// The functions and variables in the file of a program or library, by their addresses in the file.
 struct Module {
   struct Symbol {
     std::uint64_t start, end;
@@ -91,14 +91,14 @@ struct Module {
     bool operator<(const Symbol& other) const { return start < other.start; }
   };
   struct Use {
-    std::size_t by;  // the number of a symbol
+    std::size_t by;  // the index of a symbol
     std::uint64_t address;
     bool thread_local_;
     bool operator<(const Use& other) const { return by < other.by; }
   };
   std::vector<Symbol> symbols;
   std::vector<Use> uses;
-  bool complete = false;  // whether its uses are written in it
+  bool complete = false;  // whether it records its references
 
   std::size_t of(std::uint64_t address) const {
     auto next = std::upper_bound(symbols.begin(), symbols.end(), Symbol{address, 0, false, false});
@@ -108,7 +108,7 @@ struct Module {
   }
 };
 
-/// Whether a relocation's addend counts from the end of its four bytes, as that of most instructions of x86-64 does.
+/// Whether a relocation's addend counts from the end of its four bytes, as in most instructions of x86-64.
 bool from_the_end(unsigned type) {
 #if defined(__x86_64__)
   return type == R_X86_64_PC32 || type == R_X86_64_PLT32 || type == R_X86_64_GOTPCREL || type == R_X86_64_GOTPCRELX ||
@@ -151,7 +151,7 @@ Module read_module(const char* path) {
     module.symbols.push_back({symbols[i].st_value, symbols[i].st_value + symbols[i].st_size, slot, false});
   }
   std::stable_sort(module.symbols.begin(), module.symbols.end());
-  // Functions that are the same may have several names.
+  // Identical functions may have several names.
   const auto same = [](const Module::Symbol& a, const Module::Symbol& b) { return a.start == b.start; };
   module.symbols.erase(std::unique(module.symbols.begin(), module.symbols.end(), same), module.symbols.end());
   for (std::size_t i = 0; i < head->e_shnum; ++i) {
@@ -184,7 +184,7 @@ Module read_module(const char* path) {
   return module;
 }
 
-/// Where a loaded file lies, and where the calling thread has its variables.
+/// The load address of a file, and the place of its variables of the calling thread.
 struct Loaded {
   std::uintptr_t base;
   const char* variables;
@@ -227,7 +227,7 @@ bool static_shared(const void* kernel, std::size_t& size) {
   if (dladdr1(kernel, &object, &raw, RTLD_DL_LINKMAP) == 0 || raw == nullptr) return false;
   const auto* const map = static_cast<const link_map*>(raw);
   const Loaded where = loaded(map->l_addr);
-  // The program itself has no name there.
+  // The program itself has an empty name there.
   const char* const path = map->l_name != nullptr && map->l_name[0] != '\0' ? map->l_name : "/proc/self/exe";
   const auto [known, is_new] = modules->try_emplace(where.base);
   if (is_new) known->second = read_module(path);
@@ -264,7 +264,7 @@ bool static_shared(const void* kernel, std::size_t& size) {
       next.push_back(used);
     }
   }
-  // As little room as there can be: what is aligned most comes first.
+  // In the smallest possible space: the largest alignment comes first.
   const auto by_alignment = [](const Variable& a, const Variable& b) { return a.alignment > b.alignment; };
   std::sort(variables.begin(), variables.end(), by_alignment);
   size = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocks of a launch: which run, on which threads of the operating system, and when none can go on.
+// The blocks of a launch: which ones run, on which threads of the operating system, and when none can continue.
 #include <time.h>
 
 #include <algorithm>
@@ -36,14 +36,14 @@ Block& new_block(Worker& w) {
   return *block;
 }
 
-/// Go on with a block until all its threads have ended or none can run. Call from the root.
+/// Continue a block until all its threads have ended or none can run. Called from the root.
 Entered enter(Worker& w, Block& block) {
   w.block = &block;
   blockIdx = block.index;
   set_dynamic(block);
   w.due = false;
   w.yields = 0;
-  w.end = w.switches + (block.entered ? w.share : std::max(fresh_share, w.share));  // all that have begun take memory
+  w.end = w.switches + (block.entered ? w.share : std::max(fresh_share, w.share));  // begun blocks take memory
   w.until = block.entered && block.started == block.size ? w.end : w.switches + block.patience;
   if (!block.entered) {
     leave_for(take_fiber());
@@ -66,8 +66,8 @@ Entered enter(Worker& w, Block& block) {
                waiting_text(block));
 }
 
-/// Nothing of a launch has gone on for long. If lanes wait for others of their wavefront that spin, let them go on: then
-/// it is seen whether those wait for them.
+/// Nothing of a launch has made progress for long. If lanes wait for spinning lanes of their wavefront, let them
+/// continue: then it shows whether the spinning ones wait for them.
 bool look_behind_waits(Worker& w, const std::vector<Block*>& resident) {
   bool any = false;
   for (Block* block : resident) {
@@ -89,7 +89,7 @@ void run_blocks(Worker& w) {
   Standstill standstill;
   w.resident = w.launch->cooperative;
   for (;;) {
-    // A new block, if there is none that only waits for others, or all must be there at once.
+    // A new block, if every other only waits, or if all must be resident at once.
     if (more && (resident.empty() || w.resident)) {
       more = resident.size() < most_resident && take_block(w, index);
       if (more) {
@@ -113,7 +113,7 @@ void run_blocks(Worker& w) {
     bool progress = false, fewer = false;
     if (!more && w.launch->cooperative &&
         std::all_of(resident.begin(), resident.end(), [](Block* b) { return at_grid_barrier(*b); })) {
-      if (races_looked_for) races_launch();  // it orders what all blocks did
+      if (races_looked_for) races_launch();  // a launch orders the accesses of all blocks
       for (Block* block : resident) {
         w.block = block;
         for (Thread* t = block->grid.first; t != nullptr; t = t->next) ++wave_of(*block, *t).busy;
@@ -141,9 +141,9 @@ void run_blocks(Worker& w) {
         progress = true;
       }
     }
-    if (w.watched.samples != 0 && !spins(w)) progress = true;  // it computes, for all that can be seen
+    if (w.watched.samples != 0 && !spins(w)) progress = true;  // it computes, as far as can be seen
     const double time = now();
-    // Lanes that wait for each other are looked at sooner: where it was too soon, they go on.
+    // If lanes wait for each other, that is examined sooner: if it was too soon, they continue.
     const bool held = std::any_of(resident.begin(), resident.end(), [](Block* b) { return is_any_held(*b); });
     const double patience = held ? settings().watchdog / 4 : settings().watchdog;
     bool in_vain = false;
@@ -171,7 +171,7 @@ void run_blocks(Worker& w) {
 std::mutex workers_mutex;
 std::vector<Worker*> idle_workers;
 
-/// A worker for this thread of the operating system: those of threads that have ended are used again, with their
+/// A worker for this thread of the operating system: those of ended threads are reused, with their stacks.
 /// stacks.
 Worker& take_worker() {
   const std::lock_guard<std::mutex> lock(workers_mutex);
@@ -210,7 +210,7 @@ void run_on(const Launch& how, detail::Run body, void* context, std::atomic<std:
   Worker* before = worker;
   worker = &w;
   w.watched = Worker::Watched{};
-  w.share = races_looked_for ? fresh_share : most_share;  // a switch takes many times as long then
+  w.share = races_looked_for ? fresh_share : most_share;  // then a switch takes many times as long
   begin_watch();
   run_blocks(w);
   end_watch();
@@ -224,7 +224,7 @@ std::atomic<std::uint64_t> launches{0};
 
 }  // namespace
 
-/// How many launches there were, for who loads the library by hand: a case in which no kernel runs shows nothing.
+/// The number of launches, for a process that loads the library: a case without a kernel launch shows nothing.
 extern "C" SIMT_EXPORT std::uint64_t simt_launches() { return launches; }
 
 namespace detail {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of the device: each allocation ends at a guard page, so that what goes past it faults at once.
+// Memory of the device: each allocation ends at a guard page, so that an access past it faults at once.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -18,23 +18,23 @@ namespace {
 
 std::mutex known_mutex;
 std::map<std::uintptr_t, Known>& known() {
-  static auto* all = new std::map<std::uintptr_t, Known>;  // never destroyed: objects of the program release late
+  static auto* all = new std::map<std::uintptr_t, Known>;  // never destroyed: objects may release memory late
   return *all;
 }
-/// The last few that were released, to name them in a fault.
+/// The last few released allocations, to name them in a fault.
 std::map<std::uintptr_t, Known>& released() {
   static auto* all = new std::map<std::uintptr_t, Known>;
   return *all;
 }
 std::uint64_t numbers = 0;
 
-// CUDA promises 256 bytes of alignment. Sizes that are no multiple of it leave a gap before the guard page, in which
-// this stands, unless the memory is asked for with less alignment.
+// CUDA guarantees an alignment of 256 bytes. A size that is not a multiple of it leaves a gap before the guard page,
+// which is filled with this byte, unless a smaller alignment is requested.
 constexpr unsigned char canary = 0xfd;
 constexpr std::size_t alignment = 256;
-// A process may have about 65,000 mappings; an allocation with its guards takes three.
+// A process may have about 65,000 mappings; an allocation with its guard pages takes three.
 constexpr std::size_t most_guarded = 15000;
-// Filling touches every page; what is larger is left as the system gives it, zero.
+// Filling touches every page, so larger memory stays as the system provides it, zero.
 constexpr std::size_t most_filled = std::size_t(1) << 30;
 
 std::size_t page_size() {
@@ -57,8 +57,8 @@ void check_canary(const Known& k, const char* when) {
 
 void* allocate(std::size_t size, Memory kind, Place) {
   const std::size_t page = page_size();
-  // Small sizes end close to the guard page, at the alignment of the largest access there is (16 bytes): a read one
-  // past the end is what most often goes wrong. A multiple of 256 is aligned as CUDA aligns it.
+  // Small sizes end close to the guard page, at the alignment of the largest access (16 bytes): reading one element
+  // past the end is the most frequent error. A multiple of 256 is aligned as in CUDA.
   const std::size_t step = size % alignment == 0 ? alignment : 16;
   const std::size_t rounded = size == 0 ? step : (size + step - 1) / step * step;
   const std::size_t pages = (rounded + page - 1) / page * page;
@@ -132,7 +132,7 @@ Allocation find(const void* address) {
   if (at == known().begin()) return {nullptr, 0, Memory::none};
   --at;
   const Allocation& found = at->second.allocation;
-  // One past the end belongs to it too: a copy of nothing may start there.
+  // One past the end belongs to it too: an empty copy may start there.
   if (a - at->first > found.size || at->second.suspended) return {nullptr, 0, Memory::none};
   return found;
 }
@@ -165,7 +165,7 @@ bool explain(const void* address, char* text, std::size_t size) {
     }
     return true;
   };
-  // Called from a signal handler: whoever holds the lock may be the one that faulted.
+  // Called from a signal handler: the thread that faulted may hold the lock.
   const bool locked = known_mutex.try_lock();
   bool found = false;
   for (auto& [start, k] : known()) {
@@ -184,7 +184,7 @@ std::vector<Known> live() {
   for (const auto& [start, k] : known()) {
     if (!k.suspended) all.push_back(k);
   }
-  // Addresses differ from run to run, the order of allocations does not.
+  // Addresses differ between runs, but the order of allocations does not.
   std::sort(all.begin(), all.end(), [](const Known& a, const Known& b) { return a.number < b.number; });
   return all;
 }

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Data races, where a program was compiled with `-fsanitize=thread` and linked to this runtime instead of TSan's: the
-// compiler then calls the functions below for every access that is not of a local variable in a register.
+// Data races, in programs compiled with `-fsanitize=thread` and linked to this runtime instead of TSan's: the compiler
+// then calls the functions below for every access except to local variables in registers.
 //
-// For each word of four bytes the last write and the last reads are kept, with who did them and when. Two accesses of
-// different threads, one of them a write and not both atomic, race unless something orders them: a barrier of the block,
-// an operation of lanes that both took part in, the launch. Atomic operations order too, as locks and "last block" do:
-// what a thread did before one, and what another did after one. That is taken generously, so that nothing is reported
-// that a lock may have ordered.
+// For each word of four bytes the last write and the last reads are recorded, with their threads and times. Two
+// accesses of different threads, at least one a write and not both atomic, race unless something orders them: a barrier
+// of the block, an operation of lanes in which both took part, the launch. Atomic operations order as well, as in locks
+// and "last block" patterns: accesses before one in one thread and after one in another count as ordered. This is
+// generous on purpose, so that nothing is reported that a lock may have ordered.
 //
-// Of shared memory it is also kept which bytes the block has written, as what is read before has any value.
+// For shared memory it is also recorded which bytes the block has written, because a read before that has any value.
 //
-// Programs with volatile memory are compiled the same way for another reason, with SIMT_LOCKSTEP defined: code
-// from before there was __syncwarp counts on it that the lanes of a warp make each such access together. NVIDIA's GPUs
-// did so, and most often do, and AMD's wavefronts always do. There, lanes meet before each volatile access to shared
-// memory, and no races are looked for. Who looks at other volatile memory again and again lets others go on, and need
-// not be interrupted for it (watch.cpp).
+// Programs with volatile memory are compiled the same way for another reason, with SIMT_LOCKSTEP defined: code from
+// before __syncwarp relies on the lanes of a warp making each such access together. NVIDIA's GPUs did so, and mostly
+// still do, and AMD's wavefronts always do. There, lanes converge before each volatile access to shared memory, and no
+// races are looked for. A thread that polls other volatile memory lets others run, and need not be interrupted for it
+// (watch.cpp).
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -37,8 +37,9 @@ constexpr Operation volatile_access{"an access to volatile shared memory", nullp
 void together(const void* address, bool writes) {
   if (!runs_kernel() || &worker->stack() == &worker->root) return;
   if (is_in_lockstep && is_shared(address)) {
-    // Who has done nothing but look at one place so often waits, and needs nobody beside it: meetings would count as
-    // progress for ever. What writes between its looks is no such loop, and others may rely on being in step with it.
+    // A thread that has only polled one place this often waits, and does not converge with others: meetings would count
+    // as progress for ever. A loop that writes between its reads is not such a loop, and others may rely on lockstep
+    // with it.
     constexpr unsigned most = 4096;
     if (Thread* self = worker->thread) {
       if (writes || self->looked_at != address) {
@@ -53,7 +54,7 @@ void together(const void* address, bool writes) {
     meet_present(volatile_access, nullptr, 0, {"", 0});
     return;
   }
-  // Who looks at one place again and again waits for it to change.
+  // A thread that reads one place again and again waits for it to change.
   if (Thread* self = worker->thread) {
     if (self->looked_at == address) {
       if (++self->looks % 64 == 0) yield({"", 0});
@@ -76,18 +77,18 @@ namespace detail {
 bool in_lockstep() { return is_in_lockstep = true; }
 }  // namespace detail
 
-/// When something happened, as far as order goes.
+/// The time of an access, for ordering.
 struct Access {
   std::uint32_t launch = 0;
   std::uint32_t block = 0;
   std::uint32_t epoch = 0;  // barriers of the block before it
-  std::uint32_t clock = 0;  // operations of its warp that the thread took part in before it
+  std::uint32_t clock = 0;  // operations of its warp in which the thread took part before it
   std::uint32_t atomics = 0, block_atomics = 0;  // of the thread and of its block before it
   std::uint16_t rank = 0;
-  std::uint8_t bytes = 0;  // which of the four
+  std::uint8_t bytes = 0;  // which of the four bytes
   bool atomic = false;
   bool looking = false;  // volatile, in global memory
-  std::uint8_t word = 0;  // its size, if it cannot be torn: at most eight bytes, at a multiple of them
+  std::uint8_t word = 0;  // its size, if it cannot be torn: at most eight bytes, and aligned
   void* pc = nullptr;
 };
 
@@ -101,7 +102,7 @@ struct Cell {
 struct Racing {
   std::uint32_t number = 0, epoch = 1;
   std::vector<std::uint32_t> clock, atomics;
-  std::vector<std::uint32_t> seen;  // [rank][lane]: the clock of a lane of its wavefront that a thread knows of
+  std::vector<std::uint32_t> seen;  // [rank][lane]: the clock of a lane of its wavefront that a thread has seen
 };
 
 namespace {
@@ -112,7 +113,7 @@ std::unordered_map<std::uintptr_t, Cell*>& pages() {
   return *all;
 }
 std::uint32_t launch_number = 1;
-// Atomic operations by block of the launch: what blocks did before and after them may be ordered by them.
+// Atomic operations by block of the launch: they may order the blocks' accesses before and after them.
 std::unordered_map<std::uint32_t, std::uint32_t>& block_atomics() {
   static auto* all = new std::unordered_map<std::uint32_t, std::uint32_t>;
   return *all;
@@ -122,7 +123,7 @@ std::set<std::pair<void*, void*>>& reported() {
   return *all;
 }
 
-struct Pending {  // a write that races, unless it writes what is there already
+struct Pending {  // a write that races, unless it writes the same value
   bool is = false;
   const void* address = nullptr;
   unsigned size = 0;
@@ -184,8 +185,8 @@ std::string named(const Access& a, bool writes) {
   return std::string(a.atomic ? "an atomic " : "a ") + (writes ? "write" : "read");
 }
 
-/// What two accesses are. That one is atomic makes it no less of a race: a barrier may be missing between a count and
-/// the look at it. But a kernel may mean to read what was there before or after, as those do that unite sets.
+/// The kinds of two accesses. An atomic one does not prevent a race: a barrier may be missing between a count and its
+/// read. But a kernel may accept either the old or the new value, as union-find algorithms do.
 std::string kinds(const Access& first, bool first_writes, const Access& second, bool second_writes) {
   if (first_writes && second_writes && first.atomic == second.atomic) return "two writes";
   std::string text = named(first, first_writes) + " and " + named(second, second_writes);
@@ -206,7 +207,7 @@ void say(const Access& theirs, const Access& mine, const std::string& what, cons
                  ", then " + who(mine));
 }
 
-/// The write of before has been done: if it changed nothing, it was no race that anybody could see.
+/// The pending write is done: if it changed nothing, its race is not observable.
 void settle_pending() {
   Pending& p = pending;
   if (!p.is) return;
@@ -226,16 +227,16 @@ bool is_index(const void* address) {
 
 thread_local bool paused = false;
 
-/// Volatile accesses of global memory are as strong as relaxed atomic ones ("PTX ISA", memory consistency model): blocks
-/// look so for what others have done. Two such writes can still lose one; and what lanes do to shared memory in step
-/// with each other counts on more than the model gives.
+/// Volatile accesses to global memory are as strong as relaxed atomic ones ("PTX ISA", memory consistency model):
+/// blocks communicate by them. Two such writes can still lose one; and accesses to shared memory in lockstep rely on
+/// more than the model guarantees.
 __attribute__((noinline)) void access(const void* address, unsigned size, bool write, bool atomic, void* pc,
                                       bool is_volatile = false) {
   if (paused) return;
   Worker& w = *worker;
   const auto* a = static_cast<const char*>(address);
-  // Local variables, what the runtime sets between blocks, and its own: indices, which are the running thread's, and
-  // meetings, which are read by those that are through.
+  // Local variables, those that the runtime sets between blocks, and its own: indices of the running thread, and
+  // meetings, which only lanes that are done read.
   if (&w.stack() == &w.root || w.stack().has(a)) return;
   if (is_index(address) || is_meeting(address)) return;
   const bool looking = is_volatile && !is_shared(address);
@@ -244,7 +245,7 @@ __attribute__((noinline)) void access(const void* address, unsigned size, bool w
   Block& block = *w.block;
   Racing& r = racing_of(block);
   const unsigned rank = thread_rank();
-  // Not on the stack: what is left of it there would look as if threads that wait went on (standstill.cpp).
+  // Not on the stack: its remains there would look like progress of waiting threads (standstill.cpp).
   static thread_local Access now;
   now.launch = launch_number;
   now.block = r.number;
@@ -271,7 +272,7 @@ __attribute__((noinline)) void access(const void* address, unsigned size, bool w
     Cell& cell = cell_of(word);
     const bool shared = is_shared(address);
     const auto conflicts = [&](const Access& other) {
-      if (shared && other.block != now.block) return false;  // the memory is another's, at the same address
+      if (shared && other.block != now.block) return false;  // the address is the same, but in another block's memory
       return other.launch == now.launch && (other.bytes & bytes) != 0 && !(other.atomic && atomic) &&
              !is_ordered(other, now, r);
     };
@@ -315,8 +316,8 @@ __attribute__((noinline)) void access(const void* address, unsigned size, bool w
   }
 }
 
-/// Say that a thread reads shared memory of which no byte has been written in its block. What has been written where this
-/// cannot see it, as by functions of the C library, holds something else than new memory most often.
+/// Report that a thread reads shared memory of which its block has written no byte. Writes that are not seen here, such
+/// as those by functions of the C library, usually change the fill pattern of new memory.
 __attribute__((noinline)) void reads(const void* address, unsigned size, void* pc) {
   if (paused || !is_shared(address)) return;
   const auto* held = static_cast<const unsigned char*>(address);
@@ -379,7 +380,7 @@ void races_meeting(Block& block, unsigned first_rank, std::uint64_t lanes) {
 
 }  // namespace simt
 
-// ------------------------------------------------------------------------------------------- what the compiler calls
+// -------------------------------------------------------------------------------- functions that the compiler calls
 
 #define SIMT_HOOKED extern "C" __attribute__((visibility("default")))
 #define SIMT_ACCESS(size, write, atomic)             \
@@ -397,7 +398,7 @@ SIMT_HOOKED void __tsan_read_range(void* address, std::size_t size) {
 SIMT_HOOKED void __tsan_write_range(void* address, std::size_t size) {
   SIMT_ACCESS(static_cast<unsigned>(size), true, false);
 }
-// Newer clang calls these in the place of the functions of C.
+// Newer clang calls these instead of the C functions.
 SIMT_HOOKED void* __tsan_memset(void* address, int value, std::size_t size) {
   SIMT_ACCESS(static_cast<unsigned>(size), true, false);
   return std::memset(address, value, size);
@@ -418,7 +419,7 @@ SIMT_HOOKED void __tsan_atomic_thread_fence(int order) {
 }
 SIMT_HOOKED void __tsan_atomic_signal_fence(int) {}
 
-/// What takes the value that is there. An exchange does not count: programs begin with one.
+/// Operations that use the old value. An exchange does not count: programs begin with one.
 #define SIMT_READS(size) \
   if (simt::races_looked_for && simt::runs_kernel()) simt::reads(address, size, __builtin_return_address(0))
 
@@ -461,7 +462,7 @@ SIMT_PLAIN(4)
 SIMT_PLAIN(8)
 SIMT_PLAIN(16)
 
-// All as strong as can be: what order a program asks for is not what is looked at here.
+// All with the strongest order, because the requested order is not examined here.
 #define SIMT_RMW(bits, type, name, builtin, reads)                                    \
   SIMT_HOOKED type __tsan_atomic##bits##_##name(volatile type* at, type value, int) { \
     void* address = const_cast<type*>(at);                                            \

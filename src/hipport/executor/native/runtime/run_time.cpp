@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Code that is compiled while the program runs, and modules that are loaded from it. `SIMT_RTC` has the command of the
-// compiler, a word in each line: it is given what to compile as its input, and says what it made on its output.
+// Code that is compiled at run time, and modules that are loaded from it. `SIMT_RTC` has the command line of the
+// compiler, one argument on each line: it reads the request from its input, and writes the result to its output.
 #include "../include/simt/run_time_core.h"
 
 #include "../include/simt/host.h"
@@ -33,7 +33,7 @@ extern char** environ;
 namespace simt {
 namespace {
 
-/// As nvrtcResult and hiprtcResult have them.
+/// With the values of nvrtcResult and hiprtcResult.
 enum Result {
   success = 0,
   invalid_input = 3,
@@ -45,9 +45,9 @@ enum Result {
   unknown_name = 10,
   internal_error = 11,
 };
-/// What code begins with that was made here; the library's path follows, then the dialect, each in a line.
+/// The beginning of code that was compiled here; the library's path follows, then the dialect, each on its own line.
 constexpr char magic[] = "// hipport: a library for the CPU executor, and no code of a GPU\n";
-/// Seconds that a compilation may take.
+/// The time limit of a compilation, in seconds.
 constexpr int patience = 600;
 
 std::mutex run_time_mutex;
@@ -62,27 +62,27 @@ std::set<ihipModule_t*>& all_modules() {
   return *all;
 }
 
-/// Kernels of modules, by what they were asked for as.
+/// Kernels of modules, by the names under which they were requested.
 std::map<const void*, std::string>& kernel_names() {
   static auto* const all = new std::map<const void*, std::string>;
   return *all;
 }
 
-/// What a library says of its kernels while it is loaded.
+/// A kernel that a library registers while it is loaded.
 struct KnownKernel {
   std::string expression;
   const void* address;
 };
 thread_local std::vector<KnownKernel>* loading = nullptr;
 
-/// The name of a function or variable in its library; empty if it has none that others can see.
+/// The symbol of a function or variable in its library; empty if it has no visible one.
 std::string symbol(const void* address) {
   Dl_info info;
   if (dladdr(address, &info) == 0 || info.dli_sname == nullptr || info.dli_saddr != address) return {};
   return info.dli_sname;
 }
 
-/// Where a text is written, and read by another process: a file without a name.
+/// A text that another process reads: an anonymous file.
 class Page {
  public:
   explicit Page(const std::string& text = {}) : file_(memfd_create("hipport", MFD_CLOEXEC)) {
@@ -116,7 +116,7 @@ class Page {
   int file_;
 };
 
-/// Run a command with `input`; what it says goes to `output` and `errors`. False if it did not end by itself, well.
+/// Run a command with `input`; its output goes to `output` and `errors`. False if it failed.
 bool run(const std::vector<std::string>& command, const std::string& input, std::string& output, std::string& errors) {
   const Page in(input), out, err;
   if (in.file() < 0 || out.file() < 0 || err.file() < 0) return false;
@@ -124,7 +124,7 @@ bool run(const std::vector<std::string>& command, const std::string& input, std:
   for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);
   for (char** each = environ; *each != nullptr; ++each) {
-    // What is loaded into this program is not for a compiler.
+    // Libraries preloaded into this program are not for a compiler.
     if (std::strncmp(*each, "LD_PRELOAD=", 11) != 0) variables.push_back(*each);
   }
   variables.push_back(nullptr);
@@ -151,7 +151,7 @@ bool run(const std::vector<std::string>& command, const std::string& input, std:
     const pid_t ended = waitpid(child, &status, WNOHANG);
     if (ended == child) break;
     if (ended < 0 && errno != EINTR) {
-      status = 0;  // a program that ignores its children: what it said tells
+      status = 0;  // if the program ignores its children there is no status: the output tells
       break;
     }
     if (std::chrono::steady_clock::now() > end) {
@@ -193,7 +193,7 @@ bool exists(Program* program) {
   return programs().count(program) != 0;
 }
 
-/// Load what was compiled, to learn what its name expressions are called.
+/// Load the compiled library, to get the symbols of its name expressions.
 bool learn_names(Program& program, const std::string& path) {
   std::vector<KnownKernel> known;
   loading = &known;
@@ -292,7 +292,7 @@ int compile(Program* program, int count, const char* const* options, Dialect dia
   const std::string kind = answer.substr(0, first), path = answer.substr(first + 1, second - first - 1);
   program->log = answer.substr(second + 1);
   if (kind != "compiled") {
-    // Programs that look at no log say no more than that it failed.
+    // Programs that ignore the log only report a failure.
     const std::string shown = program->log.substr(0, program->log.find('\n'));
     warning("not-compiled", place, "%s was not compiled at run time: %s", program->name.c_str(), shown.c_str());
   }
@@ -362,7 +362,7 @@ ihipModule_t* load(const void* image, std::size_t most, Dialect dialect, Place p
   const std::size_t end = rest.find('\n');
   if (end == std::string::npos) return nullptr;
   if (rest.compare(end, std::string::npos, dialect == Dialect::hip ? "\nhip\n" : "\ncuda\n") != 0) return nullptr;
-  // Each module has variables of its own: a library that is loaded twice would be one, so each gets a copy.
+  // Each module has its own variables: a library loaded twice would share them, so each module gets a copy.
   std::string bytes;
   if (!read_file(rest.substr(0, end).c_str(), bytes)) return nullptr;
   auto module = std::make_unique<ihipModule_t>();
@@ -371,7 +371,7 @@ ihipModule_t* load(const void* image, std::size_t most, Dialect dialect, Place p
     module->file = fcntl(copy.file(), F_DUPFD_CLOEXEC, 0);
   }
   if (module->file < 0) return nullptr;
-  // By a name that is the file's for others, too, who look up lines in it.
+  // By a path that is valid in other processes, too, which look up lines in the file.
   const std::string path = "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(module->file);
   std::vector<KnownKernel> kernels;
   loading = &kernels;
@@ -402,7 +402,7 @@ bool unload(ihipModule_t* module) {
     const Guard guard(run_time_mutex);
     if (all_modules().erase(module) == 0) return false;
   }
-  // The library stays: what is known by addresses in it, kernels above all, must not become something else's.
+  // The library stays loaded: addresses in it, above all those of kernels, must not be reused.
   close(module->file);
   delete module;
   return true;

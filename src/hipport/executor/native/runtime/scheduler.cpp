@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which thread runs next.
 //
-// A block is quiet until one of its threads has to wait: its threads run one after the other on one fiber, and nothing
-// is kept of them. The first that waits makes the block loud: each thread gets a record, and whenever one waits, one
-// that is ready goes on, or a fresh fiber goes on starting those that are left. Wavefronts are settled as soon as none
-// of their lanes can run, a block ends when all have exited, and a block where nothing can run is a deadlock.
+// A block is quiet until one of its threads has to wait: its threads run one after the other on one fiber, and no state
+// is recorded for them. The first one that waits makes the block loud: each thread gets a record, and whenever one
+// waits, a ready one continues, or a fresh fiber starts the remaining threads. Wavefronts are settled as soon as none
+// of their lanes can run, a block ends when all have exited, and a block in which nothing can run is a deadlock.
 //
-// Beside this: collectives.cpp (lanes that meet by a mask), convergence.cpp (lanes that meet because none of the
-// wavefront can go on), barriers.cpp, blocks.cpp (threads that start and end), launch.cpp (blocks of a launch).
+// Related files: collectives.cpp (lanes that meet by a mask), convergence.cpp (lanes that meet because none of the
+// wavefront can continue), barriers.cpp, blocks.cpp (threads that start and end), launch.cpp (blocks of a launch).
 #include "scheduler.h"
 
 #include <pthread.h>
@@ -45,7 +45,7 @@ void wake(Thread& thread) {
 }  // namespace
 
 void wake_all(List& list) {
-  // Records of those that are woken are not touched, where that can be: they say `waiting` until they run.
+  // Records of woken threads are not accessed, if possible: they say `waiting` until they run.
   Thread* thread = list.first;
   if (settings().order == Settings::Order::random && list.count > 1) {
     static thread_local std::vector<Thread*> all;
@@ -88,12 +88,12 @@ __attribute__((noinline)) void dispatch() {
   Worker& w = *worker;
   Block& block = *w.block;
   if (block.ready.count != 0 && is_stalled(block) && block.started == block.size) {
-    if (!settle_stalled(block)) return leave_for(w.root);  // perhaps another block changes what they wait for
+    if (!settle_stalled(block)) return leave_for(w.root);  // another block may change what they wait for
     block.idle = 0;
   }
   if (w.switches >= w.until && block.ready.count != 0) {
     if (block.started != block.size) {
-      // What the others wait for may be what one does that has not begun.
+      // The others may wait for the action of a thread that has not started.
       block.patience = std::max<std::uint64_t>(least_patience, block.patience / 2);
       w.until = w.switches + block.patience;
       return leave_for(take_fiber());
@@ -124,13 +124,13 @@ __attribute__((noinline)) void make_loud_for(const char* name, Place place) {
 
 namespace {
 
-/// The running thread can go on, but lets others.
+/// The running thread could continue, but lets others run.
 void let_others(Block& block, Thread& self) {
   self.yielding = true;
   self.state = State::ready;
   block.ready.push(&self);
   if (block.started != block.size) {
-    // Those that have not begun are the first to look for what this one waits for.
+    // Threads that have not started are the first candidates for what this one waits for.
     leave_for(take_fiber());
   } else {
     dispatch();
@@ -156,14 +156,14 @@ void preempt(const Path& path) {
   Thread& self = *worker->thread;
   Block& block = *worker->block;
   keep_row(self);
-  // What it has read of a meeting it may be reading still.
+  // It may still read from its last meeting.
   if (block.paths.size() < block.size) block.paths.resize(block.size);
   block.paths[self.rank] = path;
   self.came = Came::kept;
   self.name = "a loop";
   block.idle += 256 + 64 * std::uint64_t(block.ready.count + 1);
   self.yielding = true;
-  // From here on it is known where the thread was; the handler of the signal may not end for long.
+  // From here on the thread's place is known; the signal handler may not end for long.
   sigset_t ending;
   sigemptyset(&ending);
   sigaddset(&ending, SIGTERM);
@@ -175,7 +175,7 @@ bool in_kernel() { return worker != nullptr && worker->launch != nullptr; }
 
 std::int64_t clock() {
   if (!in_kernel()) return 0;
-  // Loops that wait until so many cycles have passed end after few turns; and others get to run meanwhile.
+  // Loops that wait for a number of cycles end after few iterations; and others run meanwhile.
   return worker->ticks += 1000;
 }
 

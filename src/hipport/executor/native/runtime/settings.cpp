@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the environment asks for, and what the program was compiled as.
+// Settings from the environment, and the dialect of the compiled program.
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
@@ -19,9 +19,9 @@ const Settings* settings_kept = nullptr;
 
 namespace {
 
-bool is_compiled = false;  // whether a unit has said as what
+bool is_compiled = false;  // whether a unit has reported the dialect
 
-/// Its value; null if it has none.
+/// Its value; null if it is not set.
 const char* variable(const char* name) {
   const char* value = std::getenv(name);
   return value != nullptr && *value != '\0' ? value : nullptr;
@@ -32,7 +32,7 @@ const char* variable(const char* name) {
   std::_Exit(2);
 }
 
-/// Whether all of a text is a whole number; `number` is that then.
+/// Whether a whole text is an integer; then `number` is its value.
 template <typename T>
 bool is_number(std::string_view text, T& number) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);

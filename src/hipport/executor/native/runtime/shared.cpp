@@ -14,7 +14,7 @@
 namespace simt {
 namespace {
 
-// Static variables of a kernel may not have more than 64 KiB on AMD (48 on CUDA); the red zones come on top.
+// Static variables of a kernel may have at most 64 KiB on AMD (48 on CUDA), plus the red zones.
 constexpr std::size_t static_size = 512 << 10;
 constexpr std::size_t dynamic_room = 256 << 10;
 constexpr std::size_t red_zone = 64;
@@ -41,7 +41,7 @@ void make_arena(Block& block, std::size_t dynamic) {
     const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
     int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
 #ifdef MAP_32BIT
-    flags |= MAP_32BIT;  // an address of shared memory is a number of 32 bits in PTX
+    flags |= MAP_32BIT;  // an address of shared memory has 32 bits in PTX
 #endif
     void* all = mmap(nullptr, static_size + dynamic_room + page, PROT_READ | PROT_WRITE, flags, -1, 0);
     if (all == MAP_FAILED) {

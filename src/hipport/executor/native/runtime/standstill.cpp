@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops that wait and come to an operation of lanes or to a barrier in each turn: `while (!__any_sync(mask, *flag));`.
-// Threads then change without end, and each meeting looks as if something went on. So now and then all is looked at
-// that a thread could go on by: what the threads have on their stacks, where everything is that they need behind a
-// wait, and the memory of the device. Where nothing but a few states of each thread is seen for as long as
-// SIMT_WATCHDOG, and the memory stays as it is, nothing will ever change.
+// Loops that wait and reach an operation of lanes or a barrier in each iteration: `while (!__any_sync(mask, *flag));`.
+// Threads then switch without end, and each meeting looks like progress. So from time to time everything is examined on
+// which a thread's progress may depend: the threads' stacks, which hold everything that they need after a wait, and the
+// device's memory. If only a few states of each thread are seen for as long as SIMT_WATCHDOG, and the memory does not
+// change, nothing will ever change.
 //
-// It is taken to go on where that cannot be known: where a thread counts, asks for the time, or kernels may use memory
-// of the host that is not looked at. What a kernel stores in memory of its own malloc is not seen.
+// If that cannot be known, progress is assumed: a thread counts, asks for the time, or kernels may use host memory that
+// is not examined. Stores to memory from a kernel's own malloc are not seen.
 #include <link.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace simt {
 namespace {
 
 constexpr unsigned samples_wanted = 24;
-constexpr std::size_t most_states = 8;  // of a thread: it may wait in several places of the loop
+constexpr std::size_t most_states = 8;  // of a thread: it may wait at several places of the loop
 
 std::uint64_t hash_of(std::uint64_t hash, const void* memory, std::size_t size) {
   const auto* at = static_cast<const unsigned char*>(memory);
@@ -33,7 +33,7 @@ std::uint64_t hash_of(std::uint64_t hash, const void* memory, std::size_t size) 
   return hash;
 }
 
-/// Variables of the program or library that has the kernel.
+/// Variables of the program or library that contains the kernel.
 struct Variables {
   std::uintptr_t code;
   std::uint64_t hash;
@@ -81,11 +81,12 @@ void Standstill::begin() {
 }
 
 bool Standstill::is_seen(const Worker& w, const std::vector<Block*>& resident, double now, double seconds) {
-  // The time first: this is asked for in every round, and the rest takes longer than a round of threads that spin.
+  // The time is checked first, because this is called in every round, and the rest takes longer than a round of
+  // spinning.
   if (now < next_) return false;
   const bool first = next_ == 0;
   next_ = now + seconds / samples_wanted;
-  // Stacks are looked at where threads leave them by a switch alone.
+  // Stacks can be examined only if threads leave them by a plain switch.
   if (first || !switches_are_plain() || host::host_memory_is_device() || host::is_any_registered()) return false;
   if (since_ == 0) since_ = now;
   if (samples_++ == 0) memory_ = memory_of(w, resident);

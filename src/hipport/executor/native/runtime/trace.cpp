@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One line of JSON for each launch: what all memory of the device held after it. Two runs whose lines first differ at a
-// launch differ by that kernel.
+// One line of JSON for each launch: the contents of all device memory after it. If the lines of two runs first differ
+// at a launch, they differ because of that kernel.
 #include <array>
 #include <cstdio>
 #include <mutex>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who waits where, for the messages of faults.
+// The waiting threads and their places, for messages of faults.
 #include <algorithm>
 #include <cstdio>
 #include <string>

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads that spin on a plain load call nothing of ours. While kernels run, another thread of the operating system
-// looks whether the same thread of a block has been running for long, and interrupts it by a signal; where the thread's
-// registers go round in few states, it is taken for one that waits, and the handler lets the block's other threads run, as
-// if the loop had called `yield`. What a thread does that waits is the same however long it does it, so results do not
-// depend on when that was. A thread that computes is left alone, but for one that does so for seconds: it may count the
-// times that it has looked.
+// Threads that spin on a plain load do not call the runtime. While kernels run, another thread of the operating system
+// checks whether the same thread of a block has been running for long, and interrupts it by a signal. If the thread's
+// registers repeat a few states, it is taken to wait, and the handler lets the block's other threads run, as if the
+// loop had called `yield`. A waiting thread does the same however long it waits, so results do not depend on the time
+// of the signal. A thread that computes is left alone, unless it does so for seconds: it may count its polls.
 //
-// A fault says so when nothing but looking goes on for as long as SIMT_WATCHDOG.
+// A fault is reported if there is nothing but polling for as long as SIMT_WATCHDOG.
 #include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
@@ -28,7 +27,7 @@ namespace {
 
 const int interrupt = SIGRTMIN + 5;
 
-// Never destroyed: the thread that watches outlives main.
+// Never destroyed: the watching thread outlives main.
 std::mutex& watch_mutex = *new std::mutex;
 std::condition_variable& changed = *new std::condition_variable;
 struct Running {
@@ -36,10 +35,10 @@ struct Running {
   std::atomic<bool>* asked;
 };
 std::vector<Running>& running = *new std::vector<Running>;
-// Whether a signal is on its way to the thread. A second one is not sent meanwhile: on a machine that has much to do they
-// would come one inside the other, and a thread's stack has room for few.
+// Whether a signal is on its way to the thread. No second one is sent meanwhile: on a busy machine they would nest, and
+// a thread's stack has room for only a few.
 __thread std::atomic<bool> asked;
-// How long a thread runs before it is looked at; short once one was found to spin.
+// How long a thread runs before it is examined; short once one was found to spin.
 std::atomic<int> period{200};
 
 void watch() {
@@ -57,7 +56,7 @@ void watch() {
   }
 }
 
-/// Whether code at `pc` may be left in the middle: what is the user's, not a library that may hold a lock.
+/// Whether code at `pc` may be interrupted: user code may, a library that may hold a lock may not.
 bool may_leave(const void* pc) {
   Dl_info info;
   if (dladdr(pc, &info) == 0 || info.dli_fname == nullptr) return false;
@@ -96,8 +95,8 @@ void keep(std::vector<std::uint64_t>& states, std::uint64_t state) {
   if (std::find(states.begin(), states.end(), state) == states.end() && states.size() < 4096) states.push_back(state);
 }
 
-/// Whether the thread that was interrupted, and has not waited since it was last, waits by looking. Where one was found
-/// to, all do. What has come to nothing for so long may as well let others run, whatever it is.
+/// Whether the interrupted thread, which has not waited since the last signal, waits by polling. If one was found to,
+/// all are taken to. After such a long time without effect, others may run, whatever it does.
 bool looks(Worker::Watched& watched, const void* at, std::uint64_t state) {
   constexpr double long_enough = 5;  // seconds of processor time
   constexpr std::size_t most = 256;
@@ -108,7 +107,7 @@ bool looks(Worker::Watched& watched, const void* at, std::uint64_t state) {
   return true;
 }
 
-/// Says that the next signal may come, when the handler ends or goes on with another thread.
+/// Allows the next signal when the handler ends or continues with another thread.
 struct Answered {
   ~Answered() { say(); }
   void say() const { asked.store(false); }
@@ -119,8 +118,8 @@ void on_interrupt(int, siginfo_t*, void* raw) {
   Worker* w = worker;
   if (w == nullptr || w->launch == nullptr) return;
   if (&w->stack() == &w->root || w->block == nullptr) return;
-  if (!w->stack().has(__builtin_frame_address(0))) return;  // on its way from one stack to another
-  // Between two threads, nobody runs.
+  if (!w->stack().has(__builtin_frame_address(0))) return;  // during a switch of stacks
+  // Between two threads, none is running.
   if (w->block->loud ? w->thread == nullptr : !w->block->entered || threadIdx.x >= blockDim.x) return;
   auto& watched = w->watched;
   const auto& context = *static_cast<ucontext_t*>(raw);
@@ -146,7 +145,7 @@ void on_interrupt(int, siginfo_t*, void* raw) {
   if (!looks(watched, path.frames[0], state)) return;
   answered.say();
   preempt(path);
-  // Where it goes on, it is looked at afresh.
+  // After it continues, its examination starts anew.
   w->watched.switches = 0;
 }
 
@@ -160,7 +159,7 @@ void begin_watch() {
     struct sigaction action{};
     action.sa_sigaction = on_interrupt;
     action.sa_flags = SA_SIGINFO | SA_RESTART | SA_NODEFER;
-    // What ends the program is to find the thread where the user has it, not in this handler.
+    // A signal that ends the program should find the thread in the user's code, not in this handler.
     sigemptyset(&action.sa_mask);
     sigaddset(&action.sa_mask, SIGTERM);
     sigaction(interrupt, &action, nullptr);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// crt/host_config.h: the words that CUDA adds to C++.
+// crt/host_config.h: the keywords that CUDA adds to C++.
 #ifndef SIMT_NAME_CRT_HOST_CONFIG_H
 #define SIMT_NAME_CRT_HOST_CONFIG_H
 

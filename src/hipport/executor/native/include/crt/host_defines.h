@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// crt/host_defines.h: the words that CUDA adds to C++.
+// crt/host_defines.h: the keywords that CUDA adds to C++.
 #ifndef SIMT_NAME_CRT_HOST_DEFINES_H
 #define SIMT_NAME_CRT_HOST_DEFINES_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// crt/sm_70_rt.h: a name of CUDA; all of it is in the prelude.
+// crt/sm_70_rt.h: a CUDA header; the prelude declares all of it.
 #ifndef SIMT_NAME_CRT_SM_70_RT_H
 #define SIMT_NAME_CRT_SM_70_RT_H
 

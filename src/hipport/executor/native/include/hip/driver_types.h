@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// hip/driver_types.h: a name of HIP; all of it is in the prelude.
+// hip/driver_types.h: a HIP header; the prelude declares all of it.
 #ifndef SIMT_NAME_HIP_DRIVER_TYPES_H
 #define SIMT_NAME_HIP_DRIVER_TYPES_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// hip/hip_bfloat16.h: HIP's first bfloat16, which computes as float. __hip_bfloat16 is in hip/hip_bf16.h.
+// hip/hip_bfloat16.h: HIP's first bfloat16, which computes in float. __hip_bfloat16 is in hip/hip_bf16.h.
 #ifndef SIMT_NAME_HIP_HIP_BFLOAT16_H
 #define SIMT_NAME_HIP_HIP_BFLOAT16_H
 
@@ -29,7 +29,7 @@ struct hip_bfloat16 {
   static hip_bfloat16 round_to_bfloat16(float x, truncate_t) { return hip_bfloat16(x, truncate); }
 
  private:
-  // What is no number stays what it is: its upper bits, and one more if those alone were infinity.
+  // A NaN stays a NaN: its upper bits, and one more bit if these alone would be infinity.
   static std::uint16_t of_nan(float x) {
     const std::uint32_t bits = ::simt::detail::bits_as<std::uint32_t>(x);
     return static_cast<std::uint16_t>((bits >> 16) | ((bits & 0xffff) != 0 ? 1 : 0));

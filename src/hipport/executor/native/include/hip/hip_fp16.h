@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// hip/hip_fp16.h: HIP's half numbers.
+// hip/hip_fp16.h: HIP's half-precision numbers.
 #ifndef SIMT_NAME_HIP_HIP_FP16_H
 #define SIMT_NAME_HIP_HIP_FP16_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// hip/hip_fp8.h: HIP's numbers of 8 bits.
+// hip/hip_fp8.h: HIP's 8-bit floating-point numbers.
 #ifndef SIMT_NAME_HIP_HIP_FP8_H
 #define SIMT_NAME_HIP_HIP_FP8_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// hip/hip_hcc.h: a name of HIP; all of it is in the prelude.
+// hip/hip_hcc.h: a HIP header; the prelude declares all of it.
 #ifndef SIMT_NAME_HIP_HIP_HCC_H
 #define SIMT_NAME_HIP_HIP_HCC_H
 

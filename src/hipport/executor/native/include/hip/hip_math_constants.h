@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// hip/hip_math_constants.h: constants, of float (with _F) and of double; _HI and _LO are the nearest number and what it
-// lacks.
+// hip/hip_math_constants.h: constants of float (with _F) and of double; _HI and _LO are the nearest number and the
+// remainder.
 #ifndef SIMT_NAME_HIP_HIP_MATH_CONSTANTS_H
 #define SIMT_NAME_HIP_HIP_MATH_CONSTANTS_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// hip/hip_version.h: the release of HIP.
+// hip/hip_version.h: HIP's release.
 #ifndef SIMT_NAME_HIP_HIP_VERSION_H
 #define SIMT_NAME_HIP_HIP_VERSION_H
 

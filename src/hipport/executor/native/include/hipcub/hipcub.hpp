@@ -7,7 +7,7 @@
 #include <simt/cub_util.h>
 #include <simt/cub_warp.h>
 
-// Of rocPRIM, whose headers hipCUB includes, what takes a key of a radix sort apart.
+// The decomposition of radix sort keys from rocPRIM, whose headers hipCUB includes.
 namespace rocprim {
 using std::get;
 using std::make_tuple;

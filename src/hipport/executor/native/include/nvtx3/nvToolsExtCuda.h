@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// nvtx3/nvToolsExtCuda.h: marks for a profiler, which do nothing here.
+// nvtx3/nvToolsExtCuda.h: markers for a profiler, which do nothing here.
 #ifndef SIMT_NAME_NVTX3_NVTOOLSEXTCUDA_H
 #define SIMT_NAME_NVTX3_NVTOOLSEXTCUDA_H
 

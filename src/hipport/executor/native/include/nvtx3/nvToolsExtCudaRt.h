@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// nvtx3/nvToolsExtCudaRt.h: marks for a profiler, which do nothing here.
+// nvtx3/nvToolsExtCudaRt.h: markers for a profiler, which do nothing here.
 #ifndef SIMT_NAME_NVTX3_NVTOOLSEXTCUDART_H
 #define SIMT_NAME_NVTX3_NVTOOLSEXTCUDART_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// rocprofiler-sdk-roctx/roctx.h: marks for a profiler, which do nothing here.
+// rocprofiler-sdk-roctx/roctx.h: markers for a profiler, which do nothing here.
 #ifndef SIMT_NAME_ROCPROFILER_SDK_ROCTX_ROCTX_H
 #define SIMT_NAME_ROCPROFILER_SDK_ROCTX_ROCTX_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// roctracer/roctracer_ext.h: marks for a profiler, which do nothing here.
+// roctracer/roctracer_ext.h: markers for a profiler, which do nothing here.
 #ifndef SIMT_NAME_ROCTRACER_ROCTRACER_EXT_H
 #define SIMT_NAME_ROCTRACER_ROCTRACER_EXT_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// roctracer/roctx.h: marks for a profiler, which do nothing here.
+// roctracer/roctx.h: markers for a profiler, which do nothing here.
 #ifndef SIMT_NAME_ROCTRACER_ROCTX_H
 #define SIMT_NAME_ROCTRACER_ROCTX_H
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// simt/amdgcn.h: what HIP code uses of AMD's compiler and device libraries beyond HIP: __builtin_amdgcn_*, __ockl_*,
-// and HIP's own functions that CUDA has not.
+// simt/amdgcn.h: features of AMD's compiler and device libraries that HIP code uses beyond HIP: __builtin_amdgcn_*,
+// __ockl_*, and HIP's own functions that CUDA lacks.
 //
-// What an instruction does is from AMD's instruction set manuals (CDNA3, RDNA2) and LLVM's AMDGPUUsage. Lanes that an
-// instruction reads without regard to whether they are active give `poison` where they take no part.
+// The semantics of instructions are from AMD's instruction set manuals (CDNA3, RDNA2) and LLVM's AMDGPUUsage. An
+// instruction that reads inactive lanes gets `poison` from lanes that take no part.
 #ifndef SIMT_AMDGCN_H
 #define SIMT_AMDGCN_H
 
@@ -15,8 +15,8 @@
 #include "vector_types.h"
 #include "warp_hip.h"
 
-// The size of the wavefront is known when the program runs. Where source needs it as a constant (#if, array bounds),
-// the program has to be compiled for one size.
+// The wavefront size is known when the program runs. If source needs it as a constant (#if, array bounds), the program
+// has to be compiled for one size.
 #ifndef __AMDGCN_WAVEFRONT_SIZE
 #ifdef SIMT_WAVE_SIZE
 #define __AMDGCN_WAVEFRONT_SIZE SIMT_WAVE_SIZE
@@ -34,7 +34,8 @@
 #define __builtin_nontemporal_store(value, to) ((void)(*(to) = (value)))
 #endif
 
-// --------------------------------------------------------------------------------------------------- where threads are
+// -------------------------------------------------------------------------------------------------- positions of
+// threads
 
 inline unsigned __builtin_amdgcn_wavefrontsize() { return static_cast<unsigned>(::simt::wave_size()); }
 #define SIMT_AXIS(axis)                                                                                   \
@@ -68,7 +69,7 @@ inline std::size_t __ockl_get_global_id(unsigned axis) {
 }
 inline unsigned __ockl_lane_u32() { return ::simt::lane(); }
 
-/// How many lanes before the caller's are in the mask, of the lower and the upper half of a wavefront, and `more`.
+/// The number of lanes before the caller's in the mask, of the lower and the upper half of a wavefront, plus `more`.
 inline unsigned __builtin_amdgcn_mbcnt_lo(unsigned mask, unsigned more) {
   const unsigned lane = ::simt::lane();
   return more + static_cast<unsigned>(__builtin_popcount(lane >= 32 ? mask : mask & ((1u << lane) - 1)));
@@ -137,7 +138,7 @@ struct Sent {
   int to, value;
 };
 
-/// The lane that a DPP control has `lane` read from; -1 if it is outside of what the control moves within.
+/// The lane from which a DPP control makes `lane` read; -1 if it is outside the control's range.
 inline int dpp_source(int lane, int control, Place place) {
   const int row = lane & ~15, in_row = lane & 15, last = wave_size() - 1;
   if (control >= 0 && control <= 0xff) return (lane & ~3) | (control >> 2 * (lane & 3) & 3);  // quad_perm
@@ -177,7 +178,7 @@ inline int dpp(const Operation& operation, int old, int value, int control, int 
 }  // namespace simt
 
 inline void __builtin_amdgcn_wave_barrier(SIMT_HERE) {
-  // On the GPU, lanes run in step and this only keeps the compiler from moving code; here it makes them meet.
+  // On the GPU, lanes run in lockstep and this only keeps the compiler from moving code; here it makes them converge.
   ::simt::meet_present(::simt::detail::wave_barrier, nullptr, 0, SIMT_THERE);
 }
 inline unsigned long long __builtin_amdgcn_ballot_w64(bool predicate, SIMT_HERE) {
@@ -190,7 +191,7 @@ inline unsigned long long __builtin_amdgcn_read_exec(SIMT_HERE) { return __activ
 inline bool __builtin_amdgcn_inverse_ballot_w64(unsigned long long mask) { return (mask >> ::simt::lane() & 1) != 0; }
 inline bool __builtin_amdgcn_inverse_ballot_w32(unsigned mask) { return (mask >> ::simt::lane() & 1) != 0; }
 
-/// Any type of up to 8 bytes, as clang has it since 20.
+/// Any type of up to 8 bytes, as in clang since release 20.
 template <typename T>
 inline T __builtin_amdgcn_readfirstlane(T value, SIMT_HERE) {
   const ::simt::Meeting& all =
@@ -202,13 +203,13 @@ inline T __builtin_amdgcn_readlane(T value, int lane, SIMT_HERE) {
   const ::simt::Meeting& all = ::simt::meet_present(::simt::detail::readlane, &value, sizeof value, SIMT_THERE);
   return ::simt::detail::given_by<T>(all, ::simt::detail::in_wave(lane), ::simt::detail::readlane, SIMT_THERE);
 }
-/// The lane of an address is its word's; addresses wrap around at the end of the wavefront.
+/// The lane of an address is that of its word; addresses wrap around at the end of the wavefront.
 inline int __builtin_amdgcn_ds_bpermute(int address, int value, SIMT_HERE) {
   const ::simt::Meeting& all = ::simt::detail::meet_with(::simt::detail::bpermute, value, SIMT_THERE);
   return ::simt::detail::given_by<int>(all, ::simt::detail::in_wave(address >> 2), ::simt::detail::bpermute,
                                        SIMT_THERE);
 }
-/// Sends instead: of those who send to one lane the highest wins; who is sent nothing gets 0.
+/// Sends instead: of the lanes that send to one lane, the highest wins; a lane without a sender gets 0.
 inline int __builtin_amdgcn_ds_permute(int address, int value, SIMT_HERE) {
   using ::simt::detail::Sent;
   const Sent sent{static_cast<int>(::simt::detail::in_wave(address >> 2)), value};
@@ -220,7 +221,7 @@ inline int __builtin_amdgcn_ds_permute(int address, int value, SIMT_HERE) {
   }
   return result;
 }
-/// Within 32 lanes by masks, or within four; who takes no part gives 0.
+/// Within 32 lanes by masks, or within four; inactive lanes give 0.
 inline int __builtin_amdgcn_ds_swizzle(int value, int pattern, SIMT_HERE) {
   const unsigned lane = ::simt::lane(), bits = static_cast<unsigned>(pattern);
   if ((bits & 0xc000u) == 0xc000u) {
@@ -240,7 +241,7 @@ inline T __builtin_amdgcn_update_dpp(T old, T value, int control, int rows, int 
   return bits_as<T>(::simt::detail::dpp(::simt::detail::update_dpp, bits_as<int>(old), bits_as<int>(value), control,
                                         rows, banks, bound, SIMT_THERE));
 }
-/// What no lane gives is not defined.
+/// The value of a lane that gives none is undefined.
 template <typename T>
 inline T __builtin_amdgcn_mov_dpp(T value, int control, int rows, int banks, bool bound, SIMT_HERE) {
   return __builtin_amdgcn_update_dpp(::simt::detail::poison<T>(), value, control, rows, banks, bound, simt_file,
@@ -282,7 +283,7 @@ inline float __builtin_amdgcn_sqrtf(float x) { return std::sqrt(x); }
 inline double __builtin_amdgcn_sqrt(double x) { return std::sqrt(x); }
 inline float __builtin_amdgcn_exp2f(float x) { return std::exp2(x); }
 inline float __builtin_amdgcn_logf(float x) { return std::log2(x); }
-/// Of turns, not of radians.
+/// The argument counts turns, not radians.
 inline float __builtin_amdgcn_sinf(float x) { return ::sinpif(2 * x); }
 inline float __builtin_amdgcn_cosf(float x) { return ::cospif(2 * x); }
 inline float __builtin_amdgcn_fractf(float x) { return x - std::floor(x); }
@@ -297,7 +298,7 @@ inline int __builtin_amdgcn_frexp_expf(float x) {
   std::frexp(x, &exponent);
   return exponent;
 }
-/// The middle one of three.
+/// The median of three.
 inline float __builtin_amdgcn_fmed3f(float x, float y, float z) {
   return std::fmax(std::fmin(x, y), std::fmin(std::fmax(x, y), z));
 }
@@ -308,8 +309,8 @@ inline unsigned __builtin_amdgcn_alignbit(unsigned high, unsigned low, unsigned 
 inline unsigned __builtin_amdgcn_alignbyte(unsigned high, unsigned low, unsigned bytes) {
   return static_cast<unsigned>((std::uint64_t(high) << 32 | low) >> (bytes & 3u) * 8);
 }
-/// A byte of the result by each byte of the selector: 0 to 3 of b, 4 to 7 of a, 8 to 11 the sign of a half, 12 zero,
-/// above that all bits.
+/// Each byte of the selector selects a byte of the result: 0 to 3 from b, 4 to 7 from a, 8 to 11 the sign of a half,
+/// 12 zero, larger ones all bits.
 inline unsigned __builtin_amdgcn_perm(unsigned a, unsigned b, unsigned selector) {
   const std::uint64_t bytes = std::uint64_t(a) << 32 | b;
   unsigned result = 0;
@@ -336,7 +337,7 @@ inline int __builtin_amdgcn_sbfe(int x, unsigned offset, unsigned width) {
 namespace simt {
 namespace detail {
 
-/// `c` and the sum over the fields of two words.
+/// The sum of `c` and of an operation on the fields of two words.
 template <unsigned bits, typename Operation>
 inline unsigned over_fields(unsigned a, unsigned b, unsigned c, Operation operation) {
   for (unsigned at = 0; at < 32; at += bits) {
@@ -353,7 +354,7 @@ inline int product(unsigned x, unsigned y) {
   }
   return static_cast<int>(x * y);
 }
-/// With the nearest result there is, where `clamp` asks for it.
+/// With saturation to the field's range, if `clamp` asks for it.
 template <typename Field, unsigned bits, typename Word>
 inline Word dot(Word a, Word b, Word c, bool clamp) {
   std::int64_t sum = c;
@@ -381,7 +382,7 @@ inline unsigned __builtin_amdgcn_sad_u16(unsigned a, unsigned b, unsigned c) {
 inline unsigned __builtin_amdgcn_sad_hi_u8(unsigned a, unsigned b, unsigned c) {
   return c + (__builtin_amdgcn_sad_u8(a, b, 0) << 16);
 }
-/// As sad_u8, but bytes that are 0 in `b` do not count.
+/// Like sad_u8, but bytes that are 0 in `b` do not count.
 inline unsigned __builtin_amdgcn_msad_u8(unsigned a, unsigned b, unsigned c) {
   return ::simt::detail::over_fields<8>(
       a, b, c, [](unsigned x, unsigned y) { return y == 0 ? 0 : ::simt::detail::distance(x, y); });
@@ -405,7 +406,7 @@ inline unsigned __builtin_amdgcn_mul_u24(unsigned x, unsigned y) { return ::__um
 SIMT_DOT(4, signed char, unsigned char, 8)
 SIMT_DOT(8, signed char, unsigned char, 4)
 #undef SIMT_DOT
-/// Each word of four bytes with a sign or without, as its flag says.
+/// Each word is four bytes, signed or unsigned as its flag says.
 inline int __builtin_amdgcn_sudot4(bool a_has_sign, int a, bool b_has_sign, int b, int c, bool clamp) {
   std::int64_t sum = c;
   for (int at = 0; at < 32; at += 8) {
@@ -450,7 +451,7 @@ SIMT_ATOMIC(ds_atomic_fadd_f32, float, fetch_add)
 SIMT_ATOMIC(ds_atomic_fadd_f64, double, fetch_add)
 #undef SIMT_ATOMIC
 
-// HIP's functions of bits that CUDA has not.
+// HIP's bit functions that CUDA lacks.
 inline int __fns32(std::uint32_t mask, std::uint32_t base, std::int32_t offset) {
   return static_cast<int>(::simt::detail::nth_set_bit(mask, base, offset));
 }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// simt/atomics.h: atomic functions of every width and scope. Those of half numbers are in half.h and bfloat16.h.
+// simt/atomics.h: atomic functions of every width and scope. Those of 16-bit numbers are in half.h and bfloat16.h.
 //
-// All are done with the processor's own atomic operations, as blocks may run on several threads of the operating
-// system; a scope makes no difference. One that finds what it does not want (a compare-and-swap that fails, an exchange
-// that changes nothing) may be part of a loop that waits for another thread, so it lets others run.
+// All use the processor's atomic operations, because blocks may run on several threads of the operating system; a scope
+// makes no difference. An operation without effect (a compare-and-swap that fails, an exchange that changes nothing)
+// may be part of a loop that waits for another thread, so it lets others run.
 //
-// What CUDA or HIP declares is a plain function; what is only lenient here is a template, so that a program's own wins.
+// Functions that CUDA or HIP declares are plain functions; lenient additions are templates, so that a program's own
+// functions win.
 #ifndef SIMT_ATOMICS_H
 #define SIMT_ATOMICS_H
 
@@ -19,7 +20,7 @@
 namespace simt {
 namespace detail {
 
-/// Replace a value of 1, 2, 4 or 8 bytes by what `change` makes of it; return what it was.
+/// Replace a value of 1, 2, 4 or 8 bytes by `change` of it; return the old value.
 template <typename T, typename Change>
 inline T update(T* address, Change change) {
   using Word = word_of<T>;
@@ -50,7 +51,7 @@ inline T fetch_sub(T* address, T value) {
 }
 template <typename T>
 inline T fetch_min(T* address, T value) {
-  // What is no number loses.
+  // A NaN loses.
   if constexpr (std::is_floating_point_v<T>) {
     return update(address, [=](T old) { return std::fmin(old, value); });
   }
@@ -117,7 +118,7 @@ inline T exchange_or_wait(T* address, T value, Place place) {
 }  // namespace detail
 }  // namespace simt
 
-// Each at the scope of the device, of the block and of the system. HIP has none at that of the block.
+// Each at device, block and system scope. HIP has none at block scope.
 #ifdef SIMT_HIP
 #define SIMT_SCOPES(make, ...) make(, __VA_ARGS__) make(_system, __VA_ARGS__)
 #else
@@ -126,7 +127,7 @@ inline T exchange_or_wait(T* address, T value, Place place) {
 #define SIMT_ATOMIC_AT(suffix, name, T, how)                                                                       \
   inline T name##suffix(T* address, T value) { return ::simt::detail::how(address, value); }
 #define SIMT_ATOMIC(name, T, how) SIMT_SCOPES(SIMT_ATOMIC_AT, name, T, how)
-// Those that wait if their argument makes them look only.
+// Those that wait if their argument makes them read only.
 #define SIMT_LOOKING_AT(suffix, name, T, how, looks)                                                               \
   inline T name##suffix(T* address, T value, SIMT_HERE) {                                                          \
     ::simt::detail::waited(value == static_cast<T>(looks), SIMT_THERE);                                            \
@@ -198,7 +199,7 @@ SIMT_CAS(unsigned short)
 namespace simt {
 namespace detail {
 
-/// A type of 16 bytes that is its bits: with those, the processor has a compare-and-swap only where it is asked for.
+/// A 16-byte type without padding: for such types, the processor's compare-and-swap is used only on request.
 template <typename T>
 using if_16_bytes = std::enable_if_t<sizeof(T) == 16 && alignof(T) == 16 && std::is_trivially_copyable_v<T>, T>;
 SIMT_EXPORT inline std::atomic_flag lock_of_16_bytes = ATOMIC_FLAG_INIT;
@@ -235,7 +236,7 @@ SIMT_16_BYTES(_block)
 SIMT_16_BYTES(_system)
 #undef SIMT_16_BYTES
 
-// Each element by itself.
+// Each element separately.
 inline float2 atomicAdd(float2* address, float2 value) {
   return float2{atomicAdd(&address->x, value.x), atomicAdd(&address->y, value.y)};
 }
@@ -256,12 +257,13 @@ inline float4 atomicAdd(float4* address, float4 value) {
 #undef SIMT_ATOMIC_AT
 #undef SIMT_SCOPES
 
-// -------------------------------------------------------------------- atomics with an order and a scope, of compilers
+// ------------------------------------------------------------- atomics with an order and a scope, as compiler
+// built-ins
 
 namespace simt {
 namespace detail {
 
-// A volatile or const address is as good.
+// A volatile or const address is accepted.
 template <typename T>
 using value_at = std::remove_cv_t<T>;
 template <typename T>
@@ -317,7 +319,7 @@ SIMT_ORDERED(fetch_xor)
 #define __HIP_MEMORY_SCOPE_AGENT 4
 #define __HIP_MEMORY_SCOPE_SYSTEM 5
 
-// Macros: to clang the names are its own, which no function can have.
+// Macros, because clang reserves these names, so that no function can have them.
 #define __hip_atomic_load(...) ::simt::detail::ordered_load(__VA_ARGS__, SIMT_AT_LINE)
 #define __hip_atomic_store(...) ::simt::detail::ordered_store(__VA_ARGS__)
 #define __hip_atomic_exchange(...) ::simt::detail::ordered_exchange(__VA_ARGS__, SIMT_AT_LINE)
@@ -333,7 +335,7 @@ SIMT_ORDERED(fetch_xor)
 
 #else
 
-// nvcc's, since CUDA 12.8. Orders and scopes may be left out.
+// nvcc's, since CUDA 12.8. Orders and scopes are optional.
 #define __NV_ATOMIC_RELAXED 0
 #define __NV_ATOMIC_CONSUME 1
 #define __NV_ATOMIC_ACQUIRE 2

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// simt/behind.h: C's functions that kernels call, under the names of what simt/intrinsics.h has in their place.
+// simt/behind.h: gives C functions that kernels call the names of their replacements in simt/intrinsics.h.
 //
-// clang wants it before the first use, so what precompiles other headers includes it first.
+// clang needs it before the first use, so a precompiled header includes it first.
 #ifndef SIMT_BEHIND_H
 #define SIMT_BEHIND_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// simt/bfloat16.h: numbers of 16 bits with float's exponent: CUDA's __nv_bfloat16, HIP's __hip_bfloat16.
+// simt/bfloat16.h: 16-bit numbers with float's exponent: CUDA's __nv_bfloat16, HIP's __hip_bfloat16.
 #ifndef SIMT_BFLOAT16_H
 #define SIMT_BFLOAT16_H
 
@@ -10,7 +10,7 @@
 #define SIMT_N2 __hip_bfloat162
 #define SIMT_RAW __hip_bfloat16_raw
 #define SIMT_RAW2 __hip_bfloat162_raw
-// As HIP's: rounded to float first.
+// Like HIP's: rounded to float first.
 #define SIMT_FUSED(a, b, c) std::fma(a, b, c)
 #define SIMT_CONVERSIONS 1
 #ifdef __HIP_NO_BFLOAT16_OPERATORS__

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// simt/blas.h: cuBLAS and hipBLAS: column after column, with 64-bit sizes everywhere. Functions check what they are
-// given and hand it to simt::blas; a function that is missing here is missing at compile time.
+// simt/blas.h: cuBLAS and hipBLAS, in column-major order, with 64-bit sizes everywhere. Functions check their arguments
+// and call simt::blas; a missing function is a compile error.
 #ifndef SIMT_BLAS_H
 #define SIMT_BLAS_H
 
@@ -23,8 +23,8 @@ inline Status check(Handle handle) {
              : SIMT_BLAS_CONSTANT(STATUS_NOT_INITIALIZED);
 }
 
-/// A factor where the program put it: on the host, read when the function is called, or on the device, read when the
-/// work is done.
+/// A scalar in the place that the program chose: on the host, read when the function is called, or on the device, read
+/// when the work is done.
 struct Factor {
   const Call& call;
   bool device;
@@ -62,7 +62,7 @@ inline std::size_t size_of_factor(hipDataType type) {
   }
 }
 
-/// Where a result goes: to the host or the device, as the mode says.
+/// The place of a result: on the host or the device, as the pointer mode says.
 inline void check_result(const Call& call, Handle handle, const void* at) {
   const host::Side side = host::side(at);
   if (context(handle)->device_pointers ? side == host::Side::host : side == host::Side::device) {
@@ -71,7 +71,7 @@ inline void check_result(const Call& call, Handle handle, const void* at) {
   }
 }
 
-/// Do the work, or keep it for the graph that the handle's stream records.
+/// Do the work, or record it for the graph of the handle's stream.
 template <typename Work>
 Status submit(Handle handle, Work work) {
   host::enqueue(context(handle)->stream, work);
@@ -92,7 +92,7 @@ inline Matrix operand(const void* at, hipDataType type, Operation operation, Ind
 }
 inline bool fits(const Matrix& a) { return a.rows >= 0 && a.columns >= 0 && a.ld >= (a.rows > 1 ? a.rows : 1); }
 
-/// All of gemm's kinds: `count` products, whose matrices `at(i)` gives.
+/// All kinds of gemm: `count` products, whose matrices `at(i)` returns.
 template <typename At>
 Status gemm_each(const Call call, Handle handle, SIMT_BLAS(Operation_t) of_a, SIMT_BLAS(Operation_t) of_b, Index m,
                  Index n, Index k, const void* alpha, hipDataType factors, hipDataType a_type, Index lda,
@@ -155,11 +155,11 @@ inline Index bytes_of(hipDataType type) {
     default: return static_cast<Index>(size_of_factor(type));
   }
 }
-/// What half numbers are summed in.
+/// The type in which half-precision numbers are summed.
 template <typename T>
 constexpr hipDataType sums_of = type_of<T> == HIP_R_16F ? HIP_R_32F : type_of<T>;
 
-/// Vectors that an operation goes over.
+/// The vectors of an operation.
 template <typename Work>
 Status over(const Call call, Handle handle, Vector x, Work work) {
   if (const Status status = blas::check(handle)) return status;
@@ -364,7 +364,7 @@ SIMT_BLAS_LEVEL1(Z, z, double2, double)
 #undef SIMT_BLAS_LEVEL1
 #undef SIMT_BLAS_INDEX
 
-/// Functions that give a number: of x alone, or of x and y.
+/// Functions that return a number: of x alone, or of x and y.
 #define SIMT_BLAS_NUMBER(Name, T, R, function)                                                                       \
   SIMT_BLAS_STATUS SIMT_BLAS(Name)(SIMT_BLAS_HANDLE, simtIndex n, const T* x, simtIndex incx, R* result, SIMT_HERE) { \
     SIMT_BLAS_CALL(#Name);                                                                                           \
@@ -699,7 +699,7 @@ SIMT_BLAS_GEMM(H, __half)
       const void *alpha
 namespace simt {
 namespace blas {
-/// What `computeType` says, which was a type of numbers before CUDA 11.
+/// The meaning of `computeType`, which was a type of numbers before CUDA 11.
 struct Computation {
   Status status = success;
   hipDataType sums = HIP_R_32F, factors = HIP_R_32F;
@@ -826,7 +826,7 @@ inline cublasStatus_t cublasSgemmEx(cublasHandle_t handle, cublasOperation_t of_
     const auto by = simt::blas::factor(simt_call, handle, alpha);                                                    \
     const auto by_b = simt::blas::factor(simt_call, handle, beta);                                                   \
     return simt::blas::submit(handle, [=] {                                                                          \
-      /* What is multiplied by 0 is not read, and may be missing. */                                                 \
+      /* A matrix with factor 0 is not read, and may be null. */                                                     \
       if (a != nullptr) simt::blas::check(simt_call, "A", left);                                                     \
       if (b != nullptr) simt::blas::check(simt_call, "B", right);                                                    \
       simt::blas::check(simt_call, "C", to);                                                                         \
@@ -935,7 +935,7 @@ inline cublasStatus_t cublasSgemmEx(cublasHandle_t handle, cublasOperation_t of_
 
 namespace simt {
 namespace blas {
-/// Pivots of one matrix of a batch, or none.
+/// The pivots of one matrix of a batch, or none.
 inline int* pivots_of(int* all, Index n, Index i) { return all == nullptr ? nullptr : all + i * n; }
 inline const int* pivots_of(const int* all, Index n, Index i) { return all == nullptr ? nullptr : all + i * n; }
 }  // namespace blas

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// simt/blas_lt.h: cuBLASLt and hipBLASLt: products of matrices with what is done to each number behind them. An epilogue
-// or attribute that is missing here is CUBLAS_STATUS_NOT_SUPPORTED, and said.
+// simt/blas_lt.h: cuBLASLt and hipBLASLt: products of matrices followed by an epilogue on each number. A missing
+// epilogue or attribute returns CUBLAS_STATUS_NOT_SUPPORTED, with a message.
 #ifndef SIMT_BLAS_LT_H
 #define SIMT_BLAS_LT_H
 
@@ -96,7 +96,7 @@ struct SIMT_LT(MatmulDescOpaque_t) {
   std::int32_t pointer_mode, of_a, of_b;
   unsigned epilogue;
   void* bias;
-  std::int32_t bias_type;  // -1: as the result
+  std::int32_t bias_type;  // -1: like the result
   void* kept;
   std::int64_t kept_ld, kept_stride;
   std::int32_t kept_type;
@@ -179,7 +179,7 @@ SIMT_BLAS_STATUS SIMT_LT(MatmulPreferenceDestroy)(SIMT_LT(MatmulPreference_t) ma
   delete made;
   return simt::blas::success;
 }
-// There is one way to compute, which needs no room.
+// There is one algorithm, which needs no workspace.
 SIMT_BLAS_STATUS SIMT_LT(MatmulPreferenceSetAttribute)(SIMT_LT(MatmulPreference_t),
                                                        SIMT_LT(MatmulPreferenceAttributes_t), const void*, std::size_t) {
   return simt::blas::success;
@@ -251,7 +251,7 @@ inline Ordered ordered(const Call& call, const char* what, const void* at, Layou
   check(call, what, memory);
   return all;
 }
-/// Whether an epilogue is one of those that there are.
+/// Whether an epilogue is supported.
 inline bool known(unsigned epilogue) {
   switch (epilogue) {
     case SIMT_LT_CONSTANT(EPILOGUE_DEFAULT):
@@ -352,7 +352,7 @@ SIMT_BLAS_STATUS SIMT_LT(Matmul)(SIMT_LT(Handle_t) handle, SIMT_LT(MatmulDesc_t)
       if (how.epilogue & 64) epilogue.activation = Activation::gelu_gradient;
       epilogue.gradient = (how.epilogue & 16) != 0;
       if (how.epilogue & (4 | 16)) {
-        // Of half and smaller numbers the bias is of the result's type, if nothing is said.
+        // For half-precision and smaller numbers, the bias has the result's type by default.
         const auto type = how.bias_type < 0 ? to.matrix.type : static_cast<hipDataType>(how.bias_type);
         epilogue.bias = {how.bias, type, to.matrix.rows, 1};
         simt::blas::check(call, "the bias", epilogue.bias);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// simt/blas_names.h: cuBLAS's second names: those with _v2, and those with _64, whose sizes are 64 bits wide, as all are
-// here.
+// simt/blas_names.h: cuBLAS's alternative names: those with _v2, and those with _64, whose sizes have 64 bits, like all
+// sizes here.
 #ifndef SIMT_BLAS_NAMES_H
 #define SIMT_BLAS_NAMES_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// simt/blas_types.h: the types of cuBLAS and hipBLAS, with the numbers of CUDA 12 and of hipBLAS 3.0 (ROCm 7.0).
+// simt/blas_types.h: the types of cuBLAS and hipBLAS, with the values of CUDA 12 and of hipBLAS 3.0 (ROCm 7.0).
 #ifndef SIMT_BLAS_TYPES_H
 #define SIMT_BLAS_TYPES_H
 
@@ -18,7 +18,7 @@
 #define SIMT_BLAS_CALLED(name) "cublas" name
 #endif
 
-/// What a handle stands for.
+/// The object of a handle.
 struct cublasContext {
   hipStream_t stream = nullptr;
   bool device_pointers = false;
@@ -182,7 +182,7 @@ inline bool known(SIMT_BLAS(SideMode_t) side, Side& found) {
   return side == SIMT_BLAS_CONSTANT(SIDE_LEFT) || side == SIMT_BLAS_CONSTANT(SIDE_RIGHT);
 }
 
-/// What numbers are summed in for a type of computation, and of which type the factors are.
+/// The type of sums for a type of computation, and the type of the factors.
 inline bool computed(SIMT_BLAS(ComputeType_t) compute, hipDataType of_c, hipDataType& sums, hipDataType& factors) {
   const bool is_complex = of_c == HIP_C_32F || of_c == HIP_C_64F;
   switch (compute) {
@@ -198,7 +198,7 @@ inline bool computed(SIMT_BLAS(ComputeType_t) compute, hipDataType of_c, hipData
     case SIMT_BLAS_CONSTANT(COMPUTE_32I):
     case SIMT_BLAS_CONSTANT(COMPUTE_32I_PEDANTIC):
       sums = HIP_R_32I;
-      // Into floats or 8 bits, integers go scaled by floats.
+      // Results in float or 8 bits are computed from integers scaled by floats.
       factors = of_c == HIP_R_32I ? HIP_R_32I : HIP_R_32F;
       return true;
     default: return false;

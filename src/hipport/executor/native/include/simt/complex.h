@@ -17,7 +17,7 @@ typedef float2 SIMT_COMPLEX(, Complex);
   inline V SIMT_COMPLEX(, Cfma##f)(V a, V b, V c) {                                                                \
     return V{(a.x * b.x + c.x) - a.y * b.y, (b.y * a.x + c.y) + a.y * b.x};                                        \
   }                                                                                                                \
-  /* Scaled, so that what is large or small survives. */                                                           \
+  /* Scaled, against overflow and underflow. */                                                                    \
   inline V SIMT_COMPLEX(, Cdiv##f)(V a, V b) {                                                                     \
     const T scale = std::fabs(b.x) + std::fabs(b.y), by = T(1) / scale;                                            \
     const T ax = a.x * by, ay = a.y * by, bx = b.x * by, by_ = b.y * by;                                           \

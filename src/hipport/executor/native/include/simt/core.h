@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// simt/core.h: what the executor offers to the shims above it: threads, lanes that meet, barriers, memory, faults.
+// simt/core.h: the executor's interface for the headers above it: threads, converging lanes, barriers, memory, faults.
 //
-// One program is one dialect: the original is compiled as CUDA (warps of 32 lanes, masks synchronize), the port with
-// SIMT_HIP defined (wavefronts of 32 or 64 lanes as asked for when it runs; operations without a mask act on the lanes
-// that are there). The runtime behind this header is compiled once, for both.
+// One program has one dialect: the original is compiled as CUDA (warps of 32 lanes, masks synchronize), the port with
+// SIMT_HIP defined (wavefronts of 32 or 64 lanes, chosen when it runs; maskless operations act on the active lanes).
+// The runtime behind this header is compiled once, for both.
 //
-// How a block runs: its threads are run one after the other by one fibre. Where a thread has to wait (a barrier, an
-// operation of several lanes), another fibre goes on with the threads that are left. All of it on one thread of the
-// operating system.
+// How a block runs: one fiber runs its threads one after the other. If a thread has to wait (a barrier, an operation of
+// several lanes), another fiber continues with the remaining threads. A block stays on one thread of the operating
+// system.
 #ifndef SIMT_CORE_H
 #define SIMT_CORE_H
 
@@ -21,15 +21,15 @@
 
 #include "types.h"
 
-/// Where the user wrote a call: the last parameters of every function that can fail, filled in by the compiler.
+/// The place of a call in the user's code: the last parameters of every function that can fail, set by the compiler.
 #define SIMT_HERE const char *simt_file = __builtin_FILE(), int simt_line = __builtin_LINE()
 #define SIMT_THERE ::simt::Place{simt_file, simt_line}
 #define SIMT_EXPORT __attribute__((visibility("default")))
-/// For what leads to a switch between stacks: see `take_turn`.
+/// For functions that lead to a switch between stacks: see `take_turn`.
 #define SIMT_INLINE __attribute__((always_inline)) inline
 
-// Variables, not macros: programs have members of these names. Only the index of the thread changes while a unit's
-// function runs (see `run_row`): what is constant need not be read again after every store.
+// Variables, not macros, because programs have members of these names. Only the index of the thread changes while a
+// unit's function runs (see `run_row`): constants need not be read again after every store.
 #ifdef SIMT_RUNTIME
 #define SIMT_CONSTANT
 #else
@@ -38,7 +38,7 @@
 extern SIMT_EXPORT __thread uint3 threadIdx;
 extern SIMT_EXPORT __thread SIMT_CONSTANT uint3 blockIdx;
 extern SIMT_EXPORT __thread SIMT_CONSTANT dim3 blockDim, gridDim;
-/// Lanes in a wavefront: 32 for CUDA, for HIP as asked for.
+/// Lanes in a wavefront: 32 for CUDA, for HIP as configured.
 extern SIMT_EXPORT SIMT_CONSTANT int warpSize;
 
 namespace simt {
@@ -57,49 +57,51 @@ constexpr Dialect dialect = Dialect::cuda;
 
 // ---------------------------------------------------------------------------------------------------------- faults
 
-/// Say what is wrong, with kernel, block and thread, and end the program (`SIMT_REPORT` names the file of findings).
-/// `kind` is one word, as "out-of-bounds"; `message` as for printf.
+/// Report an error, with kernel, block and thread, and end the program (`SIMT_REPORT` names the file of findings).
+/// `kind` is one word, such as "out-of-bounds"; `message` is as for printf.
 [[noreturn]] SIMT_EXPORT void fault(const char* kind, Place place, const char* message, ...)
     __attribute__((format(printf, 3, 4)));
-/// Say what is suspicious and go on; the same kind at the same place is said once.
+/// Report something suspicious and continue; the same kind at the same place is reported once.
 SIMT_EXPORT void warning(const char* kind, Place place, const char* message, ...)
     __attribute__((format(printf, 3, 4)));
 
 // --------------------------------------------------------------------------------------------------------- threads
 
-/// Whether the caller is a kernel's thread and not the host.
+/// Whether the caller is a thread of a kernel, and not the host.
 SIMT_EXPORT bool in_kernel();
-/// Lanes in a wavefront of the running program, also on the host.
+/// The wavefront size of the running program, also on the host.
 SIMT_EXPORT int wave_size();
-/// The caller's lane in its wavefront, its wavefront in its block, and its place in its block (x first).
+/// The caller's lane in its wavefront, its wavefront in its block, and its rank in its block (x first).
 inline unsigned thread_rank() { return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z); }
 inline unsigned lane() { return thread_rank() & (static_cast<unsigned>(warpSize) - 1); }
 inline unsigned wave() { return thread_rank() / static_cast<unsigned>(warpSize); }
-/// The lanes of the caller's wavefront that have not exited, and those that exist (a last wavefront may be cut off).
+/// The lanes of the caller's wavefront that have not exited, and those that exist (the last wavefront may be
+/// incomplete).
 SIMT_EXPORT std::uint64_t living();
 SIMT_EXPORT std::uint64_t existing();
-/// Let others run: what a thread calls that waits for another by looking (a failed compare-and-swap, __nanosleep, a
-/// fence). Without progress anywhere for long, the launch ends with a fault.
+/// Let others run: called by operations of a thread that polls (a failed compare-and-swap, __nanosleep, a fence). If
+/// nothing makes progress for long, the launch ends with a fault.
 SIMT_EXPORT void yield(Place);
-/// Cycles for clock() and clock64(): monotonic and a function of what has run, not of the machine.
+/// Cycles for clock() and clock64(): monotonic, and a function of the executed work, not of the machine.
 SIMT_EXPORT std::int64_t clock();
-/// Bytes of dynamic shared memory of the launch, its start in the block, and how much of it and of static is in use.
+/// Bytes of dynamic shared memory of the launch, its start in the block, and the used bytes of dynamic and static
+/// memory.
 SIMT_EXPORT void* dynamic_shared();
 SIMT_EXPORT std::size_t dynamic_shared_size();
-/// Whether an address lies in the shared memory of the running block.
+/// Whether an address is in the shared memory of the running block.
 SIMT_EXPORT bool is_shared(const void*);
 /// Whether an address is on the calling thread's own stack.
 SIMT_EXPORT bool is_local(const void*);
 
-// ----------------------------------------------------------------------------------------------- lanes that meet
+// ---------------------------------------------------------------------------------------------- converging lanes
 
-/// An operation of several lanes of one wavefront, once all that take part have come.
+/// An operation of several lanes of one wavefront, once all participants have arrived.
 struct Meeting {
-  std::uint64_t lanes;  // who takes part
-  std::uint64_t mask;  // as the callers gave it; 0 if they gave none
-  std::uint64_t word;  // for `finish`: what all get (a ballot), or anything
-  unsigned readers;  // the runtime's: who has not gone on yet
-  alignas(16) unsigned char values[64][16];  // what each gave; `finish` may put there what each gets
+  std::uint64_t lanes;  // the participating lanes
+  std::uint64_t mask;  // as the callers gave it; 0 without a mask
+  std::uint64_t word;  // for `finish`: a value for all lanes (a ballot), or anything
+  unsigned readers;  // for the runtime: lanes that have not continued yet
+  alignas(16) unsigned char values[64][16];  // the value of each lane; `finish` may store each lane's result there
 
   template <typename T>
   T get(unsigned lane) const {
@@ -116,19 +118,19 @@ struct Meeting {
   bool has(unsigned lane) const { return lane < 64 && (lanes >> lane & 1) != 0; }
 };
 
-/// What an operation is called and who takes part in it.
+/// The name of an operation, and its algorithm.
 struct Operation {
   const char* name;  // as the user wrote it: "__shfl_sync"
-  void (*finish)(Meeting&);  // run once when all have come, by the last; may be null
+  void (*finish)(Meeting&);  // run once when all have arrived, by the last; may be null
 };
 
 namespace detail {
-/// What a thread leaves behind while others run.
+/// A thread's state while others run.
 struct Left {
   void* stack = nullptr;
   Meeting* met = nullptr;  // whose results it may still read
 };
-/// Where to go on once the running thread, `self`, has come to where it waits; null, if it need not leave.
+/// Where to continue when the running thread, `self`, has reached its wait; null if it need not leave.
 struct Turn {
   Left* self;
   void* stack;
@@ -136,17 +138,17 @@ struct Turn {
 SIMT_EXPORT Turn come_masked(const Operation&, std::uint64_t mask, const void* value, std::size_t size, Place);
 SIMT_EXPORT Turn come_present(const Operation&, const void* value, std::size_t size, Place);
 SIMT_EXPORT Turn come_to_barrier(const char* name, int predicate, Place);
-/// Save in `*save` where the caller is, and go on where `load` was saved.
+/// Save the caller's place in `*save`, and continue at the place saved in `load`.
 extern "C" SIMT_EXPORT void hipport_simt_switch(void** save, void* load);
 
-// A processor guesses by the calls that it has seen where a return leads, the last one first. So the user's function
-// itself leaves for another stack, and by a jump: a return behind it then takes a call of another thread's for its own,
-// which is the same call where threads go one way. What is saved is the address to go on at, on top of the stack; and the
-// compiler keeps what it needs, often less than all registers that a function must keep.
+// A processor predicts the target of a return from the calls that it has executed. So the user's function itself leaves
+// for another stack, by a jump: a later return then takes another thread's call for its own, and that is the same call
+// if threads do not diverge. The address to continue at is saved on top of the stack; the compiler saves the registers
+// that it needs, often fewer than all callee-saved ones.
 SIMT_INLINE void leave_stack(void** save, void* load) {
 #if defined(__x86_64__)
-  // x87's registers hold long double. The 128 bytes below the top of the stack are left alone: a function that calls
-  // nothing, as one that the compiler has split off, may have values there (the red zone of System V's ABI).
+  // x87's registers hold long double. The 128 bytes below the top of the stack are left alone: a leaf function, such as
+  // one that the compiler has split off, may have values there (the red zone of System V's ABI).
   asm volatile(
       "lea -128(%%rsp), %%rsp\n\t"
       "push %%rbp\n\t"
@@ -179,39 +181,39 @@ SIMT_INLINE Left& take_turn(Turn turn) {
 }
 }  // namespace detail
 
-/// Meet the living lanes of `mask` (bits of the caller's wavefront): CUDA's `_sync`. Faults if the mask lacks the
-/// caller, and where named lanes never come. Lanes meet in the same operation with the same mask.
+/// Converge with the living lanes of `mask` (bits of the caller's wavefront): CUDA's `_sync`. Faults if the mask lacks
+/// the caller, or if named lanes never arrive. Lanes meet in the same operation with the same mask.
 SIMT_INLINE const Meeting& meet_masked(const Operation& operation, std::uint64_t mask, const void* value,
                                        std::size_t size, Place place) {
   return *detail::take_turn(detail::come_masked(operation, mask, value, size, place)).met;
 }
-/// Meet those that come together: the lanes of the wavefront that reach this call on one path, once no lane of the
-/// wavefront can do anything else. HIP's operations without a mask, CUDA's __activemask.
+/// Converge with the active lanes: those of the wavefront that reach this call on one path, once no lane of the
+/// wavefront can do anything else. HIP's maskless operations, CUDA's __activemask.
 SIMT_INLINE const Meeting& meet_present(const Operation& operation, const void* value, std::size_t size, Place place) {
   return *detail::take_turn(detail::come_present(operation, value, size, place)).met;
 }
-// The meeting is the caller's until it calls any function of this header that can wait.
+// The caller may use the meeting until it calls any function of this header that can wait.
 
 namespace detail {
 inline constexpr Operation next_turn{"the end of an iteration of a loop", nullptr};
 }
-/// Where `continue` leads, in loops where only some lanes come to operations without a mask: the others wait here for
-/// them, as they do on a GPU. Put there by the rewriter.
+/// The target of `continue`, in loops where only some lanes reach maskless operations: the others wait here for them,
+/// as they do on a GPU. Inserted by the rewriter.
 inline void next_turn(Place place) {
   if (in_kernel()) meet_present(detail::next_turn, nullptr, 0, place);
 }
 namespace detail {
-// Where lanes come to a statement in which they wait for memory, and the ends of turns of loops around one. Lanes do not
+// The entry of a statement in which lanes wait for memory, and the ends of iterations of loops around one. Lanes do not
 // wait here for others that spin, which may be in another part of the program.
 SIMT_EXPORT extern const Operation loop_begins, loop_turns;
-/// A lane leaves the statement: who goes on.
+/// A lane leaves the statement; returns who continues.
 SIMT_EXPORT Turn leave_loop(void* region, Place);
-/// A lane takes a branch, by number, in the order of the text: who goes on.
+/// A lane takes a branch, numbered in the order of the text; returns who continues.
 SIMT_EXPORT Turn take_side(void* region, unsigned side, Place);
 }  // namespace detail
-/// Lives as long as a lane is in a statement in which lanes wait for memory: a loop, or a branch or a loop around one, or
-/// a function. On AMD those that have left it go on when all have that came to it together, and one branch of it runs
-/// before the other: who waits for one of those waits forever. Put there by the rewriter.
+/// Lives as long as a lane is in a statement in which lanes wait for memory: a loop, or a branch or a loop around one,
+/// or a function. On AMD, lanes that have left it continue when all lanes that entered it together have, and one branch
+/// runs before the other: a lane that waits for one of those waits forever. Inserted by the rewriter.
 class Together {
  public:
   struct Later {};
@@ -226,7 +228,7 @@ class Together {
     place_ = place;
     if (in_kernel()) region_ = reinterpret_cast<void*>(meet_present(detail::loop_begins, nullptr, 0, place_).word);
   }
-  /// Also where a way out of a loop begins that does not lead back into it: compilers have it behind the loop.
+  /// Also at the beginning of a loop exit that does not lead back into the loop: compilers move it after the loop.
   SIMT_INLINE void leave() {
     if (region_ == nullptr) return;
     void* const left = region_;
@@ -239,12 +241,13 @@ class Together {
 
  private:
   Place place_;
-  void* region_ = nullptr;  // null if no other lane came
+  void* region_ = nullptr;  // null if no other lane entered
 };
 SIMT_INLINE void loop_turn(Place place) {
   if (in_kernel()) meet_present(detail::loop_turns, nullptr, 0, place);
 }
-// With its own `else` it takes none of an `if` around it. In a `for`, clang puts what is behind it before what is in it.
+// With its own `else` it cannot take that of an enclosing `if`. In a `for`, clang places the code after it before its
+// body.
 #undef SIMT_TOGETHER
 #undef SIMT_TOGETHER_FROM_HERE
 #undef SIMT_TOGETHER_LATER
@@ -272,8 +275,8 @@ SIMT_INLINE void loop_turn(Place place) {
 namespace detail {
 [[noreturn]] SIMT_EXPORT void lost_lanes(std::uint64_t ballot, unsigned bits, Place);
 }
-/// Passes on what is kept as a `T`: faults if that is a ballot, or bits of one, and votes of lanes are lost in fewer bits.
-/// Put there by the rewriter.
+/// Returns a value that is stored as a `T`: faults if it is a ballot, or bits of one, and the smaller type loses votes
+/// of lanes. Inserted by the rewriter.
 template <typename T>
 struct Kept {
   Place place;
@@ -287,8 +290,8 @@ struct Kept {
     return ballot;
   }
 };
-/// Whether a function of both sides is called by a kernel, where its body has a side for each. What the compiler works out
-/// is worked out for the host.
+/// Whether a kernel calls the function, which is for both sides and has a body for each. Constant evaluation is for the
+/// host.
 constexpr bool on_device() { return !__builtin_is_constant_evaluated() && in_kernel(); }
 #undef SIMT_ON_DEVICE
 #define SIMT_ON_DEVICE ::simt::on_device()
@@ -296,21 +299,21 @@ constexpr bool on_device() { return !__builtin_is_constant_evaluated() && in_ker
 #undef SIMT_KEPT
 #define SIMT_KEPT(...) (::simt::Kept<std::remove_cv_t<std::remove_reference_t<__VA_ARGS__>>>{{__FILE__, __LINE__}})
 
-/// A barrier of the block: what all threads that have not exited said together.
+/// The votes of all threads that have not exited at a barrier of the block.
 struct Votes {
   int count, all, any;
 };
 namespace detail {
-/// Of the last barrier of the running block.
+/// Those of the last barrier of the running block.
 SIMT_EXPORT Votes votes() __attribute__((pure));
 }
 SIMT_INLINE Votes block_barrier(const char* name, int predicate, Place place) {
   detail::take_turn(detail::come_to_barrier(name, predicate, place));
   return detail::votes();
 }
-/// A barrier with a number, of `threads` threads of the block (0: all), by whole warps; `arrive` does not wait.
+/// A numbered barrier of `threads` threads of the block (0: all), by whole warps; `arrive` does not wait.
 SIMT_EXPORT void named_barrier(int number, int threads, bool arrive, Place);
-/// All blocks of a launch that was made `cooperative`.
+/// A barrier of all blocks of a launch that is `cooperative`.
 SIMT_EXPORT void grid_barrier(Place);
 SIMT_EXPORT bool is_cooperative();
 
@@ -318,11 +321,11 @@ SIMT_EXPORT bool is_cooperative();
 
 enum class Memory : unsigned char { none, device, managed, pinned, array };
 
-/// Memory with a guard page behind it (and in front), filled with `SIMT_POISON` (0xff) unless asked not to.
+/// Memory with a guard page after it (and before it), filled with `SIMT_POISON` (0xff) by default.
 SIMT_EXPORT void* allocate(std::size_t size, Memory, Place);
 /// False if `address` is not the start of an allocation.
 SIMT_EXPORT bool release(void* address);
-/// Take an allocation away, to whoever uses it as if it were released; and give it back at the same address, as if new.
+/// Make an allocation inaccessible, as if it were released; and return it at the same address, as if new.
 SIMT_EXPORT void suspend(void* start);
 SIMT_EXPORT void resume(void* start);
 struct Allocation {
@@ -330,9 +333,9 @@ struct Allocation {
   std::size_t size;
   Memory kind;
 };
-/// The allocation that an address lies in; kind none if in no one.
+/// The allocation that contains an address; of kind none if there is none.
 SIMT_EXPORT Allocation find(const void* address);
-/// Fault if a host operation (a copy, a memset) reaches over the end of the allocation that `address` lies in.
+/// Fault if a host operation (a copy, a memset) extends past the end of the allocation that contains `address`.
 SIMT_EXPORT void check_range(const char* name, const void* address, std::size_t size, Place);
 
 // -------------------------------------------------------------------------------------------------------- launches
@@ -346,29 +349,29 @@ struct Launch {
   bool cooperative = false;
 };
 
-/// Whether all threads of a launch ran; `refused` says why it was not started (block too large ...), as CUDA's error.
+/// Whether all threads of a launch ran; `refused` says why it was not started (block too large ...), as a CUDA error.
 enum class Started { yes, invalid_configuration, shared_too_large, while_captured };
 
 namespace detail {
-/// Run threads until none is left to start: calls `body(context)` for each. Made by `launch`, run by the runtime.
+/// Run threads until none is left to start: calls `body(context)` for each. Created by `launch`, called by the runtime.
 using Run = void (*)(void* context);
-/// Where the row of threads ends that need nothing but the next x: 0 once a thread has waited.
+/// The end of the row of threads that only need the next x; 0 once a thread has waited.
 extern SIMT_EXPORT __thread unsigned row_end;
-/// The frame of the function that runs a row, in the stack that began one last.
+/// The frame of the function that runs a row, in the stack that was last to begin one.
 extern SIMT_EXPORT __thread void* row_frame;
-/// Find a thread to run: the next of the row, or whatever else comes next in the order asked for. `x` is that after the
-/// last one that ran. Where none is left to start, it does not return: this stack is free.
+/// Find a thread to run: the next of the row, or else the next in the configured order. `x` follows that of the last
+/// thread. If none is left to start, it does not return: this stack is free.
 SIMT_EXPORT void next_thread(unsigned x);
 SIMT_EXPORT void first_thread();
 SIMT_EXPORT Started run(const Launch&, Run, void* context);
-/// Run the threads of a row from the one whose index is set, and find the next. What is constant is so in here.
+/// Run the threads of a row from the one whose index is set, and find the next. Constants are constant in here.
 template <typename Body>
 __attribute__((noinline)) void run_row(Body& launched) {
   row_frame = __builtin_frame_address(0);
   // A copy that no store of a kernel can change, so that its arguments stay in registers.
   constexpr bool copied = std::is_trivially_copy_constructible_v<Body> && std::is_trivially_destructible_v<Body>;
   std::conditional_t<copied, Body, Body&> body = launched;
-  // A signal may come between any two instructions, and make the thread wait that it finds.
+  // A signal may come between any two instructions, and suspend the thread that it finds.
   volatile unsigned& here = threadIdx.x;
   const volatile unsigned& end = row_end;
   unsigned x = here;
@@ -376,7 +379,7 @@ __attribute__((noinline)) void run_row(Body& launched) {
     body();
     here = ++x;
   } while (x < end);
-  // Here, not where it returns to: a processor guesses wrong where that is once other stacks have been used.
+  // Called here, not after returning: once other stacks have been used, a processor mispredicts the return.
   next_thread(x);
 }
 template <typename Body>
@@ -385,29 +388,29 @@ void run_threads(void* context) {
   for (;;) run_row(*static_cast<Body*>(context));
 }
 
-/// Every unit says what it was compiled as; units of both kinds in one program are refused.
+/// Every unit reports its dialect; units of both dialects in one program are rejected.
 SIMT_EXPORT bool compiled_as(Dialect);
 #ifndef SIMT_RUNTIME
 [[maybe_unused]] static const bool said_dialect = compiled_as(dialect);
 #endif
-/// What units say that count on lanes that access volatile shared memory together: see runtime/races.cpp.
+/// Reported by units that rely on lanes to access volatile shared memory together: see runtime/races.cpp.
 SIMT_EXPORT bool in_lockstep();
 #ifdef SIMT_LOCKSTEP
 [[maybe_unused]] static const bool said_lockstep = in_lockstep();
 #endif
 }  // namespace detail
 
-/// Work that a stream keeps for a graph instead of doing it.
+/// Work that a stream records for a graph instead of doing it.
 struct Work {
   Work() = default;
   Work(const Work&) = delete;
   Work& operator=(const Work&) = delete;
   virtual ~Work() = default;
   virtual void run() = 0;
-  /// What the API tells of it, by its kind: a KernelCall, or parameters of the API's; null where there is no telling.
+  /// The parameters that the API reports, by its kind: a KernelCall, or parameters of the API; null if there are none.
   virtual const void* description() const { return nullptr; }
 };
-/// A launch that a graph keeps: `again` launches the kernel with other arguments.
+/// A launch that a graph records: `again` launches the kernel with other arguments.
 struct KernelCall {
   Launch how;
   const void* kernel = nullptr;
@@ -424,29 +427,29 @@ struct WorkOf final : Work {
   explicit WorkOf(F given) : work(std::move(given)) {}
   void run() override { work(); }
 };
-/// What a node of a graph is, with the numbers of hipGraphNodeType.
+/// The kind of a node, with the values of hipGraphNodeType.
 enum class NodeKind : unsigned char {
   kernel = 0, copy = 1, set = 2, host = 3, graph = 4, empty = 5, wait = 6, event = 7, allocation = 10, release = 11
 };
-/// How many streams record now; of most programs none ever.
+/// How many streams record now; in most programs none.
 SIMT_EXPORT extern int recordings;
 SIMT_EXPORT bool is_recording(const void* stream);
-/// What may be refused while a stream records: work for the default stream, what also waits for that, what may make the
-/// device wait (an allocation), and what does.
+/// Operations that may be rejected while a stream records: work for the default stream, copies that wait for it,
+/// operations that may synchronize the device (an allocation), and those that do.
 enum class Unrecorded : unsigned char { launch, copy, allocation, wait };
-/// The number of the error that it is refused with (CUDA C++ Programming Guide 13.0, "Prohibited and Unhandled
-/// Operations" of stream capture), 0 if it is not; recordings that it would break are broken.
+/// The number of the error with which it is rejected (CUDA C++ Programming Guide 13.0, "Prohibited and Unhandled
+/// Operations" of stream capture), 0 if it is not; recordings that it would invalidate are invalidated.
 SIMT_EXPORT int refused_by_recordings(Unrecorded);
-/// In which mode the calling thread is, of hipStreamCaptureMode.
+/// The calling thread's mode, of hipStreamCaptureMode.
 SIMT_EXPORT int& recording_mode();
-/// Have `stream` record into the same graph as `other`, if that still records.
+/// Make `stream` record into the same graph as `other`, if that still records.
 SIMT_EXPORT void join_recording(const void* stream, const void* other);
-/// Keep the work, which is the graph's from then on.
+/// Record the work; the graph owns it.
 SIMT_EXPORT void record(const void* stream, NodeKind, Work*);
 inline bool records(const void* stream) { return __builtin_expect(recordings != 0, 0) && is_recording(stream); }
 
 }  // namespace simt
-// HIP's textures and surfaces are pointers to these, and no addresses.
+// HIP's textures and surfaces are pointers to these, not addresses.
 struct __hip_texture;
 struct __hip_surface;
 namespace simt {
@@ -479,11 +482,11 @@ SIMT_EXPORT extern __thread Started last_launch;
 template <typename Body>
 Started launch(const Launch& how, Body body) {
   const Started started = detail::run(how, &detail::run_threads<Body>, &body);
-  if (started != Started::yes) last_launch = started;  // an error stays until asked for
+  if (started != Started::yes) last_launch = started;  // an error stays until it is queried
   return started;
 }
 
-/// What stands between launch brackets.
+/// The configuration between launch brackets.
 struct Configure {
   const char* name;
   Place place;
@@ -543,7 +546,7 @@ struct KeptLaunch final : Work {
   const void* description() const override { return &call; }
 };
 
-/// Keep a launch for a graph, with its arguments.
+/// Record a launch for a graph, with its arguments.
 template <typename... P>
 Started keep(const Launch& how, void (*kernel)(P...), std::tuple<std::remove_cv_t<P>...> kept) {
   record(how.stream, NodeKind::kernel, new KeptLaunch<P...>(how, kernel, std::move(kept)));
@@ -558,10 +561,10 @@ struct Typed {
   Started operator()(P... arguments) const {
     detail::check_arguments(how, arguments...);
     if (records(how.stream)) return keep(how, kernel, std::tuple<std::remove_cv_t<P>...>(std::move(arguments)...));
-    // By its name, not its address: so it can become part of the loop over threads.
+    // By its name, not its address, so that it can be inlined into the loop over threads.
     return launch(how, [f = call, arguments...]() mutable { f(arguments...); });
   }
-  /// With fewer arguments than parameters: the others have defaults, which a function's address does not know.
+  /// With fewer arguments than parameters: the others have defaults, which a function's address does not include.
   template <typename... A, std::enable_if_t<(sizeof...(A) < sizeof...(P)), int> = 0>
   Started operator()(A&&... arguments) const {
     return Deduced<Call>{how, call}(std::forward<A>(arguments)...);
@@ -578,7 +581,7 @@ struct MakeTyped {
   }
 };
 
-/// `typed` asks for the address of one function, `call` calls whatever the name means.
+/// `typed` takes the address of one function, `call` calls whatever the name means.
 template <typename TypedFn, typename Call>
 auto bind(Launch how, TypedFn typed, Call call) {
   if constexpr (std::is_invocable_v<TypedFn, MakeTyped<Call>>) {
@@ -588,15 +591,15 @@ auto bind(Launch how, TypedFn typed, Call call) {
   }
 }
 
-/// A launch by brackets. The rewriter makes of `k<T><<<g, b, s, t>>>(x, 0)`
+/// A launch by brackets. The rewriter turns `k<T><<<g, b, s, t>>>(x, 0)` into
 ///
 ///     SIMT_LAUNCH("k<T>", (g, b, s, t), k<T>)(x, 0)
 ///
-/// so that the arguments are evaluated once, on the host, and converted to the types of the kernel's parameters where
-/// the kernel is one function; where it is a template whose arguments are deduced, from the arguments' types.
+/// so that the arguments are evaluated once, on the host, and converted to the types of the kernel's parameters if the
+/// kernel is one function; if it is a template with deduced arguments, their own types are used.
 ///
-/// What the kernel's name has of the function around it is captured by value: g++ 12 breaks off ("internal compiler
-/// error in gimplify_var_or_parm_decl") where `k<N>` names a constant of a lambda around it by reference.
+/// Names of the enclosing function in the kernel's name are captured by value: g++ 12 fails ("internal compiler error
+/// in gimplify_var_or_parm_decl") if `k<N>` names a constant that an enclosing lambda captures by reference.
 #define SIMT_LAUNCH(name, configuration, ...)                                                             \
   ::simt::bind(                                                                                           \
       (::simt::Configure{name, {__FILE__, __LINE__}} configuration),                                      \
@@ -605,15 +608,15 @@ auto bind(Launch how, TypedFn typed, Call call) {
 
 // --------------------------------------------------------------------------------------------------- shared memory
 
-/// One `__shared__` variable, of one instantiation of the function it stands in; lives as long as the program.
+/// One `__shared__` variable, of one instantiation of its function; lives as long as the program.
 struct SharedSlot {
   const char* name;
   Place place;
   std::size_t size, alignment;
-  bool own;  // the executor's, of which a GPU has none
+  bool own;  // the executor's own, which a GPU does not have
   int number;  // -1 until first used
 };
-/// What a declaration says beside the type.
+/// The facts in a declaration besides the type.
 struct SharedNote {
   const char* name;
   Place place;
@@ -622,12 +625,13 @@ struct SharedNote {
 };
 
 namespace detail {
-/// Where the slot lies in the block that runs; made, filled with poison and fenced by red zones on a block's first use.
+/// The place of the slot in the running block; created, filled with poison and fenced by red zones on a block's first
+/// use.
 SIMT_EXPORT void* shared_place(SharedSlot&);
 }  // namespace detail
 
-/// Becomes a reference to whatever the declaration says, arrays included. The slot is constant data under a name that
-/// the runtime looks for: it counts what a kernel's code refers to (runtime/kernels.cpp).
+/// Becomes a reference to the declared type, arrays included. The slot is constant data under a name that the runtime
+/// looks for: it counts which ones a kernel's code refers to (runtime/kernels.cpp).
 template <typename Declared>
 struct SharedPlace {
   template <typename T>
@@ -639,7 +643,7 @@ struct SharedPlace {
   }
 };
 
-/// The same for dynamic shared memory; an array may lack its first size.
+/// The same for dynamic shared memory; an array may lack its first bound.
 struct DynamicPlace {
   template <typename T>
   operator T&() const {
@@ -647,14 +651,14 @@ struct DynamicPlace {
   }
 };
 
-/// The rewriter makes of `__shared__ float s[32], n;`
+/// The rewriter turns `__shared__ float s[32], n;` into
 ///
 ///     float (&s)[32] = SIMT_SHARED("s"), (&n) = SIMT_SHARED("n");
 ///
-/// and of `extern __shared__ float d[];` in a function `float (&d)[] = SIMT_DYNAMIC_PLACE;`, in a file
-/// `static __thread float (*d); SIMT_DYNAMIC_SETS(d);`, a pointer that every block finds set.
+/// and `extern __shared__ float d[];` in a function into `float (&d)[] = SIMT_DYNAMIC_PLACE;`, at file scope into
+/// `static __thread float (*d); SIMT_DYNAMIC_SETS(d);`, a pointer that is set for every block.
 #define SIMT_SHARED(name) SIMT_SHARED_ALIGNED(name, 1)
-/// What the rewriter puts for C10_WARP_SIZE in the bounds of arrays; with PyTorch's headers for ROCm it is another.
+/// The rewriter's replacement for C10_WARP_SIZE in array bounds; PyTorch's headers for ROCm redefine it.
 #define SIMT_C10_WARP_SIZE_BOUND C10_WARP_SIZE
 #define SIMT_SHARED_ALIGNED(name, ...) SIMT_SHARED_PLACE(name, false, __VA_ARGS__)
 /// For the executor's own use.
@@ -670,9 +674,9 @@ struct DynamicPlace {
 #define SIMT_DYNAMIC(...) static_cast<__VA_ARGS__*>(::simt::dynamic_shared())
 
 namespace detail {
-/// Have `set` called with the start of dynamic shared memory whenever a block starts or goes on.
+/// Register `set`, which is called with the start of dynamic shared memory whenever a block starts or continues.
 SIMT_EXPORT void on_block(void (*set)(void*));
-/// Tell of a thread-local variable that is a `__shared__` one of a file.
+/// Register a thread-local variable that stands for a `__shared__` one at file scope.
 SIMT_EXPORT void shared_outside(const volatile void* variable, std::size_t size, std::size_t alignment);
 struct OnBlock {
   explicit OnBlock(void (*set)(void*)) { on_block(set); }
@@ -684,12 +688,12 @@ struct OnBlock {
 };
 }  // namespace detail
 
-/// Variables of a file are thread-local: a block stays on one thread of the operating system.
+/// Variables at file scope are thread-local: a block stays on one thread of the operating system.
 #define SIMT_DYNAMIC_SETS(name)                                         \
   static ::simt::detail::OnBlock simt_on_block_##name {                 \
     [](void* start) { name = static_cast<decltype(name)>(start); }      \
   }
-/// One without `extern`: filled with poison where a block starts. Blocks that take turns would share it.
+/// One without `extern`: filled with poison when a block starts. Blocks that run alternately would share it.
 #define SIMT_SHARED_OUTSIDE(name)                                                                                 \
   static ::simt::detail::OnBlock simt_on_block_##name {                                                           \
     name, [](void*) {                                                                                             \

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // simt/cub_block.h: CUB's and hipCUB's algorithms of a block.
 //
-// Values pass through the temporary storage between barriers, so storage that is used again without a barrier shows as
-// it does on a GPU. A reduction combines as CUB's for warps does, 32 threads at a time whatever the wavefront, then the
-// warps in order; a scan combines the threads one after the other. Sorts reach the items where they lie.
+// Values pass through the temporary storage between barriers, so reuse of storage without a barrier has visible
+// effects, as on a GPU. A reduction combines as CUB's for warps does, 32 threads at a time for any wavefront, then the
+// warps in order; a scan combines the threads one after the other. Sorts access the items in their place.
 //
-// A block of another shape than the type says, or one that threads have left, is a fault: CUB's result is undefined.
+// A block of another shape than the type's, or one with exited threads, is a fault: CUB's result is undefined.
 #ifndef SIMT_CUB_BLOCK_H
 #define SIMT_CUB_BLOCK_H
 
@@ -36,14 +36,14 @@ struct Block {
   }
 };
 
-/// Room for values of T whose constructors do not run.
+/// Storage for values of T whose constructors do not run.
 template <typename T, int Count>
 struct Room {
   alignas(T) unsigned char bytes[sizeof(T) * (Count > 0 ? Count : 1)];
   T& operator[](int i) { return reinterpret_cast<T*>(bytes)[i]; }
 };
 
-/// Bits of a key that compare as unsigned numbers, as the keys do; -0.0 is the same as 0.0.
+/// The bits of a key, which compare as unsigned numbers like the keys; -0.0 equals 0.0.
 template <typename Key>
 typename NumericTraits<Key>::UnsignedBits sortable(const Key& key) {
   using Numeric = NumericTraits<Key>;
@@ -66,7 +66,7 @@ struct ByBits {
 
 }  // namespace detail
 
-// ----------------------------------------------------------------------------------------- loads and stores by thread
+// --------------------------------------------------------------------------------- loads and stores in thread order
 
 template <typename T, int Items, typename Iterator>
 void LoadDirectBlocked(int thread, Iterator from, T (&items)[Items]) {
@@ -128,7 +128,7 @@ void StoreDirectStriped(int thread, Iterator to, T (&items)[Items], int valid) {
 }
 
 namespace detail {
-/// Where an item of a thread lies, if each warp has a contiguous part and its lanes take turns.
+/// The place of an item of a thread, if each warp has a contiguous part and its lanes take turns.
 inline int warp_striped(int thread, int items, int i) {
   const int wave = ::simt::wave_size();
   return thread / wave * wave * items + thread % wave + i * wave;
@@ -168,7 +168,7 @@ enum BlockReduceAlgorithm {
   BLOCK_REDUCE_WARP_REDUCTIONS
 };
 
-/// Storage for an object that was made without one: `Storage& s = private_storage<Storage>()`, one for each block.
+/// Storage for an object that was created without one: `Storage& s = private_storage<Storage>()`, one for each block.
 #define SIMT_CUB_PRIVATE(type)                            \
   type& simt_private() {                                  \
     type& room = SIMT_SHARED("temporary storage of CUB"); \
@@ -191,7 +191,7 @@ class BlockReduce {
 
   template <typename Op>
   T run(const T& value, Op& op, int valid, ::simt::Place place) {
-    // With a number of valid items a block may be smaller than its type says (vLLM's are): the rest is not looked at.
+    // With a number of valid items a block may be smaller than its type says (vLLM's are): the rest is ignored.
     const int here = static_cast<int>(blockDim.x * blockDim.y * blockDim.z);
     const bool smaller = Y == 1 && Z == 1 && here < X && blockDim.x == static_cast<unsigned>(here) && valid <= here;
     if (!smaller) Block::check(name, place);
@@ -274,17 +274,18 @@ class BlockScan {
 
   struct Scanned {
     bool has_before;
-    T before;  // all threads before the caller, combined
+    T before;  // of all threads before the caller, combined
     T aggregate;
   };
-  /// What each thread has is combined over the block.
+  /// Combine the values of all threads over the block.
   template <typename Op>
   Scanned scan(const T& value, Op& op, ::simt::Place place) {
     Block::check(name, place);
     new (static_cast<void*>(&storage_.values[Block::rank()])) T(value);
     Block::barrier(name, place);
     if (Block::rank() == 0) {
-      // A thread finds what is before it in its neighbor's place: storage used again without a barrier shows.
+      // A thread reads the previous sum from its neighbor's place, so that reuse of storage without a barrier is
+      // visible.
       T sum = storage_.values[0], next = storage_.values[1 % Block::threads];
       for (int i = 1; i < Block::threads; ++i) {
         T own = next;
@@ -299,7 +300,7 @@ class BlockScan {
   }
   template <typename Prefix>
   T prefix(Prefix& callback, const T& aggregate, ::simt::Place place) {
-    // CUB calls it in all lanes of the first warp, and takes what the first lane says.
+    // CUB calls it in all lanes of the first warp, and takes the result of the first lane.
     if (Block::rank() < ::simt::wave_size()) {
       T said = callback(aggregate);
       if (Block::rank() == 0) new (static_cast<void*>(&storage_.prefix[0])) T(said);
@@ -594,7 +595,7 @@ class BlockExchange {
   void ScatterToStriped(T (&in_place)[ItemsPerThread], Offset (&ranks)[ItemsPerThread], SIMT_HERE) {
     ScatterToStriped(in_place, in_place, ranks, simt_file, simt_line);
   }
-  /// An item of a negative rank goes nowhere.
+  /// An item with a negative rank is not stored.
   template <typename Out, typename Offset>
   void ScatterToStripedGuarded(const T (&input)[ItemsPerThread], Out (&output)[ItemsPerThread],
                                Offset (&ranks)[ItemsPerThread], SIMT_HERE) {
@@ -642,7 +643,7 @@ enum BlockStoreAlgorithm {
   BLOCK_STORE_WARP_TRANSPOSE_TIMESLICED
 };
 
-/// The transposing algorithm goes through the temporary storage with a barrier, as CUB's; those of a warp load at once.
+/// The transposing algorithm uses the temporary storage with a barrier, like CUB's; those of a warp load directly.
 template <typename T, int X, int ItemsPerThread, BlockLoadAlgorithm Algorithm = BLOCK_LOAD_DIRECT, int Y = 1,
           int Z = 1, int = 0>
 class BlockLoad {
@@ -735,7 +736,7 @@ class BlockStore {
 
 namespace detail {
 
-/// A sort of a block: each thread shows where its items lie, the first one sorts all, stably.
+/// A sort of a block: each thread publishes the place of its items, the first one sorts all, stably.
 template <int X, int Y, int Z, int Items, typename Key, typename Value>
 struct BlockSort {
   using Block = detail::Block<X, Y, Z>;
@@ -918,14 +919,14 @@ class BlockHistogram {
 
 namespace detail {
 
-/// What the neighbors of a thread's items are.
+/// The neighbors of a thread's items.
 template <typename T, int X, int Y, int Z>
 struct Edges {
   using Block = detail::Block<X, Y, Z>;
   struct Storage {
     Room<T, Block::threads> first, last;
   };
-  T before, after;  // the last item of the thread before, the first of the one behind
+  T before, after;  // the last item of the previous thread, the first of the next
   template <int Items>
   static Edges of(Storage& storage, const T (&items)[Items], const char* name, ::simt::Place place) {
     Block::check(name, place);
@@ -1047,7 +1048,7 @@ class BlockAdjacentDifference {
   TempStorage& storage_;
   SIMT_CUB_PRIVATE(TempStorage)
 
-  /// Items from `valid` on are copied; `outer` stands for the neighbor that the block does not have.
+  /// Items from `valid` on are copied; `outer` stands for the neighbor outside the block.
   template <bool Left, int Items, typename Out, typename Op>
   void run(T (&given)[Items], Out (&out)[Items], Op& op, int valid, T* outer, ::simt::Place place) {
     T in[Items];
@@ -1126,7 +1127,7 @@ class BlockShuffle {
  public:
   BlockShuffle() : storage_(simt_private()) {}
   explicit BlockShuffle(TempStorage& storage) : storage_(storage) {}
-  /// The value of the thread `distance` behind; a thread without one keeps what it has in `out`.
+  /// The value of the thread `distance` further; a thread without one keeps the value in `out`.
   void Offset(T in, T& out, int distance = 1, SIMT_HERE) {
     give(in, SIMT_THERE);
     const int source = Block::rank() + distance;
@@ -1137,7 +1138,7 @@ class BlockShuffle {
     out = storage_.values[static_cast<int>((static_cast<unsigned>(Block::rank()) + distance) %
                                            static_cast<unsigned>(Block::threads))];
   }
-  /// Every item becomes the one before it, the first of the block stays.
+  /// Every item becomes the previous one; the first of the block stays.
   template <int Items>
   void Up(T (&in)[Items], T (&out)[Items], SIMT_HERE) {
     give(in[Items - 1], SIMT_THERE);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // simt/cub_device.h: CUB's and hipCUB's algorithms of a device, as serial code of the host.
 //
-// The two calls are CUB's: without storage the first tells its size, and the second refuses less (as an invalid value).
-// Results are those of CUB for operators that are associative. For sums of floats the order is: a reduction halves its
-// input until 32 values are left, a scan goes in tiles of 512 and adds to each what is before it. Sorts are stable. A
-// sort between two buffers leaves its result in the other one, and says so by the selector.
+// The two calls are as in CUB: without storage the first returns its size, and the second rejects less (as an invalid
+// value). Results are those of CUB for associative operators. For sums of floats the order is: a reduction halves its
+// input until 32 values are left, a scan goes in tiles of 512 and adds the prefix to each. Sorts are stable. A sort
+// between two buffers leaves its result in the other one, and sets the selector.
 #ifndef SIMT_CUB_DEVICE_H
 #define SIMT_CUB_DEVICE_H
 
@@ -43,7 +43,7 @@ inline hipError_t phase(void* temp, std::size_t& bytes, std::size_t items, const
   ::simt::check_range(name, temp, need, place);
   return hipSuccess;
 }
-/// Begins every algorithm: asked for the size it returns.
+/// The beginning of every algorithm: returns if the size was asked for.
 #define SIMT_CUB_PHASE(items)                                                                               \
   do {                                                                                                      \
     const hipError_t simt_status =                                                                          \
@@ -51,7 +51,7 @@ inline hipError_t phase(void* temp, std::size_t& bytes, std::size_t items, const
     if (temp == nullptr || simt_status != hipSuccess) return simt_status;                                   \
   } while (false)
 
-/// The value type of an output iterator; `Otherwise` if it takes anything.
+/// The value type of an output iterator; `Otherwise` if it accepts any type.
 template <typename Iterator, typename Otherwise, typename V = value_of<Iterator>>
 using output_of = std::conditional_t<std::is_void_v<V>, Otherwise, V>;
 template <typename T>
@@ -76,7 +76,7 @@ T reduce_range(Iterator in, std::size_t first, std::size_t count, Op& op) {
 
 constexpr std::size_t scan_tile = 512;
 
-/// `same(i)` says whether item i continues the segment of the one before.
+/// `same(i)` says whether item i continues the segment of the previous one.
 template <bool Inclusive, typename T, typename In, typename Out, typename Op, typename Initial, typename Same>
 void scan_range(In in, Out out, std::size_t count, Op& op, const Initial& initial, Same same) {
   constexpr bool from_initial = !std::is_same_v<Initial, NullType>;
@@ -111,7 +111,7 @@ struct Always {
   bool operator()(std::size_t) const { return true; }
 };
 
-/// Where the items of [first, end) come from once sorted by bits.
+/// The sources of the items of [first, end) when sorted by bits.
 template <bool Descending, typename Key>
 std::vector<std::size_t> radix_order(const Key* keys, std::size_t first, std::size_t end, int begin_bit, int end_bit) {
   using Bits = typename NumericTraits<Key>::UnsignedBits;
@@ -393,7 +393,7 @@ struct DeviceScan {
 
 namespace detail {
 
-/// By the members that `decompose` gives of a key, the first of them first, as their bits are sorted.
+/// By the members of a key that `decompose` returns, the first member first, sorted by their bits.
 template <bool Descending, typename Key, typename Value, typename Decompose>
 void decomposed_sort(const Key* keys_in, Key* keys_out, const Value* values_in, Value* values_out, std::size_t count,
                      Decompose decompose) {
@@ -661,7 +661,7 @@ struct DeviceSelect {
   static hipError_t Unique(void* temp, std::size_t& bytes, In in, Out out, Count selected, N n, hipStream_t = {},
                            bool = false) {
     SIMT_CUB_PHASE(n);
-    // In place, an item is compared with the one before it as it was.
+    // In place, an item is compared with the original value of the previous one.
     detail::value_of<In> before{};
     keep(in, out, selected, n, [&](N i) {
       const detail::value_of<In> own = in[i];
@@ -706,7 +706,7 @@ struct DeviceSelect {
   }
 };
 
-/// What is not selected comes behind, from the end on.
+/// Items that are not selected follow in reverse order, from the end on.
 struct DevicePartition {
   static constexpr const char* name = "cub::DevicePartition";
 
@@ -866,7 +866,7 @@ struct DeviceHistogram {
   static void clear(Counter* histogram, int levels) {
     for (int i = 0; i + 1 < levels; ++i) histogram[i] = Counter(0);
   }
-  /// Bins of equal width; samples outside of [lower, upper) do not count.
+  /// Bins of equal width; samples outside [lower, upper) do not count.
   template <typename Sample, typename Counter, typename Level>
   static void count_even(const Sample& sample, Counter* histogram, int levels, Level lower, Level upper) {
     using Common = std::common_type_t<Level, Sample>;
@@ -998,7 +998,7 @@ struct DeviceCopy {
 
 // ----------------------------------------------------------------------------------------------------------- utilities
 
-/// Give each of several parts its place in one piece of storage, on multiples of 256 bytes.
+/// Give each of several parts its place in one piece of storage, at multiples of 256 bytes.
 template <int Count>
 hipError_t AliasTemporaries(void* temp, std::size_t& bytes, void* (&allocations)[Count],
                             const std::size_t (&sizes)[Count]) {
@@ -1017,7 +1017,7 @@ hipError_t AliasTemporaries(void* temp, std::size_t& bytes, void* (&allocations)
   return hipSuccess;
 }
 
-/// Keeps nothing: memory that is used after it was freed shows.
+/// Caches nothing, so that the use of freed memory is detected.
 struct CachingDeviceAllocator {
   static constexpr unsigned INVALID_BIN = ~0u;
   static constexpr std::size_t INVALID_SIZE = ~std::size_t{0};

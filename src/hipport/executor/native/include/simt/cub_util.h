@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// simt/cub_util.h: what CUB and hipCUB have besides algorithms: types, traits, operators, iterators, functions.
+// simt/cub_util.h: CUB and hipCUB without their algorithms: types, traits, operators, iterators, functions.
 //
 // Names and meanings are from CUB's documentation (nvidia.github.io/cccl/cub); hipCUB has the same in its namespace.
 #ifndef SIMT_CUB_UTIL_H
@@ -8,13 +8,13 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <iostream>  // programs print with it, and count on CUB's headers for it
+#include <iostream>  // programs print with it, and rely on CUB's headers to include it
 #include <iterator>
 #include <limits>
 #include <new>
 
 #ifndef SIMT_HIP
-#include <cuda/cmath>  // programs count on CUB for it
+#include <cuda/cmath>  // programs rely on CUB to include it
 #endif
 #include "core.h"
 #include "together.h"
@@ -93,7 +93,7 @@ struct DoubleBuffer {
   T* Alternate() { return d_buffers[selector ^ 1]; }
 };
 
-/// Room for a T without its constructor.
+/// Storage for a T whose constructor does not run.
 template <typename T>
 struct Uninitialized {
   alignas(T) unsigned char storage[sizeof(T)];
@@ -167,7 +167,7 @@ struct bits_of_size<16> {
 
 template <typename T>
 constexpr bool is_int128 = std::is_same_v<T, __int128> || std::is_same_v<T, unsigned __int128>;
-/// half and bfloat16, whatever they are called: two bytes that convert to float and are no integer.
+/// half and bfloat16, under any name: two bytes that convert to float and are not an integer.
 template <typename T>
 constexpr bool is_small_float =
     sizeof(T) == 2 && !std::is_arithmetic_v<T> && !std::is_enum_v<T> && std::is_convertible_v<T, float>;
@@ -202,7 +202,7 @@ struct numeric_traits {
   static constexpr UnsignedBits MAX_KEY =
       kind == UNSIGNED_INTEGER ? ALL : static_cast<UnsignedBits>(ALL ^ HIGH_BIT);
 
-  /// Bits that compare, as unsigned numbers, as the values do.
+  /// Bits that compare as unsigned numbers like the values.
   static constexpr UnsignedBits TwiddleIn(UnsignedBits key) {
     if (kind == SIGNED_INTEGER) return static_cast<UnsignedBits>(key ^ HIGH_BIT);
     if (kind == FLOATING_POINT) return static_cast<UnsignedBits>(key ^ ((key & HIGH_BIT) ? ALL : HIGH_BIT));
@@ -238,7 +238,7 @@ struct numeric_traits {
     std::memcpy(static_cast<void*>(&value), &bits, sizeof(T));
     return value;
   }
-  /// The greatest finite one: bfloat16's exponent has as many bits as float's, half's has five.
+  /// The greatest finite value: bfloat16's exponent has as many bits as float's, half's has five.
   static UnsignedBits max_small() {
     return static_cast<float>(from_bits(static_cast<UnsignedBits>(0x7bff))) == 65504.0f
                ? static_cast<UnsignedBits>(0x7bff)
@@ -321,7 +321,7 @@ template <typename T>
 struct OverThoseHere<T, ::cub::Min> : std::bool_constant<is_word<T>> {};
 }  // namespace simt
 namespace cub {
-/// The greater value; of equal ones the one with the smaller key.
+/// The greater value; of equal values the one with the smaller key.
 struct ArgMax {
   template <typename T, typename Key>
   constexpr KeyValuePair<Key, T> operator()(const KeyValuePair<Key, T>& a, const KeyValuePair<Key, T>& b) const {
@@ -390,7 +390,7 @@ struct ReduceByKeyOp {
   }
 };
 
-// ---- reading and writing with a cache's modifier, which changes nothing here
+// ---- loads and stores with a cache modifier, which has no effect here
 
 enum CacheLoadModifier { LOAD_DEFAULT, LOAD_CA, LOAD_CG, LOAD_CS, LOAD_CV, LOAD_LDG, LOAD_VOLATILE };
 enum CacheStoreModifier { STORE_DEFAULT, STORE_WB, STORE_CG, STORE_CS, STORE_WT, STORE_VOLATILE };
@@ -408,7 +408,7 @@ void ThreadStore(Iterator to, T value) {
 
 namespace detail {
 
-/// What all input iterators that count have; `Self` has a member `at(offset)`.
+/// The common part of all counting input iterators; `Self` has a member `at(offset)`.
 template <typename Self, typename T, typename Offset>
 class counted_iterator {
   Self& self() { return static_cast<Self&>(*this); }
@@ -562,7 +562,7 @@ class CacheModifiedOutputIterator {
   }
 };
 
-/// Takes what is written and keeps nothing.
+/// Discards what is written.
 template <typename Offset = std::ptrdiff_t>
 class DiscardOutputIterator {
   Offset offset_;
@@ -630,7 +630,7 @@ using ::cub::ThreadScanInclusive;
 
 inline unsigned LaneId() { return ::simt::lane(); }
 inline unsigned WarpId() { return ::simt::wave(); }
-#ifndef SIMT_HIP  // hipCUB's have masks of 64 bits, and ports have hipport's in their place
+#ifndef SIMT_HIP  // hipCUB's have 64-bit masks, and ports use hipport's in their place
 inline unsigned LaneMaskLt() { return (1u << ::simt::lane()) - 1u; }
 inline unsigned LaneMaskLe() { return (2u << ::simt::lane()) - 1u; }
 inline unsigned LaneMaskGt() { return ~LaneMaskLe(); }
@@ -638,7 +638,7 @@ inline unsigned LaneMaskGe() { return ~LaneMaskLt(); }
 template <int LogicalThreads, int = 0>
 unsigned WarpMask(unsigned warp) {
   static_assert(LogicalThreads > 0 && LogicalThreads <= 32, "threads of a warp");
-  // Of a number of threads that is no power of two there is one logical warp in a warp.
+  // If the number of threads is not a power of two, there is one logical warp in a warp.
   const bool several = LogicalThreads != 32 && (LogicalThreads & (LogicalThreads - 1)) == 0;
   return (0xffffffffu >> (32 - LogicalThreads)) << (several ? warp * LogicalThreads : 0u);
 }
@@ -663,7 +663,8 @@ inline int CTA_SYNC_OR(int predicate, SIMT_HERE) {
 
 namespace detail {
 
-/// The caller's logical warp: its lanes of the wavefront, and the caller's rank in it. A size of 0 is the wavefront's.
+/// The caller's logical warp: its lanes of the wavefront, and the caller's rank in it. A size of 0 means the
+/// wavefront's.
 struct LogicalWarp {
   std::uint64_t lanes;
   unsigned size, rank, number;
@@ -678,7 +679,7 @@ inline LogicalWarp logical_warp(unsigned size, const char* name, ::simt::Place p
   const std::uint64_t ones = size >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << size) - 1;
   return {ones << (number * size & 63), size, lane % size, number};
 }
-/// CUB's default is 32; hipCUB's the wavefront of the GPU, known only when the program runs.
+/// CUB's default is 32; hipCUB's is the wavefront of the GPU, known only at run time.
 constexpr int default_warp = ::simt::dialect == ::simt::Dialect::cuda ? 32 : 0;
 
 template <typename T>
@@ -754,7 +755,7 @@ inline int WARP_ALL(int predicate, std::uint64_t mask, SIMT_HERE) {
   return WARP_BALLOT(!predicate, mask, simt_file, simt_line) == 0;
 }
 
-/// The value of the lane `offset` below, in the logical warp that `first_thread` is the first of.
+/// The value of the lane `offset` below, in the logical warp that begins with `first_thread`.
 template <int LogicalThreads, typename T>
 T ShuffleUp(T value, int offset, int first_thread, unsigned long long, SIMT_HERE) {
   const auto warp = detail::logical_warp(LogicalThreads, "cub::ShuffleUp", SIMT_THERE);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // simt/cub_warp.h: CUB's and hipCUB's algorithms of a warp.
 //
-// Orders of combination are CUB's on current GPUs, so that sums of floats have the same bits: a reduction combines
-// neighbors, then neighbors of neighbors; a scan is Kogge and Stone's. A logical warp has the lanes asked for, whatever
-// the wavefront. What CUB leaves undefined (a reduction in other lanes than the first) is all ones here, so that code
-// that uses it shows.
+// Orders of combination are those of CUB on current GPUs, so that sums of floats have the same bits: a reduction
+// combines neighbors, then neighbors of neighbors; a scan is Kogge and Stone's. A logical warp has the requested lanes,
+// for any wavefront. Results that CUB leaves undefined (a reduction in lanes other than the first) have all bits set
+// here, so that their use is visible.
 #ifndef SIMT_CUB_WARP_H
 #define SIMT_CUB_WARP_H
 
@@ -21,7 +21,7 @@ struct WarpRecord {
   ::simt::Place place;
   T value, next;
   Op* op;
-  unsigned count;  // the lanes that have a value, from the first on
+  unsigned count;  // the number of lanes with a value, from the first on
   bool flag;
 };
 
@@ -66,7 +66,7 @@ struct WarpReduction {
   }
 };
 
-/// Segments that a flag starts (`Heads`) or ends; the result is the first lane's of each.
+/// Segments that a flag starts (`Heads`) or ends; the first lane of each gets the result.
 template <bool Heads, typename T, typename Op>
 struct WarpSegments {
   static constexpr const char* name = "cub::WarpReduce (segmented)";
@@ -88,7 +88,7 @@ using WarpHeads = WarpSegments<true, T, Op>;
 template <typename T, typename Op>
 using WarpTails = WarpSegments<false, T, Op>;
 
-/// `value` becomes the inclusive scan, `next` that of the lane before.
+/// `value` becomes the inclusive scan, `next` that of the previous lane.
 template <typename T, typename Op>
 struct WarpScanning {
   static constexpr const char* name = "cub::WarpScan";
@@ -115,7 +115,7 @@ WarpRecord<T, Op> warp_combine(const LogicalWarp& warp, const T& value, Op& op, 
   return record;
 }
 
-/// The items of all lanes, each lane's one behind the other, moved by `Algorithm` while the lanes wait.
+/// The items of all lanes, in the order of lanes, rearranged by `Algorithm` while the lanes wait.
 template <typename Key, typename Value, typename Compare>
 struct WarpItems {
   std::uint64_t lanes;
@@ -256,7 +256,7 @@ class WarpScan {
     exclusive = scanned.next;
     aggregate = detail::move(warp, scanned.value, warp.size - 1, SIMT_THERE);
   }
-  /// The aggregate is without the initial value.
+  /// The aggregate excludes the initial value.
   template <typename Op>
   void ExclusiveScan(T input, T& exclusive, T initial, Op op, T& aggregate, SIMT_HERE) {
     const auto warp = detail::logical_warp(LogicalThreads, "cub::WarpScan", SIMT_THERE);

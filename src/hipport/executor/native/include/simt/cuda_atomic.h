@@ -32,7 +32,7 @@ inline void atomic_signal_fence(memory_order) { __atomic_signal_fence(__ATOMIC_S
 
 namespace simt_detail {
 
-/// What both have; `Self` says where the value is. Threads that look again and again let others run.
+/// The common part of both; `Self` returns the place of the value. Threads that poll let others run.
 template <typename T, typename Self>
 class Operations {
  public:
@@ -64,7 +64,7 @@ class Operations {
   void notify_one() const {}
   void notify_all() const {}
 
-  // By what a pointer moves: elements.
+  // A pointer moves by a number of elements.
   using Difference = ::std::conditional_t<::std::is_pointer_v<T>, ::std::ptrdiff_t, T>;
   T fetch_add(Difference value, memory_order = memory_order_seq_cst) const {
     if constexpr (::std::is_pointer_v<T>) {
@@ -125,7 +125,7 @@ class atomic_ref : public simt_detail::Operations<T, atomic_ref<T, scope>> {
   T* at_;
 };
 
-/// As large as the value: it may lie in memory that was never constructed.
+/// As large as the value, because it may lie in memory that was never constructed.
 template <typename T, thread_scope scope = thread_scope_system>
 class atomic : public simt_detail::Operations<T, atomic<T, scope>> {
  public:

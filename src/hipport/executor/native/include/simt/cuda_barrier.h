@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // simt/cuda_barrier.h: barriers, latches and semaphores of CUDA's C++ library.
 //
-// Names and meanings are from libcu++'s documentation ("Synchronization Primitives") and the C++ standard. Threads that
-// wait look again and again and let others run; where nothing else goes on, the launch ends with `no-progress`.
+// Names and meanings are from libcu++'s documentation ("Synchronization Primitives") and the C++ standard. Waiting
+// threads poll and let others run; if nothing else makes progress, the launch ends with `no-progress`.
 #ifndef SIMT_CUDA_BARRIER_H
 #define SIMT_CUDA_BARRIER_H
 
@@ -21,14 +21,14 @@ struct Nothing {
   void operator()() const {}
 };
 
-/// What threads count down together, turn by turn. `Finish` is what the last one of a turn does.
+/// A counter that threads count down together, phase by phase. The last thread of a phase calls `Finish`.
 template <typename Finish>
 class Turns {
  public:
   Turns() = default;
   Turns(::std::ptrdiff_t expected, Finish finish)
       : made_(mark), turn_(0), expected_(expected), left_(expected), finish_(::std::move(finish)) {}
-  /// Count down by `count`, and expect `fewer` less from the next turn on; returns the number of this turn.
+  /// Count down by `count`, and expect `fewer` less from the next phase on; returns the number of this phase.
   unsigned arrive(::std::ptrdiff_t count, ::std::ptrdiff_t fewer, ::simt::Place place) {
     check(place);
     const unsigned turn = now(place);
@@ -45,12 +45,12 @@ class Turns {
     return turn;
   }
   unsigned now(::simt::Place place) const { return ::simt::detail::ordered_load(&turn_, 0, 0, place); }
-  /// Wait until a turn is over that began before `turn` + 1 turns were.
+  /// Wait until phase `turn` is over.
   void wait(unsigned turn, ::simt::Place place) const {
     check(place);
     while (static_cast<int>(now(place) - turn) <= 0) ::simt::yield(place);
   }
-  /// The same, for a few looks only.
+  /// The same, but polls only a few times.
   bool try_wait(unsigned turn, ::simt::Place place) const {
     check(place);
     for (int looks = 0; looks < 4; ++looks) {
@@ -88,7 +88,7 @@ class barrier {
     unsigned turn_ = 0;
   };
 
-  // In shared memory nobody constructs it.
+  // In shared memory it is used without being constructed.
   barrier() = default;
   explicit barrier(::std::ptrdiff_t expected, Completion completion = Completion()) : turns_(expected, ::std::move(completion)) {}
   barrier(const barrier&) = delete;
@@ -109,7 +109,7 @@ class barrier {
     ::simt::yield(SIMT_THERE);
     return (turns_.now(SIMT_THERE) & 1) != static_cast<unsigned>(parity);
   }
-  // Time passes here for nobody else: these look a few times.
+  // There is no clock to wait for: these poll a few times.
   template <typename Rep, typename Period>
   [[nodiscard]] bool try_wait_for(arrival_token&& token, const ::std::chrono::duration<Rep, Period>&, SIMT_HERE) const {
     return turns_.try_wait(token.turn_, SIMT_THERE);

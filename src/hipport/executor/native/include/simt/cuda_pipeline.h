@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // simt/cuda_pipeline.h: asynchronous copies and pipelines of CUDA's C++ library, and the primitives of <cuda_pipeline.h>.
 //
-// A copy is made at once, as may be: a program that is right looks only when it has waited, and a wait has the rest to
-// do, which is to wait for other threads. A pipeline of a thread has none to wait for.
+// A copy is made immediately, as is allowed: a correct program reads the result only after waiting, and a wait still
+// waits for other threads. A pipeline of one thread has none to wait for.
 #ifndef SIMT_CUDA_PIPELINE_H
 #define SIMT_CUDA_PIPELINE_H
 
@@ -13,7 +13,7 @@
 
 namespace cuda {
 
-/// A number of bytes that is a multiple of `alignment`, as the addresses are.
+/// A number of bytes that is a multiple of `alignment`, like the addresses.
 template <::std::size_t alignment>
 struct aligned_size_t {
   static_assert(alignment != 0 && (alignment & (alignment - 1)) == 0, "alignments are powers of two");
@@ -64,7 +64,7 @@ class pipeline_shared_state {
   simt_detail::PipelineState<stages> simt_state;
 };
 
-/// A pipeline whose stages are handed from producers to consumers and back.
+/// A pipeline whose stages pass from producers to consumers and back.
 template <thread_scope scope>
 class pipeline {
  public:
@@ -74,7 +74,7 @@ class pipeline {
   pipeline& operator=(const pipeline&) = delete;
 
   void producer_acquire(SIMT_HERE) {
-    // The first time there is nobody who has to give the stage back.
+    // In the first round nobody has to release the stage.
     if (stages_ != 0 && head_ >= stages_) empty_[head_ % stages_].wait(head_ / stages_ - 1, SIMT_THERE);
   }
   void producer_commit(SIMT_HERE) {
@@ -92,7 +92,7 @@ class pipeline {
     if (stages_ != 0) empty_[tail_ % stages_].arrive(1, 0, SIMT_THERE);
     ++tail_;
   }
-  /// Take no more part: others do not wait for the caller any longer.
+  /// Leave the pipeline: others do not wait for the caller any longer.
   bool quit(SIMT_HERE) {
     for (unsigned i = 0; i < stages_; ++i) {
       if (produces_) full_[i].arrive(1, 1, SIMT_THERE);
@@ -154,19 +154,19 @@ pipeline<scope> make_pipeline(const Group& group, pipeline_shared_state<scope, s
   return simt_detail::made<Group, scope, stages>(group, state->simt_state, false, 0, produces, !produces, SIMT_THERE);
 }
 
-/// Wait for all but the last `prior` stages: they are there.
+/// Wait for all but the last `prior` stages: they have arrived.
 template <::std::uint8_t prior>
 void pipeline_consumer_wait_prior(pipeline<thread_scope_thread>&) {}
-/// What was copied counts for the barrier's turn: it is there.
+/// The copies count for the barrier's phase: they have arrived.
 template <thread_scope scope, typename Completion>
 void pipeline_producer_commit(pipeline<thread_scope_thread>&, barrier<scope, Completion>&) {}
 
-// ---- copies, of which a barrier or a pipeline is told
+// ---- copies that arrive at a barrier or a pipeline
 
 enum class async_contract_fulfillment { none, async };
 
 namespace simt_detail {
-// What may be told: nothing else is a copy of libcu++'s.
+// The types that may be notified: no other call is a copy of libcu++.
 template <typename T>
 constexpr bool is_told = false;
 template <thread_scope scope, typename Completion>

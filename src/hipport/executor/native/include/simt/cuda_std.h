@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// simt/cuda_std.h: cuda::std is the compiler's own library, apart from what waits.
+// simt/cuda_std.h: cuda::std is the compiler's own library, except the classes that wait.
 #ifndef SIMT_CUDA_STD_H
 #define SIMT_CUDA_STD_H
 
-// rocThrust includes what it finds of cuda/std, and does not use it.
+// rocThrust includes the cuda/std headers that it finds, and does not use them.
 #if defined(SIMT_HIP) && !defined(SIMT_THRUST_H)
 #error "cuda/std and cuda/atomic are libraries of CUDA, which HIP does not have"
 #endif
 
 #include "prelude.h"
 
-#ifdef SIMT_LIBCUDACXX  // CUDA's own is on the path, as its Thrust needs it
+#ifdef SIMT_LIBCUDACXX  // CUDA's own library is on the path, because its Thrust needs it
 #include <cuda/std/cstddef>
 #elif !defined(SIMT_HIP)
 namespace cuda {
-// Not another name for it: some classes of it would make a thread of the operating system wait, and are our own.
+// Not a namespace alias: some classes would block a thread of the operating system, and are replaced.
 namespace std {
 using namespace ::std;
 }
@@ -22,7 +22,7 @@ using namespace ::std;
 #endif
 
 #ifndef SIMT_HIP
-#include <cuda/cmath>  // some of libcu++'s own headers bring it
+#include <cuda/cmath>  // some of libcu++'s own headers include it
 #endif
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// simt/define.h: how the executor defines functions of the device's library.
+// simt/define.h: macros by which the executor defines functions of the device's library.
 #ifndef SIMT_DEFINE_H
 #define SIMT_DEFINE_H
 
@@ -7,18 +7,19 @@
 #include <cstring>
 #include <type_traits>
 
-/// Before a function that programs define too, as rsqrtf for the host: theirs is no template, so it is taken, and
-/// neither redefines nor competes.
+/// Before a function that programs also define, such as rsqrtf for the host: theirs is not a template, so it is
+/// preferred, and neither redefines nor competes.
 #define SIMT_OVERRIDABLE template <typename simt_ = void> \
 inline
 
-/// Before a function whose name glibc declares for its own use (`__expf`): what was declared cannot become a template.
+/// Before a function whose name glibc declares for its own use (`__expf`): a declared function cannot become a
+/// template.
 #define SIMT_DECLARED_BY_LIBC extern "C" inline __attribute__((always_inline))
 
 namespace simt {
 namespace detail {
 
-/// A parameter that is converted to `T` instead of telling what `T` is.
+/// A parameter that is converted to `T` and takes no part in its deduction.
 template <typename T>
 struct as_is {
   using type = T;
@@ -37,7 +38,7 @@ inline To bits_as(const From& from) {
 template <typename T, typename... Ts>
 struct is_one_of : std::disjunction<std::is_same<T, Ts>...> {};
 
-/// The unsigned integer of so many bytes.
+/// The unsigned integer with that number of bytes.
 template <std::size_t size>
 struct unsigned_of;
 template <>

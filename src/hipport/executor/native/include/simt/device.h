@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// simt/device.h: what device code finds without including anything more. Half numbers have their own headers.
+// simt/device.h: everything that device code uses without including a header. Half numbers have their own headers.
 #ifndef SIMT_DEVICE_H
 #define SIMT_DEVICE_H
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// simt/driver_api.h: what programs use of the driver API beside modules: devices, contexts, memory.
+// simt/driver_api.h: the parts of the driver API that programs use besides modules: devices, contexts, memory.
 //
-// CUDA's has a type of errors of its own (CUresult), and programs overload functions by it.
+// CUDA's has its own type of errors (CUresult), and programs overload functions by it.
 #ifndef SIMT_DRIVER_API_H
 #define SIMT_DRIVER_API_H
 
@@ -299,7 +299,7 @@ inline hipError_t hipPointerGetAttribute(void* value, hipPointer_attribute attri
   };
   switch (attribute) {
     case HIP_POINTER_ATTRIBUTE_CONTEXT: return give(&simt::host::context);
-    // The driver has no type for managed memory: it is the device's, and IS_MANAGED.
+    // The driver has no type for managed memory: it is device memory with IS_MANAGED.
     case HIP_POINTER_ATTRIBUTE_MEMORY_TYPE:
       return give(static_cast<unsigned>(all.type == hipMemoryTypeManaged ? hipMemoryTypeDevice : all.type));
     case HIP_POINTER_ATTRIBUTE_DEVICE_POINTER: return give(simt::host::address_of(all.devicePointer));
@@ -322,7 +322,7 @@ inline hipError_t hipPointerGetAttribute(void* value, hipPointer_attribute attri
 
 // ----------------------------------------------------------------------------------------------- CUDA's driver API
 
-/// CUDA's names of errors of the driver; the numbers are those of the runtime's.
+/// The driver's names of errors in CUDA; the numbers are those of the runtime's.
 #define SIMT_DRIVER_ERRORS(E)                           \
   E(0, CUDA_SUCCESS)                                    \
   E(1, CUDA_ERROR_INVALID_VALUE)                        \
@@ -382,7 +382,7 @@ using CUmemorytype = hipMemoryType;
 using CUfunction = hipFunction_t;
 using CUfunc_cache = hipFuncCache_t;
 
-/// The attributes that programs ask the driver for.
+/// The attributes that programs query from the driver.
 enum CUdevice_attribute {
   CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK = hipDeviceAttributeMaxThreadsPerBlock,
   CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X = hipDeviceAttributeMaxBlockDimX,

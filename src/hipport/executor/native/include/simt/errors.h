@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// simt/errors.h: the last error, and what errors are called.
+// simt/errors.h: the last error, and the names of errors.
 #ifndef SIMT_ERRORS_H
 #define SIMT_ERRORS_H
 
@@ -21,7 +21,7 @@ inline hipError_t as_error(Started started) {
   return hipErrorUnknown;
 }
 
-/// What a function of the API returns: an error stays until asked for, a success leaves it.
+/// The result of an API function: an error stays until it is queried, a success leaves it.
 inline hipError_t result(hipError_t error) {
   if (error != hipSuccess) {
     last_error = error;

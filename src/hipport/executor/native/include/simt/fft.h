@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// simt/fft.h: cuFFT and hipFFT: transforms of one to three dimensions, batches, layouts. Numbers are those of CUDA 12 and
-// of hipFFT 1.0 (ROCm 7.0). What is missing here is missing at compile time.
+// simt/fft.h: cuFFT and hipFFT: transforms of one to three dimensions, batches, layouts. Values are those of CUDA 12
+// and of hipFFT 1.0 (ROCm 7.0). A missing function is a compile error.
 #ifndef SIMT_FFT_H
 #define SIMT_FFT_H
 
@@ -98,7 +98,7 @@ inline Result make(Handle handle, int rank, const long long* points, const long 
   plan->batch = batch;
   plan->basic = in_embedded == nullptr || out_embedded == nullptr;
   for (int i = 0; i < 3; ++i) {
-    // The last dimensions are the ones that there are.
+    // Only the last dimensions exist.
     const int given = i - (3 - rank);
     plan->points[i] = given < 0 ? 1 : points[given];
     if (plan->points[i] < 1) return SIMT_FFT_CONSTANT(INVALID_SIZE);
@@ -158,7 +158,7 @@ SIMT_FFT_RESULT SIMT_FFT(SetStream)(SIMT_FFT_HANDLE plan, hipStream_t stream) {
   simt::fft::plan_of(plan)->stream = stream;
   return simt::fft::success;
 }
-// No room is needed.
+// No workspace is needed.
 SIMT_FFT_RESULT SIMT_FFT(SetWorkArea)(SIMT_FFT_HANDLE plan, void*) {
   return simt::fft::plan_of(plan) != nullptr ? simt::fft::success : SIMT_FFT_CONSTANT(INVALID_PLAN);
 }

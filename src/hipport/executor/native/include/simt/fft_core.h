@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// simt/fft_core.h: Fourier transforms on the CPU, what cuFFT's and hipFFT's functions stand on (math/fft.cpp). They are
-// computed in double and rounded once. Nothing is divided by the number of points.
+// simt/fft_core.h: Fourier transforms on the CPU, on which cuFFT's and hipFFT's functions are built (math/fft.cpp).
+// They are computed in double and rounded once. Results are not divided by the number of points.
 #ifndef SIMT_FFT_CORE_H
 #define SIMT_FFT_CORE_H
 
@@ -11,12 +11,13 @@ namespace fft {
 
 using Index = std::int64_t;
 
-/// From what to what, in double or float.
+/// The types of input and output, in double or float.
 enum class Kind : unsigned char { complex, to_complex, to_real };
 
-/// Where the numbers of a transform lie: of point (i, j, k) of batch b at `b distance + ((i rows + j) columns + k) step`.
+/// The layout of a transform's numbers: point (i, j, k) of batch b is at `b distance + ((i rows + j) columns + k)
+/// step`.
 struct Layout {
-  Index embedded[3];  // of each dimension how many there are in memory; the first is not used
+  Index embedded[3];  // the extent of each dimension in memory; the first is not used
   Index step, distance;
 };
 
@@ -26,19 +27,19 @@ struct Plan {
   int rank = 0;
   Index points[3] = {1, 1, 1};
   Index batch = 1;
-  bool basic = true;  // without layouts of its own: what is transformed in place has room for the complex numbers
+  bool basic = true;  // without given layouts: an in-place transform has room for the complex numbers
   Layout in{}, out{};
   void* stream = nullptr;
 };
 
-/// Plans by number, from 1. Null for a number that is none.
+/// Plans by number, from 1. Null for an invalid number.
 SIMT_EXPORT long add(const Plan&);
 SIMT_EXPORT Plan* find(long number);
 SIMT_EXPORT bool remove(long number);
 
-/// Fill in the layouts of a plan that has none of its own, for a transform in place or not.
+/// Fill in the layouts of a plan that has none, for an in-place transform or not.
 SIMT_EXPORT void lay_out(Plan&, bool in_place);
-/// How many numbers of its type a transform reads and writes: up to the last.
+/// The number of elements of its type that a transform accesses, up to the last.
 SIMT_EXPORT Index reach(const Plan&, bool output);
 /// `direction` is -1 for the exponent -2 pi i, 1 for the inverse.
 SIMT_EXPORT void run(const Plan&, const void* in, void* out, int direction);

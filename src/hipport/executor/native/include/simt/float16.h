@@ -5,9 +5,9 @@
 
 #include "narrow.h"
 
-// g++ has it in C++ for aarch64 from version 13 on, and the macro before.
+// g++ supports it in C++ for aarch64 from version 13 on, but defines the macro before.
 #if !defined(__FLT16_MANT_DIG__) || (defined(__aarch64__) && !defined(__clang__) && __GNUC__ < 13)
-// A number that computes as float and is rounded when it is stored.
+// A number that is computed in float and rounded when stored.
 struct _Float16 {
   unsigned short simt_bits;
 
@@ -33,7 +33,7 @@ struct _Float16 {
 namespace simt {
 namespace detail {
 
-/// Rounded once, which the compilers' own function is not on processors without the instruction.
+/// Rounded once; the compilers' own function rounds twice on processors without the instruction.
 inline _Float16 fused(_Float16 a, _Float16 b, _Float16 c) {
   const double exact = fused_to_odd(static_cast<float>(a), static_cast<float>(b), static_cast<float>(c));
   return bits_as<_Float16>(HalfFormat::from(exact));

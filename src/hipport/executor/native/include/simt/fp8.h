@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// simt/fp8.h: numbers of 8 bits: 4 bits of exponent and 3 of fraction, or 5 and 2; the ones of the Open Compute
+// simt/fp8.h: 8-bit floating-point numbers: 4 bits of exponent and 3 of fraction, or 5 and 2; those of the Open Compute
 // Project, which NVIDIA's GPUs have, and AMD's "fnuz" ones, which have no infinity, no negative zero and one NaN.
 //
 // No include guard: cuda_fp8.h and hip/hip_fp8.h include it with SIMT_FP8(name) as __nv_##name or __hip_##name, and
@@ -25,7 +25,7 @@ struct Fp8Format {
   int fraction_bits, bias;
   double greatest;
   bool fnuz;
-  unsigned char nan, overflow;  // what is no number, and what is too great, without its sign
+  unsigned char nan, overflow;  // the patterns of NaN and of an overflow, without sign
 };
 inline Fp8Format fp8_format(int interpretation) {
   switch (interpretation) {
@@ -128,7 +128,7 @@ inline __half2_raw SIMT_FP8(cvt_fp8x2_to_halfraw2)(SIMT_FP8(fp8x2_storage_t) x, 
                            ::simt::detail::from_fp8(static_cast<unsigned char>(x >> 8), as));
 }
 
-// Numbers saturate where they are converted to these.
+// Conversions to these saturate.
 #define SIMT_FP8_TYPE(format, suffix)                                                                                \
   struct SIMT_FP8(fp8_##suffix) {                                                                                    \
     SIMT_FP8(fp8_storage_t) __x;                                                                                     \

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// simt/graphs.h: graphs, recorded from streams or put together node by node. Work is done in an order that the
-// dependencies allow: of what streams recorded, that of the calls.
+// simt/graphs.h: graphs, recorded from streams or built node by node. Work is done in an order that the dependencies
+// allow; recorded work in the order of the calls.
 //
-// Memory that is allocated while a stream records is allocated then, and stays.
+// Memory that is allocated while a stream records is allocated at once, and stays.
 #ifndef SIMT_GRAPHS_H
 #define SIMT_GRAPHS_H
 
@@ -103,73 +103,73 @@ using hipUserObject_t = hipUserObject*;
 namespace simt {
 namespace graphs {
 
-// Kept in the runtime (runtime/graphs.cpp), which owns all work.
+// Stored in the runtime (runtime/graphs.cpp), which owns all work.
 SIMT_EXPORT ihipGraph* make();
 SIMT_EXPORT void destroy(ihipGraph*);
 SIMT_EXPORT ihipGraph* copy(const ihipGraph*);
 SIMT_EXPORT hipGraphNode* add(ihipGraph*, NodeKind, Work*, hipGraphNode* const* after, std::size_t count);
 /// Give a node the work of the only node of `from`, which is destroyed.
 SIMT_EXPORT hipGraphNode* adopt(ihipGraph*, ihipGraph* from, hipGraphNode* const* after, std::size_t count);
-/// False where that would make a circle.
+/// False if that would create a cycle.
 SIMT_EXPORT bool depend(ihipGraph*, hipGraphNode* node, hipGraphNode* on);
 SIMT_EXPORT bool depend_no_more(ihipGraph*, hipGraphNode* node, const hipGraphNode* on);
-/// What a node depends on (`before`), or what depends on it; as `nodes`.
+/// The nodes on which a node depends (`before`), or those that depend on it; as `nodes`.
 SIMT_EXPORT std::size_t neighbours(const ihipGraph*, const hipGraphNode*, hipGraphNode** to, std::size_t most, bool before);
 SIMT_EXPORT ihipGraph* of(const hipGraphNode*);
 SIMT_EXPORT void remove(hipGraphNode*);
 SIMT_EXPORT bool has(const ihipGraph*, const hipGraphNode*);
 SIMT_EXPORT NodeKind kind(const hipGraphNode*);
-/// Write as many nodes as there is room for; returns how many there are.
+/// Write as many nodes as fit; returns how many there are.
 SIMT_EXPORT std::size_t nodes(const ihipGraph*, hipGraphNode** to, std::size_t most, bool roots);
 
-/// What a node is about: its event, or its memory.
+/// The object of a node: its event, or its memory.
 SIMT_EXPORT void* about(const hipGraphNode*);
 SIMT_EXPORT void set_about(hipGraphNode*, void*);
-/// Have a node allocate memory that there is, which is the graph's from then on and those' that are made of it.
+/// Make a node that allocates existing memory, which then belongs to the graph and to those instantiated from it.
 SIMT_EXPORT hipGraphNode* add_allocation(ihipGraph*, void* memory, hipGraphNode* const* after, std::size_t count);
 /// Null if no node allocates it.
 SIMT_EXPORT hipGraphNode* add_release(ihipGraph*, void* memory, hipGraphNode* const* after, std::size_t count);
 SIMT_EXPORT std::size_t size_of_memory(const hipGraphNode*);
-/// Bytes that graphs have allocated and nobody has freed, and those kept for them; of both the most there were.
+/// Bytes that graphs have allocated and not freed, and bytes reserved for them; the maxima of both.
 struct MemoryOfGraphs {
   unsigned long long used, most_used, reserved, most_reserved;
 };
 SIMT_EXPORT MemoryOfGraphs& memory_of_graphs();
-/// What the API tells of a node's work (Work::description).
+/// The parameters of a node's work for the API (Work::description).
 SIMT_EXPORT const void* description(const hipGraphNode*);
-/// A kernel node's attribute, zero where it was not set.
+/// A kernel node's attribute, zero if it was not set.
 SIMT_EXPORT hipLaunchAttributeValue& attribute(hipGraphNode*, int which);
 SIMT_EXPORT void copy_attributes(const hipGraphNode* from, hipGraphNode* to);
 
-/// What is the program's, and destroyed with its last reference: the program's, or a graph's.
+/// An object of the program, destroyed with its last reference: the program's, or a graph's.
 SIMT_EXPORT hipUserObject* make_object(void* data, hipHostFn_t destroy, unsigned references);
 SIMT_EXPORT void retain(hipUserObject*, unsigned count);
-/// False if there are not so many.
+/// False if there are not that many.
 SIMT_EXPORT bool release(hipUserObject*, unsigned count);
 SIMT_EXPORT void retain(ihipGraph*, hipUserObject*, unsigned count);
 SIMT_EXPORT bool release(ihipGraph*, hipUserObject*, unsigned count);
 
 SIMT_EXPORT hipGraphExec* instantiate(ihipGraph*, bool frees = false);
-/// Whether memory is still allocated that the graph allocates, and does not free itself before it is launched again.
+/// Whether memory that the graph allocates, and does not free, is still allocated before it is launched again.
 SIMT_EXPORT bool has_memory(hipGraphExec*);
 SIMT_EXPORT void destroy(hipGraphExec*);
 SIMT_EXPORT void run(hipGraphExec*);
-/// False if the graph is not made as that which it was instantiated from.
+/// False if the graph's topology differs from that of the instantiated one.
 SIMT_EXPORT bool update(hipGraphExec*, ihipGraph*);
-/// Have the node do what the only node of `from` does, in the graph or only where it was instantiated.
+/// Make the node do the work of the only node of `from`, in the graph or only in an instance.
 SIMT_EXPORT void replace(hipGraphNode*, ihipGraph* from);
 SIMT_EXPORT bool replace(hipGraphExec*, hipGraphNode*, ihipGraph* from);
-/// Whether the node is done when the graph is launched; null if the graph has none such.
+/// Whether the node runs when the graph is launched; null if the graph has no such node.
 SIMT_EXPORT bool* enabled(hipGraphExec*, const hipGraphNode*);
 
 /// False if the stream records already.
 SIMT_EXPORT bool begin(const void* stream, hipStreamCaptureMode);
-/// Whether something was refused that the recording would lack.
+/// Whether something was rejected, so that the recording would be incomplete.
 SIMT_EXPORT bool is_broken(const void* stream);
 /// Null if the stream did not begin it.
 SIMT_EXPORT ihipGraph* end(const void* stream);
 
-/// What a call with `stream` would do, as a graph of one node.
+/// The work of a call with `stream`, as a graph of one node.
 template <typename Ask>
 ihipGraph* recorded(Ask ask) {
   static thread_local char stream_of_its_own;
@@ -368,8 +368,8 @@ inline hipError_t hipGraphEventWaitNodeSetEvent(hipGraphNode_t node, hipEvent_t 
   return simt::graphs::set_event(node, event, simt::NodeKind::wait);
 }
 
-// Memory that a graph allocates has its address from the beginning, and is there from its node to the one that frees
-// it, or until the program does.
+// Memory that a graph allocates has its address from the beginning, and is valid from its node to the one that frees
+// it, or until the program frees it.
 inline hipError_t hipGraphAddMemAllocNode(hipGraphNode_t* node, hipGraph_t graph, const hipGraphNode_t* after,
                                           std::size_t count, hipMemAllocNodeParams* how, SIMT_HERE) {
   if (node == nullptr || how == nullptr || how->bytesize == 0) return simt::host::result(hipErrorInvalidValue);
@@ -407,14 +407,14 @@ inline hipError_t hipGraphMemFreeNodeGetParams(hipGraphNode_t node, void* memory
   *static_cast<void**>(memory) = simt::graphs::about(node);
   return hipSuccess;
 }
-/// What is not allocated now is given back.
+/// Memory that is not allocated now is released.
 inline hipError_t hipDeviceGraphMemTrim(int device) {
   if (const hipError_t error = simt::host::check_device(device)) return error;
   auto& memory = simt::graphs::memory_of_graphs();
   memory.reserved = memory.used;
   return hipSuccess;
 }
-// In bytes that were asked for: a device reserves whole pages.
+// In requested bytes; a device reserves whole pages.
 inline hipError_t hipDeviceGetGraphMemAttribute(int device, hipGraphMemAttributeType which, void* value) {
   if (value == nullptr) return simt::host::result(hipErrorInvalidValue);
   if (const hipError_t error = simt::host::check_device(device)) return error;
@@ -428,7 +428,7 @@ inline hipError_t hipDeviceGetGraphMemAttribute(int device, hipGraphMemAttribute
   }
   return simt::host::result(hipErrorInvalidValue);
 }
-/// The highest values can be set, to zero: they begin anew.
+/// The maxima can be reset to zero.
 inline hipError_t hipDeviceSetGraphMemAttribute(int device, hipGraphMemAttributeType which, void* value) {
   const bool is_most = which == hipGraphMemAttrUsedMemHigh || which == hipGraphMemAttrReservedMemHigh;
   if (value == nullptr || !is_most || *static_cast<unsigned long long*>(value) != 0) {
@@ -555,7 +555,7 @@ inline hipError_t replaced(hipGraphNode_t node, ihipGraph* one) {
 }  // namespace simt
 namespace simt {
 namespace graphs {
-/// What a node was made of; ends the run for what no such parameters describe.
+/// The parameters of a node; ends the run for a node without such parameters.
 template <typename Parameters>
 hipError_t told(hipGraphNode_t node, NodeKind of, Parameters* how, Place place) {
   if (node == nullptr || how == nullptr || kind(node) != of) return host::result(hipErrorInvalidValue);
@@ -578,7 +578,7 @@ inline hipError_t hipGraphHostNodeGetParams(hipGraphNode_t node, hipHostNodePara
 inline hipError_t hipGraphMemcpyNodeGetParams(hipGraphNode_t node, hipMemcpy3DParms* how, SIMT_HERE) {
   return simt::graphs::told(node, simt::NodeKind::copy, how, SIMT_THERE);
 }
-/// The arguments are the node's own: they are there as long as it is, and as it is.
+/// The arguments belong to the node: they are valid as long as it exists and is not changed.
 inline hipError_t hipGraphKernelNodeGetParams(hipGraphNode_t node, hipKernelNodeParams* how, SIMT_HERE) {
   simt::KernelCall call;
   if (how == nullptr) return simt::host::result(hipErrorInvalidValue);
@@ -595,7 +595,7 @@ inline hipError_t hipGraphKernelNodeGetParams(hipGraphNode_t node, hipKernelNode
 namespace simt {
 namespace graphs {
 inline bool is_kernel(hipGraphNode_t node) { return node != nullptr && kind(node) == NodeKind::kernel; }
-/// Whether an attribute is about when and where a kernel runs, which is all the same here.
+/// Whether an attribute only affects when and where a kernel runs, which makes no difference here.
 inline bool is_hint(hipLaunchAttributeID which) {
   return which == hipLaunchAttributeAccessPolicyWindow || which == hipLaunchAttributePriority;
 }
@@ -662,7 +662,7 @@ inline hipError_t hipGraphInstantiateWithFlags(hipGraphExec_t* made, hipGraph_t 
 inline hipError_t hipGraphInstantiate(hipGraphExec_t* made, hipGraph_t graph, unsigned long long flags = 0) {
   return hipGraphInstantiateWithFlags(made, graph, flags);
 }
-// As CUDA 11 and HIP have it.
+// As in CUDA 11 and HIP.
 inline hipError_t hipGraphInstantiate(hipGraphExec_t* made, hipGraph_t graph, hipGraphNode_t* bad, char*, std::size_t) {
   if (bad != nullptr) *bad = nullptr;
   return hipGraphInstantiateWithFlags(made, graph);
@@ -708,7 +708,7 @@ inline hipError_t hipGraphExecUpdate(hipGraphExec_t made, hipGraph_t graph, hipG
   return simt::host::result(good ? hipSuccess : hipErrorGraphExecUpdateFailure);
 }
 #ifndef SIMT_HIP
-// As CUDA 12 has it.
+// As in CUDA 12.
 inline hipError_t hipGraphExecUpdate(hipGraphExec_t made, hipGraph_t graph, simtGraphExecUpdateResultInfo* info) {
   if (info != nullptr) info->errorNode = info->errorFromNode = nullptr;
   return hipGraphExecUpdate(made, graph, nullptr, info == nullptr ? nullptr : &info->result);

@@ -3,11 +3,12 @@
 //
 // Names and meanings are from CUDA's C++ Programming Guide ("Cooperative Groups") and, for HIP, from ROCm 7's
 // <hip/amd_detail/amd_hip_cooperative_groups.h>. CUDA: masks have 32 bits, and the threads of a group wait for each
-// other. HIP: tiles up to the wavefront, masks have 64 bits, and a group's operation finds those that come together.
-// What HIP lacks (labeled partitions, reductions, scans) is here for both; the build says that hipcc refuses it.
+// other. HIP: tiles up to the wavefront, masks have 64 bits, and a group's operation acts on its active lanes.
+// Features that HIP lacks (labeled partitions, reductions, scans) exist for both; the build reports that hipcc rejects
+// them.
 //
 // Orders of combination are CUDA's: `reduce` over a tile is a butterfly from the widest step down; over coalesced
-// threads it is the last value of a Kogge-Stone scan. memcpy_async copies at once, as the standard allows.
+// threads it is the last value of a Kogge-Stone scan. memcpy_async copies immediately, as the standard allows.
 #ifndef SIMT_GROUPS_H
 #define SIMT_GROUPS_H
 
@@ -30,7 +31,7 @@ struct block_tile_memory {
 
 namespace details {
 
-/// Lanes as the program sees them: what a ballot gives.
+/// Lanes as the program sees them: the type of a ballot.
 using Lanes = std::conditional_t<::simt::dialect == ::simt::Dialect::cuda, unsigned, unsigned long long>;
 
 inline unsigned block_size() { return blockDim.x * blockDim.y * blockDim.z; }
@@ -46,7 +47,7 @@ inline void sync_grid(::simt::Place place) {
   ::simt::grid_barrier(place);
 }
 
-/// The warp or wavefront that groups are cut from.
+/// The size of the warp or wavefront that groups are parts of.
 inline unsigned warp_width() { return static_cast<unsigned>(::simt::wave_size()); }
 
 inline std::uint64_t tile_lanes(unsigned size, ::simt::Place place) {
@@ -56,7 +57,7 @@ inline std::uint64_t tile_lanes(unsigned size, ::simt::Place place) {
   return ::simt::neighbors(::simt::lane(), size);
 }
 
-/// What all operations of a group of lanes give and get.
+/// The input and output of all operations of a group of lanes.
 struct Record {
   std::uint64_t lanes;
   ::simt::Place place;
@@ -204,7 +205,7 @@ struct Sync {
 template <typename T>
 using Bare = std::remove_cv_t<std::remove_reference_t<T>>;
 
-/// Threads of one warp: what tiles and coalesced groups have in common. `Self` has lanes(), size() and thread_rank().
+/// Threads of one warp: the common part of tiles and coalesced groups. `Self` has lanes(), size() and thread_rank().
 template <typename Self>
 class lane_group {
   const Self& self() const { return static_cast<const Self&>(*this); }
@@ -221,7 +222,7 @@ class lane_group {
   Bare<T> shfl(T&& value, int rank, SIMT_HERE) const {
     return move<Bare<T>>(value, static_cast<unsigned>(rank) % self().size(), SIMT_THERE);
   }
-  /// A thread whose source would lie outside of the group keeps its value.
+  /// A thread whose source would be outside the group keeps its value.
   template <typename T>
   Bare<T> shfl_up(T&& value, unsigned delta, SIMT_HERE) const {
     const unsigned rank = self().thread_rank();
@@ -235,7 +236,7 @@ class lane_group {
   int any(int predicate, SIMT_HERE) const { return vote(predicate != 0, SIMT_THERE).yes != 0; }
   int all(int predicate, SIMT_HERE) const {
     const Voted voted = vote(predicate != 0, SIMT_THERE);
-    // CUDA compares with all that the group has, whether they are there or not.
+    // CUDA compares with the whole group, whether its lanes are active or not.
     const std::uint64_t whole = ~std::uint64_t{0} >> (64 - self().size());
     return voted.yes == (::simt::dialect == ::simt::Dialect::cuda ? whole : voted.here);
   }
@@ -281,7 +282,7 @@ class lane_group {
 
 }  // namespace details
 
-/// Any group, with what all groups can do.
+/// The base of all groups.
 class thread_group {
  public:
   unsigned long long size() const { return size_; }
@@ -330,7 +331,7 @@ class thread_group {
 };
 
 namespace details {
-/// A barrier in two halves. The memory of a block starts as anything.
+/// A split barrier. The memory of a block has arbitrary initial contents.
 struct Halves {
   static constexpr unsigned mark = 0x2ba1f5e5;
   unsigned made;
@@ -407,7 +408,7 @@ thread_block this_thread_block(block_tile_memory<MaxBlockSize>&) {
   return thread_block();
 }
 
-/// Threads of a warp that were together where the group was made.
+/// The threads of a warp that were active where the group was created.
 class coalesced_group : public thread_group, public details::lane_group<coalesced_group> {
   using operations = details::lane_group<coalesced_group>;
 
@@ -449,7 +450,8 @@ class warp_tile : public thread_group, public lane_group<warp_tile<Size>> {
       : thread_group(tile_lanes(Size, place), meta_rank, meta_size) {}
 };
 
-/// A tile of several warps: CUDA's, of 64 to 1024 threads. Records meet in shared memory, between two barriers.
+/// A tile of several warps: CUDA's, of 64 to 1024 threads. Records are exchanged in shared memory, between two
+/// barriers.
 template <unsigned Size>
 class block_tile : public thread_group {
  public:
@@ -487,7 +489,7 @@ class block_tile : public thread_group {
     if (Size == block_size()) {
       ::simt::block_barrier("sync of a tile", 0, place);
     } else {
-      // Not one of the 16 barriers that programs can name. The memory of a tile starts as anything.
+      // Not one of the 16 barriers that programs can name. The memory of a tile has arbitrary initial contents.
       Barrier(&barriers)[16] = SIMT_SHARED_OWN("barriers of tiles");
       Barrier& own = barriers[first() / Size];
       if (own.made != Barrier::mark) own = Barrier{Barrier::mark, 0, 0};
@@ -541,7 +543,7 @@ using tile_base = std::conditional_t<(Size > 32 && ::simt::dialect == ::simt::Di
 
 }  // namespace details
 
-/// `Size` neighboring threads: what tiled_partition<Size> makes of a block, or of a larger tile.
+/// `Size` neighboring threads: tiled_partition<Size> of a block, or of a larger tile.
 template <unsigned Size, typename Parent>
 class thread_block_tile : public details::tile_base<Size> {
  public:
@@ -568,7 +570,7 @@ thread_block_tile<Size, Parent> tiled_partition(const Parent& parent, SIMT_HERE)
 inline thread_block_tile<1> this_thread() { return thread_block_tile<1>(0, 1); }
 
 namespace details {
-/// The lanes of the caller's part, if `lanes` is cut, by rank, into parts of `size`.
+/// The lanes of the caller's part, if `lanes` is divided, by rank, into parts of `size`.
 inline std::uint64_t part_of(std::uint64_t lanes, unsigned size) {
   const unsigned first = ::simt::rank_among(lanes, ::simt::lane()) / size * size;
   std::uint64_t part = 0;
@@ -593,7 +595,7 @@ inline coalesced_group tiled_partition(const coalesced_group& parent, unsigned s
                          (parent.size() + size - 1) / size);
 }
 
-/// The threads of the group that have the caller's label.
+/// The threads of the group with the caller's label.
 template <typename Group, typename T>
 coalesced_group labeled_partition(const Group& group, T label, SIMT_HERE) {
   const std::uint64_t ranks = group.match(label, SIMT_THERE).same;
@@ -638,7 +640,7 @@ template <typename Group>
 bool is_valid(const Group& group) {
   return group.is_valid();
 }
-/// The scopes that `synchronize` of CUDA 12 takes.
+/// The scopes that `synchronize` of CUDA 12 accepts.
 inline void sync_warp(SIMT_HERE) {
   details::Synced record;
   record.lanes = ::simt::neighbors(::simt::lane(), details::warp_width());
@@ -691,7 +693,7 @@ SIMT_OVER_THOSE_HERE(bit_xor);
 
 namespace cooperative_groups {
 
-/// Every thread of the group gets all values combined.
+/// Every thread of the group gets the combination of all values.
 template <typename Group, typename T, typename Combine>
 details::Bare<T> reduce(const Group& group, T&& value, Combine&& combine, SIMT_HERE) {
   std::decay_t<Combine> own = combine;
@@ -704,7 +706,7 @@ void reduce_store_async(const Group& group, T* to, V&& value, Combine&& combine,
   if (group.thread_rank() == 0) *to = static_cast<T>(result);
 }
 
-/// One thread combines what all have with what is there: an atomic object or reference of libcu++'s.
+/// One thread combines all values with the contents of an atomic object or reference of libcu++.
 template <typename Group, typename Atomic, typename V, typename Combine>
 void reduce_update_async(const Group& group, Atomic& to, V&& value, Combine&& combine, SIMT_HERE) {
   const auto result = reduce(group, value, combine, simt_file, simt_line);
@@ -715,14 +717,14 @@ void reduce_update_async(const Group& group, Atomic& to, V&& value, Combine&& co
   }
 }
 
-/// Each thread gets the values of the threads up to it combined.
+/// Each thread gets the combination of the values of all threads up to itself.
 template <typename Group, typename T, typename Combine>
 details::Bare<T> inclusive_scan(const Group& group, T&& value, Combine&& combine, SIMT_HERE) {
   std::decay_t<Combine> own = combine;
   const details::Bare<T> given = value;
   return group.template combine<details::Scan>(given, own, SIMT_THERE).value;
 }
-/// Each thread gets the values of the threads before it combined, and the first one T().
+/// Each thread gets the combination of the values of all threads before it, and the first one T().
 template <typename Group, typename T, typename Combine>
 details::Bare<T> exclusive_scan(const Group& group, T&& value, Combine&& combine, SIMT_HERE) {
   std::decay_t<Combine> own = combine;
@@ -738,7 +740,7 @@ details::Bare<T> exclusive_scan(const Group& group, T&& value) {
   return exclusive_scan(group, value, plus<details::Bare<T>>());
 }
 
-// ---- one for all
+// ---- one thread for all
 
 template <typename Group, typename Function, typename... Arguments>
 void invoke_one(const Group& group, Function&& function, Arguments&&... arguments) {
@@ -776,7 +778,7 @@ void memcpy_async(const Group& group, T* to, const T* from, const Size& bytes) {
     details::copy_bytes(group, to, from, static_cast<std::size_t>(bytes), sizeof(T));
   }
 }
-/// Copies as many elements as there are on both sides.
+/// Copies as many elements as exist on both sides.
 template <typename Group, typename T, typename Room, typename Count>
 void memcpy_async(const Group& group, T* to, const Room& room, const T* from, const Count& count) {
   const std::size_t most = static_cast<std::size_t>(room), given = static_cast<std::size_t>(count);
@@ -791,7 +793,7 @@ void wait_prior(const Group& group, SIMT_HERE) {
   group.sync(simt_file, simt_line);
 }
 
-// ---- what is not here
+// ---- missing features
 
 namespace details {
 template <typename T>

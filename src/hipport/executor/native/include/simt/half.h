@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// simt/half.h: __half, __half2 and their functions, of CUDA's cuda_fp16.h and of HIP's hip_fp16.h.
+// simt/half.h: __half, __half2 and their functions, from CUDA's cuda_fp16.h and HIP's hip_fp16.h.
 #ifndef SIMT_HALF_H
 #define SIMT_HALF_H
 
@@ -57,7 +57,7 @@ struct __nv_bfloat16;
 #include "narrow_type.h"
 
 #ifdef SIMT_HIP
-// Of HIP's loads with a cache operator there are these.
+// Of the loads with a cache operator, HIP has only these.
 inline __half __ldca(const __half* from) { return *from; }
 inline __half __ldcg(const __half* from) { return *from; }
 inline __half __ldcs(const __half* from) { return *from; }
@@ -69,7 +69,7 @@ inline __half2 __ldcs(const __half2* from) { return *from; }
 typedef __half half;
 typedef __half2 half2;
 #ifndef SIMT_HIP
-// What programs ask for to know whether there are half numbers.
+// Programs test this macro to know whether half-precision numbers are declared.
 #define __CUDA_FP16_H__
 #define __CUDA_FP16_TYPES_EXIST__
 typedef __half nv_half;

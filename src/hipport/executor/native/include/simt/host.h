@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// simt/host.h: what the functions of the runtime API have in common: handles, whose memory an address is, copies.
+// simt/host.h: common parts of the runtime API's functions: handles, kinds of addresses, copies.
 #ifndef SIMT_HOST_H
 #define SIMT_HOST_H
 
@@ -26,14 +26,15 @@ constexpr T larger(T a, T b) {
   return a < b ? b : a;
 }
 
-// ------------------------------------------------------------------- what is kept in the runtime (runtime/host.cpp)
+// ------------------------------------------------------------------ state that is kept in the runtime
+// (runtime/host.cpp)
 
-/// Whether ordinary memory of the host is memory of the device, too: that is where PyTorch's tensors lie. A program
-/// with other such tensors says so by `claim_host_memory`.
+/// Whether ordinary host memory counts as device memory, too, because PyTorch's tensors lie there. A program with other
+/// such tensors declares it by `claim_host_memory`.
 SIMT_EXPORT bool host_memory_is_device();
 SIMT_EXPORT void claim_host_memory();
 
-/// What programs set on the device and may ask back.
+/// Settings of the device that programs may query.
 struct Settings {
   std::size_t limits[7] = {1024, 1 << 20, 8 << 20, 2, 2048, 64, 0};
   unsigned flags = 0;
@@ -42,7 +43,7 @@ struct Settings {
 };
 SIMT_EXPORT extern Settings settings;
 
-/// Handles that exist: what is not among them is no handle, or one that was destroyed.
+/// Existing handles: any other value is not a handle, or was destroyed.
 enum class HandleKind : unsigned char {
   stream, event, array, pool, blas, graph, executable, fft, sparse, solver, object
 };
@@ -50,7 +51,7 @@ SIMT_EXPORT void add_handle(const void*, HandleKind);
 SIMT_EXPORT bool has_handle(const void*, HandleKind);
 SIMT_EXPORT bool remove_handle(const void*, HandleKind);
 
-/// Whether an address is in a program's or library's file: a variable, of the host or the device.
+/// Whether an address is in the file of a program or library: a variable, of the host or the device.
 SIMT_EXPORT bool is_variable(const void* address);
 SIMT_EXPORT bool is_registered(const void* address, unsigned* flags = nullptr);
 SIMT_EXPORT bool is_any_registered();
@@ -60,38 +61,39 @@ SIMT_EXPORT bool remove_registered(const void* address);
 SIMT_EXPORT void set_pinned_flags(const void* start, unsigned flags);
 SIMT_EXPORT unsigned pinned_flags(const void* start);
 
-/// Bytes that the device has, at most half of the machine's, as they are filled when allocated; and those in use.
+/// The device's memory in bytes, at most half of the machine's, because allocations are filled; and the bytes in use.
 SIMT_EXPORT std::size_t device_memory();
 SIMT_EXPORT std::size_t used_memory();
-/// Count `size` bytes as used; false if there are not so many.
+/// Count `size` bytes as used; false if not enough are left.
 SIMT_EXPORT bool take_memory(std::size_t size);
 SIMT_EXPORT void give_memory_back(std::size_t size);
 
-/// Kernels by address: what `cudaLaunchKernel` gets as `const void*` has lost the types of its parameters.
+/// Kernels by address: `cudaLaunchKernel` gets a `const void*`, without the types of the kernel's parameters.
 using Untyped = Started (*)(const Launch&, const void* kernel, void** arguments);
 SIMT_EXPORT void remember_kernel(const void* kernel, Untyped);
 SIMT_EXPORT Untyped known_kernel(const void* kernel);
-/// Dynamic shared memory that a kernel may ask for, as set by the program.
+/// The limit of dynamic shared memory for a kernel, as set by the program.
 SIMT_EXPORT void set_shared_limit(const void* kernel, int size);
 SIMT_EXPORT int shared_limit(const void* kernel, int otherwise);
 
-/// Bytes of the `__shared__` variables of a kernel and of what it calls. False if the program's file does not tell.
+/// Bytes of the `__shared__` variables of a kernel and its callees. False if the program's file has no such
+/// information.
 SIMT_EXPORT bool static_shared(const void* kernel, std::size_t& size);
 
-/// Of "(void*)k<a, b>, grid, …" the kernel's name, kept.
+/// From "(void*)k<a, b>, grid, …" the kernel's name; the string stays valid.
 SIMT_EXPORT const char* kernel_name(const char* arguments);
-/// A clock that never goes back.
+/// A monotonic clock.
 SIMT_EXPORT std::int64_t nanoseconds();
 
-/// Whether memory is allocated by a node of a graph that there is; then it is released, unless it was (`released`).
+/// Whether an existing graph's node allocates the memory; then it is released, unless it was (`released`).
 SIMT_EXPORT bool release_of_graph(void* start, bool& released);
 
-/// An error if streams record and CUDA refuses this meanwhile.
+/// An error if streams record and CUDA rejects this meanwhile.
 inline hipError_t may(Unrecorded what) {
   return recordings == 0 ? hipSuccess : result(static_cast<hipError_t>(refused_by_recordings(what)));
 }
 
-/// Work of which the API tells the parameters.
+/// Work with parameters for the API.
 template <typename F, typename Parameters>
 struct DescribedWork final : Work {
   F work;
@@ -100,7 +102,7 @@ struct DescribedWork final : Work {
   void run() override { work(); }
   const void* description() const override { return &parameters; }
 };
-/// Do what a stream was asked for; a stream that records keeps it, with its parameters, if they are given.
+/// Do the work for a stream; a recording stream records it, with its parameters, if given.
 template <typename F, typename Parameters = std::nullptr_t>
 hipError_t asked(hipStream_t stream, NodeKind kind, F work, const Parameters& parameters = {}) {
   if (stream == nullptr || stream == hipStreamLegacy) {
@@ -117,7 +119,8 @@ hipError_t asked(hipStream_t stream, NodeKind kind, F work, const Parameters& pa
 
 // ------------------------------------------------------------------------------------------------------- addresses
 
-/// Who can use an address. Variables of the program count as `both`: the host's cannot be told from the device's.
+/// Who can use an address. Variables of the program count as `both`: the host's cannot be distinguished from the
+/// device's.
 enum class Side { host, device, both };
 
 inline Side side(const void* address) {
@@ -149,7 +152,7 @@ inline hipError_t allocate_into(void** pointer, std::size_t size, Memory kind, P
   return hipSuccess;
 }
 
-/// Free what is of one of two kinds; an error for anything else and for what is freed already.
+/// Free memory of one of two kinds; an error for any other memory and for freed memory.
 inline hipError_t release_of(void* pointer, Memory kind, Memory other) {
   if (pointer == nullptr) return hipSuccess;
   const Allocation allocation = find(pointer);
@@ -163,8 +166,8 @@ inline hipError_t release_of(void* pointer, Memory kind, Memory other) {
 
 // ---------------------------------------------------------------------------------------------------------- copies
 
-/// Whether CUDA makes a copy of this kind between these. With one address space for all, it asks only that the device's
-/// side is memory that the device can use. A device's address on the host's side is suspicious, and copied.
+/// Whether CUDA makes a copy of this kind between these. With a unified address space, it only requires that the
+/// device's side is memory that the device can use. A device address on the host's side is suspicious, but copied.
 inline hipError_t check_direction(const char* name, const void* to, const void* from, hipMemcpyKind kind, Place place) {
   bool to_device = false, from_device = false;
   switch (kind) {

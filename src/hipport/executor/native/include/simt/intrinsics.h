@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// simt/intrinsics.h: the device's functions of numbers, bits, memory, time and faults.
+// simt/intrinsics.h: the device's functions for numbers, bits, memory, time and faults.
 //
-// What a function gives is what the CUDA math API reference says; where that says nothing (numbers that an integer
-// cannot hold, what is no number), what NVIDIA's GPUs give (tests/test_ptx_helpers.json), and for HIP what its headers
-// say. HIP has fewer functions: what it lacks is not declared for it.
+// Results are those in the CUDA math API reference; in cases that it leaves open (numbers that do not fit an integer,
+// NaN), those of NVIDIA's GPUs (tests/test_ptx_helpers.json), and for HIP those of its headers. Functions that HIP
+// lacks are not declared for it.
 #ifndef SIMT_INTRINSICS_H
 #define SIMT_INTRINSICS_H
 
@@ -30,7 +30,7 @@ struct Hidden {
   Hidden(T value) : value(value) {}
 };
 
-/// Do `operation` on arguments that the compiler knows nothing of, with the processor rounding in `direction`.
+/// Do `operation` on arguments that are opaque to the compiler, with the processor rounding in `direction`.
 template <typename R, typename Operation, typename... T>
 __attribute__((noinline)) inline R rounded(int direction, Operation operation, T... arguments) {
   const int before = std::fegetround();
@@ -69,7 +69,7 @@ __attribute__((noinline)) inline R rounded(int direction, Operation operation, T
     return ::simt::detail::rounded<R>(direction, [](A x, A y, A z) { return __VA_ARGS__; }, a, b, c);      \
   }
 
-// To nearest the result is made a variable first, so that it is not made part of a fused operation.
+// With rounding to nearest, the result is stored first, so that it does not become part of a fused operation.
 #define SIMT_NEAREST(R, ...)       \
   {                                \
     volatile R result = __VA_ARGS__; \
@@ -93,7 +93,7 @@ SIMT_OVERRIDABLE double __drcp_rn(double x) SIMT_NEAREST(double, 1.0 / x)
 SIMT_OVERRIDABLE double __dsqrt_rn(double x) SIMT_NEAREST(double, std::sqrt(x))
 SIMT_OVERRIDABLE double __fma_rn(double x, double y, double z) { return std::fma(x, y, z); }
 #undef SIMT_NEAREST
-// HIP has the other directions only for those who ask for them with this macro.
+// HIP has the other directions only with this macro.
 #if !defined(SIMT_HIP) || defined(OCML_BASIC_ROUNDED_OPERATIONS)
 SIMT_ROUNDED_2(__fadd, float, float, x + y)
 SIMT_ROUNDED_2(__fsub, float, float, x - y)
@@ -111,7 +111,7 @@ SIMT_ROUNDED_1(__dsqrt, double, double, std::sqrt(x))
 SIMT_ROUNDED_3(__fma, double, double, std::fma(x, y, z))
 #endif
 #ifndef SIMT_HIP
-// As __fmaf_*, whatever the compiler is told of subnormal numbers.
+// Like __fmaf_*, whatever options set for subnormal numbers.
 SIMT_OVERRIDABLE float __fmaf_ieee_rn(float x, float y, float z) { return std::fma(x, y, z); }
 SIMT_ROUNDED_3(__fmaf_ieee, float, float, std::fma(x, y, z))
 #endif
@@ -121,13 +121,13 @@ SIMT_ROUNDED_3(__fmaf_ieee, float, float, std::fma(x, y, z))
 namespace simt {
 namespace detail {
 
-/// The integer nearest to an integral value among those of To.
+/// The integer of To nearest to an integral value.
 template <typename To, typename From>
 inline To to_integer(From value) {
   using limits = std::numeric_limits<To>;
   const From above = static_cast<From>(limits::max() / 2 + 1) * 2;
   if (value != value) {
-    // Where 64 bits are converted, NVIDIA's GPUs give the highest bit.
+    // For 64-bit conversions, NVIDIA's GPUs return the highest bit.
     const bool wide = dialect == Dialect::cuda && (sizeof(From) == 8 || sizeof(To) == 8);
     return wide ? static_cast<To>(word_of<To>(1) << (8 * sizeof(To) - 1)) : To(0);
   }
@@ -153,7 +153,7 @@ SIMT_TO_INTEGER(__double2ll, long long, double)
 SIMT_TO_INTEGER(__double2ull, unsigned long long, double)
 #undef SIMT_TO_INTEGER
 
-// Zero apart: some compilers' conversions of unsigned integers make it negative when rounding down.
+// Zero is a special case: some compilers' conversions of unsigned integers make it negative when rounding down.
 #define SIMT_TO_FLOAT(name, To, From)                                         \
   SIMT_OVERRIDABLE To name##_rn(From x) { return static_cast<To>(x); }        \
   SIMT_ROUNDED_1(name, To, From, x == 0 ? To(0) : static_cast<To>(x))
@@ -213,7 +213,7 @@ inline T reversed(T bits) {
 }
 inline int low_24(int x) { return static_cast<int>(static_cast<unsigned>(x) << 8) >> 8; }
 
-/// The bit that is the `offset`th set one from `base` on, upwards or, if negative, downwards; ~0 if there is none.
+/// The `offset`th set bit from `base` on, upwards or, if negative, downwards; ~0 if there is none.
 template <typename T>
 inline unsigned nth_set_bit(T mask, unsigned base, int offset) {
   const int bits = 8 * sizeof(T), step = offset < 0 ? -1 : 1;
@@ -293,7 +293,7 @@ SIMT_OVERRIDABLE unsigned __byte_perm(unsigned x, unsigned y, unsigned selector)
 
 #ifndef SIMT_HIP
 
-// hipport's definitions, as a host compiler sees them: they need no GPU, and were compared with what NVIDIA's give.
+// hipport's definitions, as a host compiler sees them: they need no GPU, and were compared with NVIDIA's results.
 #pragma push_macro("__CUDACC__")
 #undef __CUDACC__
 #include "../../../include/hipport/simd.h"
@@ -401,14 +401,15 @@ SIMT_DOT(dp2a_hi, unsigned, ushort2, uchar4)
 namespace simt {
 namespace detail {
 
-/// What the running thread last looked at. Who looks at the same again without anything between waits for others.
+/// The address that the running thread read last. A thread that reads it again with nothing in between waits for
+/// others.
 struct Looked {
   const void* at;
   uint3 thread, block;
 };
 inline __thread Looked looked;
 
-// What it keeps is the executor's own: no race of the program's.
+// Its state is the executor's own, and not a race of the program.
 __attribute__((no_sanitize("thread"), noinline)) inline void look(const void* at, Place place) {
   Looked& last = looked;
   if (last.at == at && last.thread.x == threadIdx.x && last.thread.y == threadIdx.y &&
@@ -419,12 +420,12 @@ __attribute__((no_sanitize("thread"), noinline)) inline void look(const void* at
   looked = Looked{at, threadIdx, blockIdx};
 }
 
-/// The widest word that a value of so many bytes is made of.
+/// The widest word that divides a value of that size.
 template <typename T>
 using part_of =
     typename unsigned_of<sizeof(T) % 8 == 0 ? 8 : sizeof(T) % 4 == 0 ? 4 : sizeof(T) % 2 == 0 ? 2 : 1>::type;
 
-// Accesses that others may make at the same time, a word at a time.
+// Accesses that may be concurrent with others, one word at a time.
 template <typename T>
 inline T load_words(const T* from) {
   constexpr unsigned count = sizeof(T) / sizeof(part_of<T>);
@@ -446,7 +447,7 @@ inline void store_words(T* to, const T& value) {
   }
 }
 
-/// An address in shared memory as 32 bits: shared memory is far smaller than what lies to either side of this.
+/// A shared memory address as 32 bits: shared memory is far smaller than this offset to either side.
 inline std::uintptr_t shared_window() { return reinterpret_cast<std::uintptr_t>(dynamic_shared()) - 0x80000000u; }
 
 inline void fence(Place place) {
@@ -482,7 +483,7 @@ template <typename T>
 inline T __ldlu(const T* from) {
   return *from;
 }
-// Those that see what other blocks write: programs wait with them.
+// Loads that see stores of other blocks: programs wait with them.
 #define SIMT_COHERENT(load, store)                              \
   template <typename T>                                         \
   inline T load(const T* from, SIMT_HERE) {                     \
@@ -561,7 +562,7 @@ inline void __nanosleep(unsigned, SIMT_HERE) { ::simt::yield(SIMT_THERE); }
 SIMT_OVERRIDABLE void __prof_trigger(int) {}
 #endif
 
-// What the compiler may rely on has to hold.
+// Assumptions for the compiler are checked.
 #define SIMT_ASSUMED(...) \
   ((__VA_ARGS__) ? (void)0 : ::simt::fault("assumption", {__FILE__, __LINE__}, "does not hold: %s", #__VA_ARGS__))
 #define __builtin_assume(...) SIMT_ASSUMED(__VA_ARGS__)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// simt/keywords.h: the words that CUDA and HIP add to C++.
+// simt/keywords.h: the keywords that CUDA and HIP add to C++.
 //
-// Functions and variables of the device are ordinary ones here. What the rewriter replaces before, and must not reach
-// the compiler, is an error that says so.
+// Functions and variables of the device are ordinary ones here. Keywords that the rewriter replaces, and that must not
+// reach the compiler, are errors with an explanation.
 #ifndef SIMT_KEYWORDS_H
 #define SIMT_KEYWORDS_H
 
@@ -27,8 +27,8 @@
 #define __block_size__(...)
 #define __cluster_dims__(...)
 
-// libstdc++ writes __attribute__((__noinline__)), which is right with nothing in it, too. A function may be defined in
-// a header with either word.
+// libstdc++ writes __attribute__((__noinline__)), which is valid with an empty argument, too. A function may be defined
+// in a header with either keyword.
 #define __noinline__
 #define __inline_hint__ inline
 #define __forceinline__ inline
@@ -54,7 +54,7 @@
 #define hipGridDim_y gridDim.y
 #define hipGridDim_z gridDim.z
 
-// As amd_hip_runtime.h has them for a device.
+// As in amd_hip_runtime.h for a device.
 #define __HIP_ARCH_HAS_GLOBAL_INT32_ATOMICS__ 1
 #define __HIP_ARCH_HAS_GLOBAL_FLOAT_ATOMIC_EXCH__ 1
 #define __HIP_ARCH_HAS_SHARED_INT32_ATOMICS__ 1

@@ -10,11 +10,11 @@
 
 #define HIP_KERNEL_NAME(...) __VA_ARGS__
 
-/// `extern __shared__ type name[];` of old HIP, in a function.
+/// `extern __shared__ type name[];` in old HIP, in a function.
 #define HIP_DYNAMIC_SHARED(type, name) type* name = SIMT_DYNAMIC(type);
 #define HIP_DYNAMIC_SHARED_ATTRIBUTE
 
-/// As HIP's, a macro: literals among the arguments stay literals.
+/// A macro, like HIP's, so that literals among the arguments stay literals.
 #define hipLaunchKernelGGL(kernel, grid, block, shared, stream, ...) \
   SIMT_LAUNCH(#kernel, (dim3(grid), dim3(block), (shared), (stream)), kernel)(__VA_ARGS__)
 
@@ -42,10 +42,10 @@ Started launch_with(const Launch& how, void (*kernel)(P...), void** arguments, s
   return launch(how, [&] { std::apply(kernel, kept); });
 }
 
-/// HIP_LAUNCH_PARAM_BUFFER_POINTER and what goes with it: arguments that lie in a buffer, one behind the other.
+/// HIP_LAUNCH_PARAM_BUFFER_POINTER and related values: arguments packed in a buffer.
 constexpr std::uintptr_t packed_buffer = 1, packed_size = 2, packed_end = 3;
 
-/// Find the arguments that are in a buffer; false if it is too small for them.
+/// Find the arguments in a buffer; false if it is too small for them.
 template <typename... P>
 bool unpack(void** extra, void** arguments) {
   char* buffer = nullptr;
@@ -80,7 +80,7 @@ bool remember(void (*kernel)(P...)) {
   return true;
 }
 
-/// What a kernel is cast to `void*` by: with it, the address can be launched. All else is itself.
+/// Casts a kernel to `void*` such that the address can be launched. Any other value is returned unchanged.
 template <typename... P>
 auto known(void (*kernel)(P...)) {
   remember(kernel);
@@ -101,10 +101,10 @@ inline Launch launch_of(dim3 grid, dim3 block, std::size_t shared, hipStream_t s
   how.place = place;
   return how;
 }
-/// A launch by a function tells of its own error, and the last error has it, too.
+/// A launch by a function returns its own error, which also becomes the last error.
 inline hipError_t launched(Started started) { return as_error(started); }
 
-/// What stands behind the macros: knows where the launch is, and whether its blocks may wait for each other.
+/// The implementation of the macros: records the place of the launch, and whether its blocks may wait for each other.
 struct Launcher {
   const char* name;
   Place place;
@@ -146,12 +146,12 @@ struct Launcher {
 }  // namespace host
 }  // namespace simt
 
-/// Lets a kernel be launched by an address that has lost its type: `SIMT_KERNEL(k)` at file scope.
+/// Allows a kernel to be launched by an untyped address: `SIMT_KERNEL(k)` at file scope.
 #define SIMT_KERNEL(kernel) \
   [[maybe_unused]] static const bool simt_known_##kernel = ::simt::host::remember(&kernel)
 
-// `(void*)kernel, grid, …` loses the parameters' types. The cast at the head of the arguments is dropped: what follows
-// SIMT_DROP in parentheses goes, if something is left of the first argument then.
+// `(void*)kernel, grid, …` loses the parameters' types. The cast at the beginning of the arguments is dropped: the
+// parentheses after SIMT_DROP are removed, if something is left of the first argument then.
 #define SIMT_CAT(a, b) SIMT_CAT_(a, b)
 #define SIMT_CAT_(a, b) a##b
 #define SIMT_DROP(...)
@@ -164,7 +164,7 @@ struct Launcher {
 #define SIMT_HAS_COMMA(...) SIMT_EXPAND(SIMT_THIRD(__VA_ARGS__, 1, 0, ~))
 #define SIMT_STARTS_WITH_PARENTHESES(...) SIMT_STARTS_(SIMT_HEAD(__VA_ARGS__))
 #define SIMT_STARTS_(head) SIMT_HAS_COMMA(SIMT_COMMA head)
-// Whether one argument is nothing: SIMT_COMMA () has a comma, and neither the argument itself brought it.
+// Whether one argument is empty: SIMT_COMMA () has a comma, which did not come from the argument itself.
 #define SIMT_NOTHING(head) \
   SIMT_CAT(SIMT_NOTHING_, SIMT_CAT(SIMT_HAS_COMMA(SIMT_COMMA head), SIMT_HAS_COMMA(SIMT_COMMA head())))
 #define SIMT_NOTHING_00 0
@@ -184,7 +184,7 @@ struct Launcher {
   (::simt::host::Launcher{::simt::host::kernel_name(#__VA_ARGS__), {__FILE__, __LINE__}, cooperative}( \
       SIMT_UNCAST(__VA_ARGS__)))
 
-/// What the macros leave alone: `cudaLaunchKernel<T>(…)`, and their addresses.
+/// Uses that the macros leave alone: `cudaLaunchKernel<T>(…)`, and addresses of the functions.
 template <typename T>
 hipError_t hipLaunchKernel(const T* kernel, dim3 grid, dim3 block, void** arguments, std::size_t shared = 0,
                            hipStream_t stream = nullptr, SIMT_HERE) {
@@ -222,7 +222,7 @@ inline hipError_t configure(Launch& how, const hipLaunchConfig_t* config) {
         }
         break;
       }
-      default: break;  // scheduling
+      default: break;  // scheduling hints
     }
   }
   return hipSuccess;
@@ -259,7 +259,7 @@ void remember_if_kernel([[maybe_unused]] T* kernel) {
   if constexpr (std::is_function_v<T>) remember(kernel);
 }
 
-/// Bytes of the variables in shared memory that a kernel and what it calls have.
+/// Bytes of the variables in shared memory of a kernel and its callees.
 inline std::size_t static_shared(const void* kernel, Place place) {
   std::size_t size = 0;
   if (!static_shared(kernel, size)) {
@@ -300,7 +300,7 @@ inline hipFuncAttributes attributes_of(const void* kernel, Place place) {
   return a;
 }
 
-/// Blocks that a multiprocessor holds, by threads and shared memory. Registers do not limit it here.
+/// The number of blocks on a multiprocessor, by threads and shared memory. Registers are no limit here.
 inline int blocks_per_multiprocessor(int threads, std::size_t shared) {
   const hipDeviceProp_t& p = properties();
   if (threads <= 0 || threads > p.maxThreadsPerBlock || shared > p.sharedMemPerBlockOptin) return 0;
@@ -354,7 +354,8 @@ hipError_t hipOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, T kernel, i
                                                                simt_line);
 }
 
-/// The block size that fills a multiprocessor best, the largest of equals; `shared_for` says what a block needs.
+/// The block size with the highest occupancy, the largest of equals; `shared_for` returns the memory that a block
+/// needs.
 template <typename T, typename SharedFor>
 hipError_t hipOccupancyMaxPotentialBlockSizeVariableSMemWithFlags(int* grid, int* block, T kernel,
                                                                   SharedFor shared_for, int limit = 0, unsigned = 0,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// simt/markers.h: the marks that programs set for a profiler (NVTX, ROCTX). There is none, so they do nothing.
+// simt/markers.h: the markers that programs set for a profiler (NVTX, ROCTX). There is none, so they do nothing.
 #ifndef SIMT_MARKERS_H
 #define SIMT_MARKERS_H
 

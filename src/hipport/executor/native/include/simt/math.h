@@ -2,8 +2,8 @@
 // simt/math.h: the device's mathematical functions beyond C's.
 //
 // Computed in the next wider type and rounded once, so that errors are below those that the CUDA math API reference
-// documents for each function ("CUDA C++ Programming Guide", mathematical functions). The fast ones (__expf ...) are as
-// exact, but for the values that their documentation defines otherwise.
+// documents for each function ("CUDA C++ Programming Guide", mathematical functions). The fast ones (__expf ...) are
+// just as accurate, except for values that their documentation defines otherwise.
 #ifndef SIMT_MATH_H
 #define SIMT_MATH_H
 
@@ -25,7 +25,7 @@ constexpr long double pi = 3.141592653589793238462643383279502884L;
 constexpr long double root_of_2 = 1.414213562373095048801688724209698079L;
 constexpr long double root_of_pi = 1.772453850905516027298167483341145183L;
 
-/// What a function of T computes in.
+/// The type in which a function of T computes.
 template <typename T>
 struct wide {
   using type = long double;
@@ -42,7 +42,7 @@ inline W rsqrt(W x) {
   return x == 0 ? std::copysign(std::numeric_limits<W>::infinity(), x) : 1 / std::sqrt(x);
 }
 
-/// sin(pi x) and cos(pi x): the multiple of a half turn is taken off without an error.
+/// sin(pi x) and cos(pi x): the multiple of a half turn is subtracted exactly.
 template <typename W>
 inline void sincospi(W x, W* sine, W* cosine) {
   if (!(std::fabs(x) <= std::numeric_limits<W>::max())) {
@@ -59,7 +59,7 @@ inline void sincospi(W x, W* sine, W* cosine) {
     case 2: *sine = -s, *cosine = -c; break;
     default: *sine = -c, *cosine = s; break;
   }
-  // A zero of the sine has the sign of x, one of the cosine is positive.
+  // A zero of the sine has the sign of x, a zero of the cosine is positive.
   if (*sine == 0) *sine = std::copysign(W(0), x);
   if (*cosine == 0) *cosine = 0;
 }
@@ -103,7 +103,7 @@ template <typename W>
 inline W erfcx(W x) {
   if (x < 0) return 2 * std::exp(x * x) - erfcx(-x);
   if (x < 10) return std::exp(x * x) * std::erfc(x);
-  // The asymptotic series, whose terms shrink for long.
+  // The asymptotic series, whose terms decrease for long.
   W sum = 1, term = 1;
   for (int n = 1; n < 25; ++n) {
     term *= -(2 * n - 1) / (2 * x * x);
@@ -159,7 +159,7 @@ inline wide_t<T> norm(int count, const T* parts) {
 }  // namespace detail
 }  // namespace simt
 
-// Of each function that for double, that for float with its own name, and the overload for float.
+// For each function the double version, the float version under its own name, and the overload for float.
 #define SIMT_MATH_OF(name, T, ...)                       \
   SIMT_OVERRIDABLE T name(T a) {                         \
     using W = ::simt::detail::wide_t<T>;                 \
@@ -227,7 +227,7 @@ SIMT_OVERRIDABLE float fdividef(float x, float y) { return x / y; }
 SIMT_OVERRIDABLE double fdivide(double x, double y) { return x / y; }
 SIMT_OVERRIDABLE float fdivide(float x, float y) { return x / y; }
 
-// ---- the lesser and the greater: where one is unsigned, CUDA takes both as unsigned; what is no number loses
+// ---- minimum and maximum: if one argument is unsigned, CUDA takes both as unsigned; a NaN loses
 
 #define SIMT_EXTREMES(result, A, B)                                    \
   SIMT_OVERRIDABLE constexpr result min(A a, B b) {                    \
@@ -239,7 +239,7 @@ SIMT_OVERRIDABLE float fdivide(float x, float y) { return x / y; }
     return x < y ? y : x;                                              \
   }
 #ifdef SIMT_HIP
-// As for all numbers of two types (__clang_hip_cmath.h of clang 21).
+// As for all pairs of different types (__clang_hip_cmath.h of clang 21).
 #define SIMT_EXTREMES_MIXED(S, U) \
   SIMT_EXTREMES(double, S, U)     \
   SIMT_EXTREMES(double, U, S)
@@ -256,7 +256,7 @@ SIMT_EXTREMES_OF(int, unsigned)
 SIMT_EXTREMES_OF(long, unsigned long)
 SIMT_EXTREMES_OF(long long, unsigned long long)
 #ifdef SIMT_HIP
-// hipport/min_max.h adds those of one short type and int: without these, two of the short type would fit two of them.
+// hipport/min_max.h adds those of one short type and int; without these, two arguments of the short type are ambiguous.
 SIMT_EXTREMES(int, bool, bool)
 SIMT_EXTREMES(int, char, char)
 SIMT_EXTREMES(int, signed char, signed char)
@@ -305,7 +305,7 @@ SIMT_DECLARED_BY_LIBC float __log10f(float x) noexcept { return ::log10f(x); }
 SIMT_DECLARED_BY_LIBC float __powf(float x, float y) noexcept { return ::powf(x, y); }
 SIMT_OVERRIDABLE float __fdividef(float x, float y) { return x / y; }
 #else
-// exp2f(y * __log2f(x)): what is no number for a negative x.
+// exp2f(y * __log2f(x)): NaN for a negative x.
 SIMT_DECLARED_BY_LIBC float __powf(float x, float y) noexcept {
   return static_cast<float>(::exp2(static_cast<double>(y) * ::log2(static_cast<double>(x))));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// simt/memory_api.h: memory, copies and symbols of the runtime API. A copy is done when its function returns.
+// simt/memory_api.h: memory, copies and symbols of the runtime API. A copy is complete when its function returns.
 #ifndef SIMT_MEMORY_API_H
 #define SIMT_MEMORY_API_H
 
@@ -205,7 +205,7 @@ inline hipPos make_hipPos(std::size_t x, std::size_t y, std::size_t z) { return 
 namespace simt {
 namespace host {
 
-/// One side of a copy of three dimensions: an array, whose positions count elements, or a pitched pointer.
+/// One side of a 3D copy: an array, whose positions count elements, or a pitched pointer.
 inline Box side_of_3d(const hipArray* array, hipPos at, hipPitchedPtr pitched) {
   Box box{};
   if (array != nullptr) {
@@ -222,7 +222,7 @@ inline Box side_of_3d(const hipArray* array, hipPos at, hipPitchedPtr pitched) {
   return box;
 }
 
-/// Fault where a copy leaves the array: a row too long would write into the next one.
+/// Fault if a copy leaves the array: a row that is too long would write into the next one.
 inline hipError_t check_array(const hipArray* array, std::size_t x, std::size_t y, std::size_t z, std::size_t width,
                               std::size_t height, std::size_t depth) {
   const bool inside = x + width <= array->pitch() && y + height <= (array->height ? array->height : 1) &&
@@ -236,7 +236,7 @@ inline hipError_t check_array(const hipArray* array, std::size_t x, std::size_t 
 inline hipError_t simtMemcpy3D(const hipMemcpy3DParms* p, SIMT_HERE) {
   if (p == nullptr) return simt::host::result(hipErrorInvalidValue);
   const hipArray* const array = p->srcArray != nullptr ? p->srcArray : p->dstArray;
-  // The width counts elements where an array takes part, bytes otherwise.
+  // The width counts elements if an array takes part, bytes otherwise.
   const std::size_t element = array != nullptr ? array->element : 1, width = p->extent.width * element;
   for (const auto& [each, at] : {std::pair{p->srcArray, p->srcPos}, std::pair{p->dstArray, p->dstPos}}) {
     if (each == nullptr) continue;
@@ -408,7 +408,7 @@ inline hipError_t hipMemcpy2DArrayToArray(hipArray_t to, std::size_t to_x, std::
   const char* const start = static_cast<const char*>(from->data) + y * from->pitch() + x;
   return hipMemcpy2DToArray(to, to_x, to_y, start, from->pitch(), width, height, kind, simt_file, simt_line);
 }
-/// `count` bytes on from the position, over the ends of rows.
+/// `count` bytes from the position on, across the ends of rows.
 inline hipError_t hipMemcpyToArray(hipArray_t to, std::size_t x, std::size_t y, const void* from, std::size_t count,
                                    hipMemcpyKind kind, SIMT_HERE) {
   if (to == nullptr) return simt::host::result(hipErrorInvalidValue);
@@ -438,14 +438,14 @@ inline hipError_t simtMemcpyFromArrayAsync(void* to, hipArray_const_t from, std:
 namespace simt {
 namespace host {
 
-/// What a symbol of the program is: where it lies and its size, 0 if that cannot be known.
+/// A symbol of the program: its address and its size, 0 if that cannot be known.
 struct Symbol {
   void* address;
   std::size_t size;
 };
 
-/// A symbol is a variable, which its address as `const void*` stands for. As in CUDA, no other pointer does: a pointer
-/// is the variable itself.
+/// A symbol is a variable, or its address as `const void*`. As in CUDA, no other pointer is: a pointer is the variable
+/// itself.
 template <typename T>
 Symbol symbol_of(T&& symbol) {
   using Variable = std::remove_reference_t<T>;
@@ -565,7 +565,7 @@ inline hipError_t hipStreamAttachMemAsync(hipStream_t, void* pointer, std::size_
   return simt::host::is_managed(pointer) ? hipSuccess : simt::host::result(hipErrorInvalidValue);
 }
 
-/// A pool of memory: what it is set to is kept, allocations do not come from it.
+/// A memory pool: its settings are kept, but allocations do not come from it.
 struct ihipMemPoolHandle_t {
   std::uint64_t values[9] = {0, 1, 1, 1, 0, 0, 0, 0, 0};
 };
@@ -596,7 +596,7 @@ inline hipError_t hipMemPoolDestroy(hipMemPool_t pool) {
 }
 namespace simt {
 namespace host {
-/// Reserved and used memory count all that the device has given; the others are what programs set.
+/// Reserved and used memory count all memory of the device; the other attributes are set by programs.
 inline bool is_memory_in_use(hipMemPoolAttr attribute) { return attribute >= hipMemPoolAttrReservedMemCurrent; }
 inline bool is_64_bits(hipMemPoolAttr attribute) { return attribute >= hipMemPoolAttrReleaseThreshold; }
 }  // namespace host
@@ -647,7 +647,7 @@ hipError_t hipMallocFromPoolAsync(T** pointer, std::size_t size, hipMemPool_t, h
   return simt::host::allocate_into((void**)pointer, size, simt::Memory::device, SIMT_THERE);
 }
 inline hipError_t hipFreeAsync(void* pointer, hipStream_t stream) {
-  // What a graph has allocated it allocates once.
+  // A graph allocates its memory once.
   if (simt::records(stream)) return hipSuccess;
   return simt::host::release_of(pointer, simt::Memory::device, simt::Memory::managed);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// simt/modules.h: modules of the driver API, loaded from code that NVRTC or hipRTC made here (run_time.h), from memory
-// or from a file. Code of a GPU ends the run.
+// simt/modules.h: modules of the driver API, loaded from code that NVRTC or hipRTC compiled here (run_time.h), from
+// memory or from a file. Code for a GPU ends the run.
 #ifndef SIMT_MODULES_H
 #define SIMT_MODULES_H
 
@@ -32,7 +32,7 @@ namespace modules {
 
 struct Of {
   const char* expression;
-  /// Whether a name means one function that a launch could be of; else it is one of several, or a template.
+  /// Whether a name means exactly one function that can be launched; else it is overloaded, or a template.
   template <typename... P>
   bool operator()(void (*kernel)(P...)) const {
     host::remember(kernel);
@@ -53,7 +53,7 @@ bool known_if_one(Name name) {
 }  // namespace modules
 }  // namespace simt
 
-/// Behind a kernel of a source that is compiled at run time, with a number of its own.
+/// Follows a kernel in a source that is compiled at run time, with a number of its own.
 #define SIMT_KNOWN_KERNEL(number, ...)                                                                         \
   [[maybe_unused]] static const bool simt_known_kernel_##number = ::simt::modules::known_if_one(               \
       [](auto simt_of) -> decltype(simt_of(__VA_ARGS__)) { return simt_of(__VA_ARGS__); });
@@ -63,7 +63,7 @@ inline hipError_t hipModuleLoadData(hipModule_t* module, const void* image, SIMT
   *module = simt::modules::load(image, ~std::size_t{0}, simt::dialect, SIMT_THERE);
   return simt::host::result(*module != nullptr ? hipSuccess : hipErrorInvalidImage);
 }
-/// What is written to a log of the loading is nothing.
+/// The log of loading is empty.
 inline hipError_t hipModuleLoadDataEx(hipModule_t* module, const void* image, unsigned count, hipJitOption* options,
                                       void** values, SIMT_HERE) {
   if (count != 0 && (options == nullptr || values == nullptr)) return simt::host::result(hipErrorInvalidValue);

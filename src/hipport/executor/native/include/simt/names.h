@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// simt/names.h: CUDA's names, which are macros for HIP's. The table is generated; here is what CUDA alone has.
+// simt/names.h: CUDA's names, as macros for HIP's. The table is generated; this header has the names that only CUDA
+// has.
 #ifndef SIMT_NAMES_H
 #define SIMT_NAMES_H
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// simt/narrow.h: numbers of 16 bits: half (5 bits of exponent, 10 of fraction) and bfloat16 (8 and 7).
+// simt/narrow.h: 16-bit floating-point numbers: half (5 bits of exponent, 10 of fraction) and bfloat16 (8 and 7).
 //
-// Everything is computed on doubles, which hold all of them, and rounded once.
+// Everything is computed in double, which represents all of them exactly, and rounded once.
 #ifndef SIMT_NARROW_H
 #define SIMT_NARROW_H
 
@@ -30,7 +30,7 @@ struct Narrow {
   static constexpr int bias = (1 << (exponent_bits - 1)) - 1;
   static constexpr unsigned infinity = ((1u << exponent_bits) - 1) << fraction_bits;
   static constexpr unsigned sign = 0x8000;
-  /// What NVIDIA's operations give for what is no number.
+  /// The NaN that NVIDIA's operations return.
   static constexpr unsigned short nan = 0x7fff;
   static constexpr int fraction = fraction_bits;
 
@@ -41,20 +41,20 @@ struct Narrow {
       const std::uint32_t high = static_cast<std::uint32_t>(bits & sign) << 16;
       const std::uint32_t rest = static_cast<std::uint32_t>(bits & 0x7fffu) << (23 - fraction_bits);
       if ((bits & infinity) == infinity) return bits_as<float>(high | 0x7f800000u | rest);
-      // Scaled by a power of two, subnormal numbers come out right as well.
+      // Scaling by a power of two converts subnormal numbers correctly, too.
       const float magnitude = bits_as<float>(rest) * bits_as<float>(std::uint32_t(127 + 127 - bias) << 23);
       return bits_as<float>(high | bits_as<std::uint32_t>(magnitude));
     }
   }
 
-  /// The sign and what fits of the other bits: what AMD's GPUs give, and NVIDIA's for a double.
+  /// The sign and the other bits that fit: the NaN that AMD's GPUs return, and NVIDIA's for a double.
   static unsigned short nan_of(double value) {
     const std::uint64_t bits = bits_as<std::uint64_t>(value);
     const unsigned kept = static_cast<unsigned>(bits >> (52 - fraction_bits)) & ((1u << fraction_bits) - 1);
     return static_cast<unsigned short>((bits >> 48 & sign) | infinity | 1u << (fraction_bits - 1) | kept);
   }
 
-  /// To nearest, as most are: without a way for each case.
+  /// Round to nearest, the most frequent mode, without branches.
   static unsigned short nearest(float value) {
     const std::uint32_t bits = bits_as<std::uint32_t>(value), magnitude = bits & 0x7fffffffu;
     if (magnitude > 0x7f800000u) return dialect == Dialect::cuda ? nan : nan_of(value);
@@ -66,7 +66,7 @@ struct Narrow {
       kept = (moved + (1u << (dropped - 1)) - 1 + (moved >> dropped & 1)) >> dropped;
       if (kept > infinity) kept = infinity;
     } else {
-      // The sum's last bit is the least number's, so the addition rounds.
+      // The sum's last bit has the value of the smallest number, so the addition rounds.
       constexpr std::uint32_t large = static_cast<std::uint32_t>(127 - bias + 1 + dropped) << 23;
       kept = bits_as<std::uint32_t>(bits_as<float>(magnitude) + bits_as<float>(large)) - large;
     }
@@ -80,7 +80,7 @@ struct Narrow {
     const std::uint64_t magnitude = bits & ~(std::uint64_t{1} << 63);
     if (magnitude == 0x7ffull << 52) return static_cast<unsigned short>(negative | infinity);
     const int exponent = static_cast<int>(magnitude >> 52) - 1023;
-    // Bits of the double's fraction that are dropped: more for what becomes subnormal.
+    // Bits of the double's fraction that are dropped: more if the result is subnormal.
     int dropped = 52 - fraction_bits;
     std::uint64_t digits = magnitude & ((std::uint64_t{1} << 52) - 1);
     std::uint64_t kept = 0;
@@ -89,7 +89,7 @@ struct Narrow {
     } else {
       dropped += 1 - bias - exponent;
       digits |= magnitude >> 52 != 0 ? std::uint64_t{1} << 52 : 0;
-      if (dropped > 62) dropped = 62;  // All are; the value is far below half of the least number.
+      if (dropped > 62) dropped = 62;  // all are dropped; the value is far below half of the smallest number
     }
     kept += digits >> dropped;
     const std::uint64_t rest = digits & ((std::uint64_t{1} << dropped) - 1), half = std::uint64_t{1} << (dropped - 1);
@@ -109,7 +109,7 @@ struct Narrow {
     return static_cast<unsigned short>(negative | kept);
   }
 
-  /// Any integer: bits that a double has no room for are one that is set if one of them was.
+  /// Any integer: bits beyond a double's precision are replaced by one sticky bit.
   template <typename T>
   static unsigned short from_integer(T value, Rounding rounding) {
     std::uint64_t magnitude = value < 0 ? 0 - static_cast<std::uint64_t>(value) : static_cast<std::uint64_t>(value);
@@ -122,8 +122,8 @@ struct Narrow {
 using HalfFormat = Narrow<5, 10>;
 using BfloatFormat = Narrow<8, 7>;
 
-/// a * b + c as a double whose last bit is set if bits are missing, so that rounding it once more is exact. The product
-/// fits a double.
+/// a * b + c as a double whose last bit is set if bits were lost (round to odd), so that rounding again is exact. The
+/// product fits a double.
 inline double fused_to_odd(double a, double b, double c) {
   const double product = a * b, sum = product + c;
   if (!(std::fabs(sum) <= std::numeric_limits<double>::max())) return sum;
@@ -133,7 +133,7 @@ inline double fused_to_odd(double a, double b, double c) {
   return bits_as<double>(bits);
 }
 
-/// The greater or the lesser. +0 is greater than -0. What is no number is the result if `nan` says so, else it loses.
+/// The maximum or minimum. +0 is greater than -0. A NaN is the result if `nan` is true, else it loses.
 template <typename Format, bool greatest, bool nan>
 inline unsigned short extreme(unsigned short a, unsigned short b) {
   const float x = Format::to_float(a), y = Format::to_float(b);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// simt/narrow_type.h: a number of 16 bits, a pair of them and their functions. No include guard: half.h and bfloat16.h
-// include it with these macros set, and it unsets them.
+// simt/narrow_type.h: a 16-bit number, a pair of them and their functions. No include guard: half.h and bfloat16.h
+// include it with these macros set, and it undefines them.
 //
 //   SIMT_N, SIMT_N2, SIMT_RAW, SIMT_RAW2   the types: __half, __half2, __half_raw, __half2_raw
 //   SIMT_FORMAT                            HalfFormat
 //   SIMT_NAMED(before, after)              before##half##after
 //   SIMT_NAMED2(before, after)             before##half2##after
-//   SIMT_CONVERSIONS, SIMT_OPERATORS, SIMT_OPERATORS2   0 where the program asks for none
-//   SIMT_FUSED(a, b, c)                    a * b + c of floats, as what is rounded to the type
+//   SIMT_CONVERSIONS, SIMT_OPERATORS, SIMT_OPERATORS2   0 if the program disables them
+//   SIMT_FUSED(a, b, c)                    a * b + c of floats, which is then rounded to the type
 
 struct SIMT_RAW {
 #if defined(SIMT_RAW_NUMBER)
@@ -30,13 +30,13 @@ struct alignas(2) SIMT_N {
   SIMT_N(const SIMT_N&) = default;
   SIMT_N& operator=(const SIMT_N&) = default;
   constexpr SIMT_N(const SIMT_RAW& raw) : __x(raw.x) {}
-  // Templates, so that `{}` is not taken for the raw one.
+  // Templates, so that `{}` does not mean the raw type.
   template <typename Raw>
   std::enable_if_t<std::is_same_v<Raw, SIMT_RAW>, SIMT_N&> operator=(const Raw& raw) {
     __x = raw.x;
     return *this;
   }
-  // For variables that are volatile.
+  // For volatile variables.
   template <typename Raw>
   std::enable_if_t<std::is_same_v<Raw, SIMT_RAW>, volatile SIMT_N&> operator=(const Raw& raw) volatile {
     __x = raw.x;
@@ -61,7 +61,7 @@ struct alignas(2) SIMT_N {
   explicit inline SIMT_N(SIMT_OTHER other);
 #endif
 #ifdef SIMT_TORCH_NUMBER
-  // In PyTorch it is its number that has these; here it was compiled before there was this one.
+  // In PyTorch its own number has these; here that was compiled before this type was defined.
   SIMT_TORCH_EXPLICIT SIMT_N(const SIMT_TORCH_NUMBER& number) : __x(number.x) {}
   SIMT_TORCH_EXPLICIT operator SIMT_TORCH_NUMBER() const {
     return SIMT_TORCH_NUMBER(__x, SIMT_TORCH_NUMBER::from_bits());
@@ -139,7 +139,7 @@ inline SIMT_N rounded_to(double value, SIMT_N type, Rounding rounding) {
 }
 inline SIMT_N rounded_to(double value, SIMT_N type) { return make_narrow(SIMT_FORMAT::from(value), type); }
 inline SIMT_N rounded_to(float value, SIMT_N type) { return make_narrow(SIMT_FORMAT::nearest(value), type); }
-/// The number if it lies between 0 and 1, else the nearer of them; 0 for what is no number.
+/// The number clamped to the range from 0 to 1; 0 for NaN.
 inline SIMT_N between_0_and_1(SIMT_N a) {
   const float x = wide_of(a);
   return rounded_to(x > 0 ? (x > 1 ? 1.0f : x) : 0.0f, a);
@@ -223,7 +223,7 @@ inline SIMT_N2 __lowhigh2highlow(SIMT_N2 a) { return SIMT_N2(a.y, a.x); }
 
 // ------------------------------------------------------------------------------------------------------ arithmetic
 
-// Of one number, and of the pair.
+// For one number, and for the pair.
 #define SIMT_1(name, name2, ...)                                                                                   \
   inline SIMT_N name(SIMT_N a) {                                                                                   \
     const double x = ::simt::detail::wide_of(a);                                                                   \
@@ -240,7 +240,7 @@ inline SIMT_N2 __lowhigh2highlow(SIMT_N2 a) { return SIMT_N2(a.y, a.x); }
   inline SIMT_N2 name2(SIMT_N2 a, SIMT_N2 b) {                                                                     \
     return ::simt::detail::by_part([](SIMT_N x, SIMT_N y) { return name(x, y); }, a, b);                           \
   }
-// Sums and products of floats are exact, or so much finer that rounding twice is as rounding once.
+// Sums and products of floats are exact, or so precise that rounding twice gives the same as rounding once.
 SIMT_2(__hadd, __hadd2, float, x + y)
 SIMT_2(__hsub, __hsub2, float, x - y)
 SIMT_2(__hmul, __hmul2, float, x* y)
@@ -265,7 +265,7 @@ inline SIMT_N __hfma_sat(SIMT_N a, SIMT_N b, SIMT_N c) { return ::simt::detail::
 inline SIMT_N2 __hfma2_sat(SIMT_N2 a, SIMT_N2 b, SIMT_N2 c) {
   return ::simt::detail::by_part([](SIMT_N x, SIMT_N y, SIMT_N z) { return __hfma_sat(x, y, z); }, a, b, c);
 }
-// Of what is no number, NVIDIA's GPUs make the one pattern.
+// For a NaN, NVIDIA's GPUs return the canonical one.
 inline SIMT_N __hneg(SIMT_N a) {
   const bool number = ::simt::dialect == ::simt::Dialect::hip || !std::isnan(::simt::detail::wide_of(a));
   return ::simt::detail::make_narrow(static_cast<unsigned short>(number ? a.__x ^ 0x8000u : 0x7fffu), a);
@@ -351,7 +351,7 @@ inline int __hisinf(SIMT_N a) {
     return (__h##name(a.x, b.x) ? 0xffffu : 0u) | (__h##name(a.y, b.y) ? 0xffff0000u : 0u);                        \
   }
 #endif
-// The u ones hold also for what is no number.
+// The unordered ones also hold for NaN.
 #define SIMT_COMPARE(name, ...)                                                                                    \
   inline bool __h##name(SIMT_N a, SIMT_N b) {                                                                      \
     const float x = ::simt::detail::wide_of(a), y = ::simt::detail::wide_of(b);                                    \

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// simt/properties.h: the one device that the executor is, its properties, attributes and limits.
+// simt/properties.h: the executor's one device, its properties, attributes and limits.
 //
-// The numbers are those of a device that runs what an A100 runs (CUDA) or an MI300 or RX 7900 (HIP), as far as the
-// executor itself keeps to them: threads of a block, lanes, shared memory. It is small, with 8 multiprocessors, as
-// programs size their grids by it.
+// The numbers are those of a device that runs the code of an A100 (CUDA) or an MI300 or RX 7900 (HIP), as far as the
+// executor enforces them: threads of a block, lanes, shared memory. It is small, with 8 multiprocessors, because
+// programs derive the size of their grids from it.
 #ifndef SIMT_PROPERTIES_H
 #define SIMT_PROPERTIES_H
 
@@ -134,7 +134,7 @@ struct hipDeviceProp_t {
   int ipcEventSupported;
   int clusterLaunch;
   int unifiedFunctionPointers;
-#ifdef SIMT_HIP  // what HIP alone has
+#ifdef SIMT_HIP  // properties that only HIP has
   char gcnArchName[256];
   std::size_t maxSharedMemoryPerMultiProcessor;
   int clockInstructionRate;
@@ -154,7 +154,7 @@ namespace simt {
 namespace host {
 
 inline hipDeviceProp_t make_properties() {
-  // Verification describes another device to the original, to learn which lines of its output are about that alone.
+  // Verification shows another device to the original, to find output that depends on the device.
   const bool hip = dialect == Dialect::hip || std::getenv("SIMT_OTHER_DEVICE") != nullptr;
   constexpr std::size_t KiB = 1024;
   hipDeviceProp_t p;
@@ -354,7 +354,7 @@ inline const hipDeviceProp_t& properties() {
   A(10017, WallClockRate, p.clockRate / 10)                                                              \
   A(20001, ClusterLaunch, p.clusterLaunch)
 
-// CUDA alone asks for every extent by itself.
+// Only CUDA queries every extent separately.
 #ifdef SIMT_HIP
 #define SIMT_ATTRIBUTES_OF_CUDA(A)
 #else
@@ -498,7 +498,7 @@ inline hipError_t hipDeviceGetSharedMemConfig(hipSharedMemConfig* config) {
 
 // ----------------------------------------------------------------------------------------------------------- peers
 
-// There is one device, which is no peer of itself.
+// There is one device, which is not a peer of itself.
 inline hipError_t hipDeviceCanAccessPeer(int* can, int device, int peer) {
   if (can == nullptr) return simt::host::result(hipErrorInvalidValue);
   *can = 0;

@@ -3,12 +3,12 @@
 //
 // The algorithms are published: Marsaglia, "Xorshift RNGs" (2003); Salmon et al., "Parallel random numbers: as easy as
 // 1, 2, 3" (2011); L'Ecuyer, "Good parameters and implementations for combined multiple recursive random number
-// generators" (1999). How seeds become states, where subsequences start and in which order the host's generators give
-// their numbers is cuRAND's (curand_kernel.h and its guide, 12.9): the bits are those of cuRAND's own code. Normal
-// numbers come from the C library's logarithm and sines, and differ from the GPU's in the last places.
+// generators" (1999). The mapping of seeds to states, the starts of subsequences, and the order of the host generators'
+// numbers are cuRAND's (curand_kernel.h and its guide, 12.9): the bits are those of cuRAND's own code. Normal numbers
+// use the C library's logarithm and sines, and differ from the GPU's in the last digits.
 //
-// rocRAND, behind hipRAND, turns seeds into states in its own way and gives other numbers. The executor gives cuRAND's
-// for both, so that a port can be compared with what it was ported from, and says so once.
+// rocRAND, behind hipRAND, maps seeds to states in its own way and returns other numbers. The executor returns cuRAND's
+// for both, so that a port can be compared with its original, and reports that once.
 //
 // Sobol's sequences are in sobol.h. MTGP32, MT19937 and discrete distributions are refused.
 #ifndef SIMT_RANDOM_H
@@ -18,7 +18,7 @@
 #include <memory>
 #include <vector>
 
-// As CUDA's and HIP's headers bring the runtime.
+// CUDA's and HIP's headers include the runtime as well.
 #include "prelude.h"
 
 #ifdef SIMT_HIP
@@ -150,7 +150,7 @@ inline uint4 philox(uint4 c, uint2 key) {
   return c;
 }
 
-// ---- numbers of a distribution from bits
+// ---- numbers of a distribution, from bits
 
 inline float uniform(std::uint32_t x) {
   return static_cast<float>(x) * two_to_minus_32 + two_to_minus_32 / 2.0f;
@@ -170,7 +170,7 @@ inline float2 box_muller(std::uint32_t x, std::uint32_t y) {
   constexpr float scale = two_to_minus_32 * two_pi;
   return polar(uniform(x), static_cast<float>(y) * scale + scale / 2.0f);
 }
-/// The angle as a part of pi, which the GPU's sincospi takes.
+/// The angle in units of pi, the argument of the GPU's sincospi.
 inline double2 polar_double(double radius_of, double turns) {
   constexpr double pi = 3.1415926535897932;
   const double s = std::sqrt(-2.0 * std::log(radius_of));
@@ -223,7 +223,7 @@ using SIMT_RAND(StatePhilox4_32_10_t) = SIMT_RAND(StatePhilox4_32_10);
 using SIMT_RAND(State) = SIMT_RAND(StateXORWOW);
 using SIMT_RAND(State_t) = SIMT_RAND(StateXORWOW);
 
-/// Only named: the executor does not have this generator.
+/// Only declared: the executor lacks this generator.
 struct SIMT_RAND(StateMtgp32);
 using SIMT_RAND(StateMtgp32_t) = SIMT_RAND(StateMtgp32);
 
@@ -249,7 +249,7 @@ inline void philox_add(unsigned& low, unsigned& high, std::uint64_t n) {
   low = static_cast<unsigned>(sum);
   high = static_cast<unsigned>(sum >> 32);
 }
-/// The counter is one number of 128 bits.
+/// The counter is one 128-bit number.
 inline void philox_advance(SIMT_RAND(StatePhilox4_32_10) & state, std::uint64_t n) {
   const std::uint64_t before = std::uint64_t{state.ctr.y} << 32 | state.ctr.x;
   philox_add(state.ctr.x, state.ctr.y, n);
@@ -390,7 +390,7 @@ inline unsigned SIMT_RAND()(SIMT_RAND(StateMRG32k3a) * state) {
   return static_cast<unsigned>(simt::random::mrg_next(*state) * 1.000000048662);
 }
 
-// ---- uniform numbers: 0 is not among them, 1 is
+// ---- uniform numbers: 0 is excluded, 1 is included
 
 inline float SIMT_RAND(_uniform)(SIMT_RAND(StateXORWOW) * state) { return simt::random::uniform(SIMT_RAND()(state)); }
 inline float SIMT_RAND(_uniform)(SIMT_RAND(StatePhilox4_32_10) * state) {
@@ -426,7 +426,7 @@ inline double2 SIMT_RAND(_uniform2_double)(SIMT_RAND(StatePhilox4_32_10) * state
   return result;
 }
 
-// ---- normal numbers, two at a time; the second is kept for the next call
+// ---- normal numbers, two at a time; the second is stored for the next call
 
 template <typename State>
 float2 SIMT_RAND(_normal2)(State* state) {
@@ -528,7 +528,7 @@ double SIMT_RAND(_log_normal_double)(State* state, double mean, double deviation
   return both.x;
 }
 
-/// Knuth's algorithm, which cuRAND takes below 64, and normal numbers, which it takes above 4000.
+/// Knuth's algorithm, which cuRAND uses below 64, and normal numbers, which it uses above 4000.
 template <typename State>
 unsigned SIMT_RAND(_poisson)(State* state, double lambda, SIMT_HERE) {
   if (lambda > 4000) {
@@ -612,7 +612,7 @@ enum SIMT_RAND(Ordering) {
 };
 using SIMT_RAND(Ordering_t) = SIMT_RAND(Ordering);
 
-/// Numbers of many subsequences, taken in turn: one number (Philox: four) of each, then the next of each.
+/// Numbers of many subsequences, interleaved: one number (Philox: four) of each, then the next of each.
 struct SIMT_RAND(Generator_st) {
   SIMT_RAND(RngType) type;
   SIMT_RAND(Ordering) order = SIMT_RAND_CONSTANT(ORDERING_PSEUDO_DEFAULT);
@@ -626,11 +626,11 @@ namespace random {
 
 constexpr auto ok = SIMT_RAND_CONSTANT(STATUS_SUCCESS);
 
-/// Fill `out` with groups of `width` results; `draw` makes one group from a state and takes `used` numbers of it.
+/// Fill `out` with groups of `width` results; `draw` makes one group from a state and consumes `used` numbers of it.
 template <typename State, typename T, typename Draw>
 void fill(SIMT_RAND(Generator_st) & generator, std::size_t streams, T* out, std::size_t count, unsigned width,
           unsigned used, unsigned unit, Draw draw, Place place) {
-  // The place in the sequence, in numbers of 32 bits; `unit` of them stand together.
+  // The position in the sequence, in 32-bit numbers, in groups of `unit`.
   const unsigned long long start = generator.offset;
   const std::size_t groups = (count + width - 1) / width;
   const unsigned skip = static_cast<unsigned>(start % unit);
@@ -813,7 +813,7 @@ inline SIMT_RAND(Status)
 }
 namespace simt {
 namespace random {
-/// Normal numbers, and what `change` makes of them. Their count must be even.
+/// Normal numbers, transformed by `change`. Their count must be even.
 template <typename Change>
 SIMT_RAND(Status)
 normals(SIMT_RAND(Generator_t) generator, float* out, std::size_t count, Change change, Place place) {
@@ -882,7 +882,7 @@ SIMT_RAND(Status) SIMT_RAND(GeneratePoisson)(Generator, unsigned*, std::size_t, 
   static_assert(!sizeof(Generator), "the CPU executor has no host generator of Poisson's distribution");
   return simt::random::ok;
 }
-/// Numbers of 64 bits, which only Sobol's sequences of 64 bits give.
+/// 64-bit numbers, which only 64-bit Sobol sequences provide.
 inline SIMT_RAND(Status) SIMT_RAND(GenerateLongLong)(SIMT_RAND(Generator_t) generator, unsigned long long* out,
                                                      std::size_t count, SIMT_HERE) {
   if (generator == nullptr) return SIMT_RAND_CONSTANT(STATUS_NOT_INITIALIZED);

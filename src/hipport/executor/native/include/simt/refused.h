@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// simt/refused.h: functions that programs use and the executor does not have. A call is named by the compiler and ends
-// the run: a part of a program that is not run may use them.
+// simt/refused.h: functions that programs use and the executor lacks. The compiler warns about a call, and executing it
+// ends the run: parts of a program that are not run may contain such calls.
 #ifndef SIMT_REFUSED_H
 #define SIMT_REFUSED_H
 
@@ -18,7 +18,7 @@ using hipMipmappedArray_t = hipMipmappedArray*;
 
 namespace simt {
 namespace host {
-/// Where the call is, the compiler's warning has said: a function of any arguments cannot ask for its place.
+/// The compiler's warning has named the place: a variadic function cannot take it as a default argument.
 [[noreturn]] inline void refuse(const char* name, const char* what) {
   fault("unsupported", Place{name, 0}, "%s: the executor has no %s", name, what);
 }
@@ -65,7 +65,7 @@ SIMT_REFUSE(hipMallocMipmappedArray, cudaMallocMipmappedArray, "mipmaps")
 SIMT_REFUSE(hipFreeMipmappedArray, cudaFreeMipmappedArray, "mipmaps")
 SIMT_REFUSE(hipGetMipmappedArrayLevel, cudaGetMipmappedArrayLevel, "mipmaps")
 
-// The driver's, whose errors CUDA gives a type of their own.
+// The driver's, whose errors have their own type in CUDA.
 #ifdef SIMT_HIP
 #define SIMT_REFUSE_DRIVER(hip, cuda, what) SIMT_REFUSE(hip, cuda, what)
 #else

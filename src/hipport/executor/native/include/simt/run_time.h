@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// simt/run_time.h: NVRTC and hipRTC, under the names of either. What a program asks to compile is rewritten and compiled
-// for the executor by hipport, in a process of its own (run_time_compiler.py). The code that it gets names the library
-// that this made, and is loaded as a module (modules.h).
+// simt/run_time.h: NVRTC and hipRTC, under both names. Source that a program compiles is rewritten and compiled for the
+// executor by hipport, in a separate process (run_time_compiler.py). The code that the program gets names the resulting
+// library, and is loaded as a module (modules.h).
 //
-// Results have the same numbers in both (nvrtc.h of CUDA 12.4, hip/hiprtc.h of ROCm 6.4).
+// The results have the same values in both (nvrtc.h of CUDA 12.4, hip/hiprtc.h of ROCm 6.4).
 #ifndef SIMT_RUN_TIME_H
 #define SIMT_RUN_TIME_H
 
@@ -36,7 +36,7 @@ enum SIMT_RTC(Result) {
 namespace simt {
 namespace run_time {
 
-/// What a unit was compiled with that code which is loaded into it has to be compiled with, too.
+/// The unit's sanitizer flags, which code that is loaded into it has to be compiled with, too.
 constexpr const char* sanitizers =
 #if defined(__SANITIZE_ADDRESS__)
     "address";
@@ -97,7 +97,7 @@ inline const char* SIMT_RTC(GetErrorString)(SIMT_RTC(Result) result) {
 inline SIMT_RTC(Result) SIMT_RTC(Version)(int* major, int* minor) {
   if (major == nullptr || minor == nullptr) return SIMT_RTC_IS(ERROR_INVALID_INPUT);
 #ifdef SIMT_HIP
-  // hipRTC counts its own releases.
+  // hipRTC has its own release numbers.
   *major = 9;
   *minor = 0;
 #else
@@ -133,7 +133,7 @@ inline SIMT_RTC(Result) SIMT_RTC(GetLoweredName)(SIMT_RTC(Program) program, cons
   return static_cast<SIMT_RTC(Result)>(simt::run_time::lowered(program, expression, name));
 }
 
-/// Two functions: how large a text is, and the text; `more` is 1 where its end is part of it.
+/// Two functions: the size of a text, and the text; `more` is 1 if the size includes the terminator.
 #define SIMT_RTC_TEXT(name, of, more)                                                              \
   inline SIMT_RTC(Result) SIMT_RTC(Get##name##Size)(SIMT_RTC(Program) program, std::size_t* size) { \
     const std::string* text = nullptr;                                                             \

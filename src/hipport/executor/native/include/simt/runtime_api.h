@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// simt/runtime_api.h: the runtime API, once for both spellings: written under HIP's names, which in CUDA's dialect have
-// CUDA's as macros. Every function works as if it waited for all that was asked for before.
+// simt/runtime_api.h: the runtime API for both dialects: written with HIP's names, for which CUDA's are macros in
+// CUDA's dialect. Every function behaves as if it waited for all earlier work.
 #ifndef SIMT_RUNTIME_API_H
 #define SIMT_RUNTIME_API_H
 
@@ -20,7 +20,7 @@
 #ifndef SIMT_HIP
 #include "names.h"
 
-// Programs ask by these what they have included, as helper_cuda.h of CUDA's samples does.
+// Programs test by these which headers are included, as helper_cuda.h of CUDA's samples does.
 #define __DRIVER_TYPES_H__
 #define __CUDA_RUNTIME_API_H__
 #define __CUDA_RUNTIME_H__

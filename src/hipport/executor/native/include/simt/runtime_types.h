@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // simt/runtime_types.h: the types of the runtime API, under HIP's names; names.h gives them CUDA's.
 //
-// Names and numbers are those of hip/hip_runtime_api.h and hip/driver_types.h of ROCm 7.0 and, where only CUDA has
-// them, of driver_types.h of CUDA 12. CUDA and HIP number errors, kinds of copies and flags alike.
+// Names and numbers are those of hip/hip_runtime_api.h and hip/driver_types.h of ROCm 7.0 and, for those that only CUDA
+// has, of driver_types.h of CUDA 12. CUDA and HIP number errors, kinds of copies and flags alike.
 #ifndef SIMT_RUNTIME_TYPES_H
 #define SIMT_RUNTIME_TYPES_H
 
@@ -13,7 +13,7 @@
 
 // ---------------------------------------------------------------------------------------------------------- errors
 
-/// Every error: number, HIP's name, CUDA's name, what it says. What HIP lacks is called simt….
+/// Every error: number, HIP's name, CUDA's name, message. Names that HIP lacks begin with simt.
 #define SIMT_ERRORS(E)                                                                                               \
   E(0, hipSuccess, cudaSuccess, "no error")                                                                          \
   E(1, hipErrorInvalidValue, cudaErrorInvalidValue, "invalid argument")                                              \
@@ -124,7 +124,7 @@ using hipDevice_t = int;
 #ifdef SIMT_HIP
 using hipDeviceptr_t = void*;
 #else
-using hipDeviceptr_t = unsigned long long;  // CUdeviceptr: programs calculate with it
+using hipDeviceptr_t = unsigned long long;  // CUdeviceptr: programs do arithmetic with it
 #endif
 
 enum hipMemcpyKind {
@@ -148,7 +148,7 @@ enum hipMemoryType {
 struct hipPointerAttribute_t {
   union {
     hipMemoryType type;
-    hipMemoryType memoryType;  // as CUDA 10 and ROCm 5 had it
+    hipMemoryType memoryType;  // as in CUDA 10 and ROCm 5
   };
   int device;
   void* devicePointer;
@@ -179,11 +179,11 @@ struct hipChannelFormatDesc {
   hipChannelFormatKind f;
 };
 
-/// An array: rows lie without gaps, a layer after the other. Textures read from it.
+/// An array: rows are contiguous, and layers follow each other. Textures read from it.
 struct hipArray {
   void* data;
   hipChannelFormatDesc desc;
-  std::size_t width, height, depth;  // in elements; height and depth 0 where there is no such dimension
+  std::size_t width, height, depth;  // in elements; height and depth are 0 if there is no such dimension
   std::size_t element;  // bytes of one
   unsigned flags;
 
@@ -271,7 +271,7 @@ enum hipLimit_t {
   hipLimitStackSize = 0,
   hipLimitPrintfFifoSize = 1,
   hipLimitMallocHeapSize = 2,
-  // CUDA alone has these.
+  // Only CUDA has these.
   simtLimitDevRuntimeSyncDepth = 3,
   simtLimitDevRuntimePendingLaunchCount = 4,
   simtLimitMaxL2FetchGranularity = 5,
@@ -393,7 +393,7 @@ enum hipStreamCaptureMode {
   hipStreamCaptureModeRelaxed,
 };
 
-// The names of types of numbers that the math libraries share; CUDA's numbers, which HIP's are.
+// Names of number types that the math libraries share, with CUDA's values, which are also HIP's.
 enum hipDataType {
   HIP_R_32F = 0,
   HIP_R_64F = 1,
@@ -436,7 +436,7 @@ enum libraryPropertyType { MAJOR_VERSION, MINOR_VERSION, PATCH_LEVEL };
 
 // ----------------------------------------------------------------------------------------------------------- flags
 
-// Macros, as in HIP and CUDA: programs ask for some of them with #ifdef.
+// Macros, as in HIP and CUDA: programs test some of them with #ifdef.
 #define hipStreamDefault 0x00
 #define hipStreamNonBlocking 0x01
 #define hipEventDefault 0x0

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// simt/sobol.h: Sobol's sequences, of 32 and 64 bits, in kernels and from the host: what random.h includes of them.
+// simt/sobol.h: 32- and 64-bit Sobol sequences, in kernels and from the host; included by random.h.
 //
-// Points come in the order of Gray's code, the first is 0. The polynomials and first direction numbers are those of Joe
-// and Kuo, "Constructing Sobol sequences with better two-dimensional projections" (2008), new-joe-kuo-6.21201
-// (https://web.maths.unsw.edu.au/~fkuo/sobol/): of the 20,000 dimensions that cuRAND has, those of the polynomials up to
-// degree 8. The vectors, the order of the host's numbers and how they become fractions and normal numbers are those of
-// cuRAND 10.3.10, whose generators on the processor were asked (November 2026); hipRAND's are taken to be the same.
+// Points come in Gray code order, the first is 0. The polynomials and first direction numbers are those of Joe and Kuo,
+// "Constructing Sobol sequences with better two-dimensional projections" (2008), new-joe-kuo-6.21201
+// (https://web.maths.unsw.edu.au/~fkuo/sobol/): of the 20,000 dimensions that cuRAND has, those of the polynomials up
+// to degree 8. The vectors, the order of the host's numbers and their conversion to fractions and normal numbers are
+// those of cuRAND 10.3.10, found by running its generators on the CPU (November 2026); hipRAND's are assumed to be the
+// same.
 //
-// cuRAND's scrambled vectors and constants follow no published rule: they are refused. Kernels can scramble by their own.
+// cuRAND's scrambled vectors and constants follow no published rule: they are refused. Kernels can scramble by their
+// own.
 #ifndef SIMT_SOBOL_H
 #define SIMT_SOBOL_H
 
@@ -19,7 +21,7 @@ namespace sobol {
 struct Row {
   unsigned char degree, inner, first[8];
 };
-/// Of the second dimension and those behind it.
+/// From the second dimension on.
 constexpr Row rows[] = {
     {1, 0, {1}},
     {2, 1, {1, 3}},
@@ -79,8 +81,8 @@ constexpr unsigned dimensions = 1 + sizeof rows / sizeof rows[0];
 template <typename Word>
 constexpr unsigned bits = 8 * sizeof(Word);
 
-/// All direction vectors, one dimension behind the other, in memory with a guard behind it: whoever takes more
-/// dimensions than there are is told.
+/// All direction vectors, one dimension after the other, in memory with a guard page behind it: a program that uses too
+/// many dimensions faults.
 template <typename Word>
 Word* vectors(Place place) {
   static Word* const all = [&] {
@@ -109,7 +111,7 @@ struct State {
   Word i, x, c;
   Word direction_vectors[bits<Word>];
 };
-/// Go to the point `n` further: where Gray's code of its number is.
+/// Advance by `n` points: to the Gray code of the new index.
 template <typename Word>
 void go(State<Word>& state, unsigned long long n) {
   state.i += static_cast<Word>(n);
@@ -142,7 +144,7 @@ inline double fraction(std::uint32_t x) { return x * two_to_minus_32_double + tw
 inline double fraction(std::uint64_t x) {
   return static_cast<double>(x >> 11) * two_to_minus_53 + two_to_minus_53 / 2;
 }
-/// By the inverse of the distribution, the upper half as the lower: one number makes one.
+/// By inverting the distribution, with the upper half mirrored: each number gives one.
 inline float normal(std::uint32_t x) {
   const bool is_upper = x > 0x7fffffffu;
   const float z = static_cast<float>(detail::normcdfinv(static_cast<double>(uniform(is_upper ? 0xffffffffu - x : x))));
@@ -160,9 +162,9 @@ inline double normal_double(std::uint64_t x) { return detail::normcdfinv(fractio
 using SIMT_RAND(DirectionVectors32_t) = unsigned int[32];
 using SIMT_RAND(DirectionVectors64_t) = unsigned long long[64];
 
-// ---- in kernels: names that are alike for four kinds of states
+// ---- in kernels: names that exist for four kinds of states
 
-/// The states of `word` bits, plain and scrambled, and what is done with them.
+/// The states of `word` bits, plain and scrambled, and their functions.
 #define SIMT_SOBOL(word, Word)                                                                                       \
   struct SIMT_RAND(StateSobol##word) : simt::random::sobol::State<Word> {};                                          \
   struct SIMT_RAND(StateScrambledSobol##word) : simt::random::sobol::State<Word> {};                                 \
@@ -202,7 +204,7 @@ using SIMT_RAND(DirectionVectors64_t) = unsigned long long[64];
   inline unsigned SIMT_RAND(_poisson)(State*, double, SIMT_HERE) {                                                   \
     simt::fault("not-supported", SIMT_THERE, "quasirandom numbers of Poisson's distribution");                       \
   }
-// Of types that are as wide as the word, and the only ones of this width that functions are overloaded by.
+// Types with the width of the word: the only ones of this width for which functions are overloaded.
 #define SIMT_SOBOL_NEXT(state) \
   static_cast<std::conditional_t<sizeof(state->x) == 8, std::uint64_t, std::uint32_t>>(SIMT_RAND()(state))
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// simt/solver.h: cuSOLVER's dense functions (cusolverDn) and hipSOLVER's: LU, Cholesky, QR, symmetric eigenvalues, singular
-// values. Numbers are those of CUDA 12 and of hipSOLVER 3.0 (ROCm 7.0). What is missing here is missing at compile time.
+// simt/solver.h: the dense functions of cuSOLVER (cusolverDn) and hipSOLVER: LU, Cholesky, QR, symmetric eigenvalues,
+// singular values. Values are those of CUDA 12 and of hipSOLVER 3.0 (ROCm 7.0). A missing function is a compile error.
 #ifndef SIMT_SOLVER_H
 #define SIMT_SOLVER_H
 
@@ -81,7 +81,7 @@ constexpr Status invalid = SIMT_SOLVER_CONSTANT(STATUS_INVALID_VALUE);
 using blas::Index;
 using blas::Matrix;
 
-/// Do `work` on matrices that are checked first; `info` gets what it returns.
+/// Do `work` on matrices after checking them; `info` gets its result.
 template <std::size_t count, typename Work>
 Status submit(const blas::Call call, Handle handle, const Matrix (&matrices)[count], int* info, Work work) {
   if (!host::has_handle(handle, host::HandleKind::solver)) return SIMT_SOLVER_CONSTANT(STATUS_NOT_INITIALIZED);
@@ -133,7 +133,7 @@ SIMT_SOLVER_STATUS SIMT_SOLVER(SetStream)(::simt::solver::Handle handle, hipStre
 #define hipsolverSetStream hipsolverDnSetStream
 #endif
 
-// No room is needed: programs allocate what they are told, and some refuse to allocate nothing.
+// No workspace is needed; the size is not 0, because programs allocate it, and some reject a size of 0.
 #define SIMT_SOLVER_TYPE(L, T, R, mqr, evd)                                                                        \
   SIMT_SOLVER_STATUS SIMT_SOLVER(L##getrf_bufferSize)(::simt::solver::Handle, int, int, T*, int, int* size) {        \
     *size = 1;                                                                                                       \

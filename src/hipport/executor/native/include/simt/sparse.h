@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// simt/sparse.h: cuSPARSE's generic functions and hipSPARSE's: sparse matrices by rows, by columns and by coordinates,
-// their products with dense vectors and matrices and with each other, triangular solves, and conversions. Numbers are
-// those of CUDA 12 and of hipSPARSE 3 (ROCm 6.0). What is missing here is missing at compile time.
+// simt/sparse.h: the generic functions of cuSPARSE and hipSPARSE: sparse matrices in CSR, CSC and COO format, their
+// products with dense vectors and matrices and with each other, triangular solves, and conversions. Values are those of
+// CUDA 12 and of hipSPARSE 3 (ROCm 6.0). A missing function is a compile error.
 #ifndef SIMT_SPARSE_H
 #define SIMT_SPARSE_H
 
@@ -66,7 +66,7 @@ SIMT_SPARSE_ENUM(MatrixType_t, SIMT_S(MATRIX_TYPE_GENERAL) = 0, SIMT_S(MATRIX_TY
 SIMT_SPARSE_ENUM(Direction_t, SIMT_S(DIRECTION_ROW) = 0, SIMT_S(DIRECTION_COLUMN) = 1);
 #undef SIMT_SPARSE_ENUM
 
-/// What a handle stands for.
+/// The object of a handle.
 struct cusparseContext {
   hipStream_t stream = nullptr;
   SIMT_SPARSE(PointerMode_t) mode = SIMT_S(POINTER_MODE_HOST);
@@ -74,14 +74,14 @@ struct cusparseContext {
 struct cusparseSpMatDescr : simt::sparse::SparseMatrix {
   simt::sparse::Triangle triangle;
 };
-/// Of the functions from before descriptors had the numbers.
+/// For the older functions, whose matrix descriptors do not contain the numbers.
 struct cusparseMatDescr {
   SIMT_SPARSE(MatrixType_t) type = SIMT_S(MATRIX_TYPE_GENERAL);
   SIMT_SPARSE(FillMode_t) fill = SIMT_S(FILL_MODE_LOWER);
   SIMT_SPARSE(DiagType_t) diagonal = SIMT_S(DIAG_TYPE_NON_UNIT);
   SIMT_SPARSE(IndexBase_t) base = SIMT_S(INDEX_BASE_ZERO);
 };
-/// What solving and multiplying keep between their steps.
+/// The state of solving and multiplying between their steps.
 struct cusparseSpSVDescr {};
 struct cusparseSpSMDescr {};
 struct cusparseSpGEMMDescr : simt::sparse::Product {};
@@ -128,7 +128,7 @@ inline Operation operation(SIMT_SPARSE(Operation_t) op) {
          : op == SIMT_S(OPERATION_TRANSPOSE)   ? Operation::transposed
                                                : Operation::adjoint;
 }
-/// A factor: the host's is read now, the device's when the work is done.
+/// A scalar: the host's is read now, the device's when the work is done.
 struct Factor {
   alignas(16) unsigned char kept[16];
   const void* at;
@@ -156,7 +156,7 @@ Status make(Descriptor* descriptor, const Value& value) {
   *descriptor = made;
   return success;
 }
-/// Work space that is asked for, and not used.
+/// The size of the workspace, which is not used.
 constexpr std::size_t work_space = 64;
 
 }  // namespace sparse

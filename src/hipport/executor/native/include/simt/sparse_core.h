@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// simt/sparse_core.h: products of sparse matrices on the CPU, what cuSPARSE's and hipSPARSE's generic functions stand on
-// (math/sparse.cpp). Compiled once, for programs of both dialects.
+// simt/sparse_core.h: products of sparse matrices on the CPU, on which the generic functions of cuSPARSE and hipSPARSE
+// are built (math/sparse.cpp). Compiled once, for programs of both dialects.
 #ifndef SIMT_SPARSE_CORE_H
 #define SIMT_SPARSE_CORE_H
 
@@ -17,12 +17,12 @@ using blas::Index;
 using blas::Operation;
 using blas::Scalar;
 
-/// As cusparseFormat_t and cusparseIndexType_t number them.
+/// With the values of cusparseFormat_t and cusparseIndexType_t.
 enum class Format : int { csr = 1, csc = 2, coo = 3 };
 enum class IndexType : int { bits16 = 1, bits32 = 2, bits64 = 3 };
 
 /// `major` has the offsets of rows (csr) or columns (csc), one more than there are, or the row of each number (coo);
-/// `minor` the other place of each number.
+/// `minor` has the other index of each number.
 struct SparseMatrix {
   Format format;
   Index rows, columns, count;
@@ -36,7 +36,7 @@ struct DenseVector {
   void* values;
   hipDataType type;
 };
-/// Columns lie `ld` numbers apart, or rows.
+/// Columns, or rows, are `ld` numbers apart.
 struct DenseMatrix {
   Index rows, columns, ld;
   void* values;
@@ -44,22 +44,22 @@ struct DenseMatrix {
   bool by_rows;
 };
 
-/// y = alpha op(A) x + beta y, summed as `compute` in the order of the numbers in memory. Faults for memory that kernels
-/// do not reach, and for an index outside of the matrix.
+/// y = alpha op(A) x + beta y, summed as `compute` in the order of the numbers in memory. Faults for memory that
+/// kernels cannot access, and for an index outside the matrix.
 SIMT_EXPORT void multiply(const Call&, hipDataType compute, Operation, Scalar alpha, const SparseMatrix& a,
                           const DenseVector& x, Scalar beta, const DenseVector& y);
 /// C = alpha op(A) op(B) + beta C.
 SIMT_EXPORT void multiply(const Call&, hipDataType compute, Operation, Operation, Scalar alpha, const SparseMatrix& a,
                           const DenseMatrix& b, Scalar beta, const DenseMatrix& c);
 SIMT_EXPORT void to_dense(const Call&, const SparseMatrix& from, const DenseMatrix& to);
-/// How many numbers are not 0; the offsets of `to` are written, where it has such.
+/// The number of nonzeros; the offsets of `to` are written, if it has any.
 SIMT_EXPORT Index count(const Call&, const DenseMatrix& from, const SparseMatrix& to);
-/// Write the numbers that are not 0, and where they are.
+/// Write the nonzeros, and their indices.
 SIMT_EXPORT void to_sparse(const Call&, const DenseMatrix& from, const SparseMatrix& to);
-/// The same matrix in another format, numbers in the order of its places; without values if `symbolic`.
+/// The same matrix in another format, with numbers in the order of its indices; without values if `symbolic`.
 SIMT_EXPORT void convert(const Call&, const SparseMatrix& from, const SparseMatrix& to, bool symbolic);
 
-/// Which part of a square matrix counts, and whether its diagonal is 1 whatever is there.
+/// The triangle of a square matrix that counts, and whether its diagonal is 1 whatever is stored.
 struct Triangle {
   bool upper = false, unit = false;
 };
@@ -69,18 +69,18 @@ SIMT_EXPORT void solve(const Call&, hipDataType compute, Operation, Scalar alpha
 /// Solve op(A) C = alpha op(B).
 SIMT_EXPORT void solve(const Call&, hipDataType compute, Operation, Operation, Scalar alpha, const SparseMatrix& a, Triangle,
                        const DenseMatrix& b, const DenseMatrix& c);
-/// C = alpha (op(A) op(B)) where C has numbers, + beta C.
+/// C = alpha (op(A) op(B)) at the nonzeros of C, + beta C.
 SIMT_EXPORT void multiply_sampled(const Call&, hipDataType compute, Operation, Operation, Scalar alpha, const DenseMatrix& a,
                                   const DenseMatrix& b, Scalar beta, const SparseMatrix& c);
-/// alpha A B by rows, numbers in the order of their columns; kept until it is written.
+/// alpha A B by rows, with numbers in the order of their columns; kept until it is written.
 struct Product {
   std::vector<Index> offsets, columns;
   std::vector<std::complex<double>> values;
 };
 SIMT_EXPORT Product multiply(const Call&, hipDataType compute, Scalar alpha, const SparseMatrix& a, const SparseMatrix& b);
 SIMT_EXPORT void write(const Call&, const Product& from, const SparseMatrix& to);
-/// In what order the numbers of a matrix by rows or columns, or by coordinates, are in the order of their places:
-/// `order[i]` is where the i-th is. What they are ordered by is put in that order.
+/// The permutation that sorts the numbers of a matrix by their indices: `order[i]` is the place of the i-th. The
+/// indices are sorted as well.
 SIMT_EXPORT void sort(const Call&, const SparseMatrix& a, bool by_columns, int* order);
 
 }  // namespace sparse

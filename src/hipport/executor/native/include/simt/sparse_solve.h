@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// simt/sparse_solve.h: of cuSPARSE and hipSPARSE, triangular solves, products of sparse matrices, products where a sparse
-// matrix has numbers, and functions on arrays of indices. Part of sparse.h.
+// simt/sparse_solve.h: further functions of cuSPARSE and hipSPARSE: triangular solves, products of sparse matrices,
+// sampled products, and functions on arrays of indices. Part of sparse.h.
 #ifndef SIMT_SPARSE_SOLVE_H
 #define SIMT_SPARSE_SOLVE_H
 
@@ -115,7 +115,7 @@ SIMT_SPARSE_STATUS SIMT_SPARSE(SpSM_analysis)(SIMT_SPARSE(Handle_t) handle, SIMT
                                               SIMT_SPARSE(SpSMAlg_t), SIMT_SPARSE(SpSMDescr_t), void*) {
   return simt::sparse::check(handle);
 }
-// hipSPARSE's gets the buffer once more.
+// hipSPARSE's gets the buffer again.
 SIMT_SPARSE_STATUS SIMT_SPARSE(SpSM_solve)(SIMT_SPARSE(Handle_t) handle, SIMT_SPARSE(Operation_t) op_a,
                                            SIMT_SPARSE(Operation_t) op_b, const void* alpha,
                                            SIMT_SPARSE(ConstSpMatDescr_t) a, SIMT_SPARSE(ConstDnMatDescr_t) b,
@@ -155,7 +155,7 @@ SIMT_SPARSE_STATUS SIMT_SPARSE(SpGEMM_workEstimation)(SIMT_SPARSE_PRODUCT, std::
   *size = simt::sparse::work_space;
   return simt::sparse::check(handle);
 }
-/// With a buffer it is computed, as afterwards the program asks how large the result is.
+/// With a buffer it is computed, because afterwards the program queries the size of the result.
 SIMT_SPARSE_STATUS SIMT_SPARSE(SpGEMM_compute)(SIMT_SPARSE_PRODUCT, std::size_t* size, void* buffer, SIMT_HERE) {
   SIMT_SPARSE_CALL("SpGEMM_compute");
   using namespace simt::sparse;
@@ -166,7 +166,7 @@ SIMT_SPARSE_STATUS SIMT_SPARSE(SpGEMM_compute)(SIMT_SPARSE_PRODUCT, std::size_t*
   auto* const to = static_cast<cusparseSpMatDescr*>(c);
   if (left.columns != right.rows || to->rows != left.rows || to->columns != right.columns) return invalid;
   const bool by_rows = left.format == Format::csr && right.format == Format::csr && to->format == Format::csr;
-  // C is written anew: what beta would be multiplied with has to be nothing.
+  // C is overwritten, so there must be nothing to be multiplied by beta.
   if (op_a != SIMT_S(OPERATION_NON_TRANSPOSE) || op_b != SIMT_S(OPERATION_NON_TRANSPOSE) || !by_rows || to->count != 0) {
     return SIMT_S(STATUS_NOT_SUPPORTED);
   }
@@ -267,7 +267,7 @@ SIMT_SPARSE_SORT(XcoosortByRow, false)
 SIMT_SPARSE_SORT(XcoosortByColumn, true)
 #undef SIMT_SPARSE_SORT
 
-/// The offsets of rows from the row of each number, in order; and back.
+/// The offsets of rows from the row of each number, in order; and the inverse.
 SIMT_SPARSE_STATUS SIMT_SPARSE(Xcoo2csr)(SIMT_SPARSE(Handle_t) handle, const int* row_of, int count, int rows,
                                          int* offsets, SIMT_SPARSE(IndexBase_t) base) {
   if (const auto status = simt::sparse::check(handle)) return status;

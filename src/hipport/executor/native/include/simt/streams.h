@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// simt/streams.h: streams, events, callbacks. All work is done when the call that asks for it returns, so a stream has
-// nothing to wait for; what remains is that handles are valid and that events know when they were recorded.
+// simt/streams.h: streams, events, callbacks. All work is done when the requesting call returns, so a stream has
+// nothing to wait for. What remains is the validity of handles, and the times of events.
 #ifndef SIMT_STREAMS_H
 #define SIMT_STREAMS_H
 
@@ -16,7 +16,7 @@ struct ihipEvent_t {
   unsigned flags;
   bool recorded;
   std::int64_t when;
-  const void* recording = nullptr;  // the stream that kept it for a graph
+  const void* recording = nullptr;  // the stream that recorded it for a graph
 };
 
 namespace simt {
@@ -34,7 +34,7 @@ inline hipError_t check(hipEvent_t event) {
   return result(has_handle(event, HandleKind::event) ? hipSuccess : hipErrorInvalidHandle);
 }
 
-/// Do work that a stream was asked for; a stream that records keeps it. Libraries call kernels.
+/// Do work for a stream; a recording stream records it. Libraries launch kernels through this.
 template <typename F>
 void enqueue(hipStream_t stream, const F& work) {
   if (records(stream)) return record(stream, NodeKind::kernel, new WorkOf<F>(work));
@@ -75,7 +75,7 @@ inline hipError_t hipStreamQuery(hipStream_t stream) { return simt::host::check_
 inline hipError_t hipStreamWaitEvent(hipStream_t stream, hipEvent_t event, unsigned = 0) {
   if (const hipError_t error = simt::host::check(stream)) return error;
   if (const hipError_t error = simt::host::check(event)) return error;
-  // A stream that waits for one that records records into the same graph.
+  // A stream that waits for a recording one records into the same graph.
   if (event->recording != nullptr) simt::join_recording(stream, event->recording);
   return hipSuccess;
 }
@@ -99,7 +99,7 @@ inline hipError_t hipStreamGetDevice(hipStream_t stream, int* device) {
   *device = 0;
   return hipSuccess;
 }
-// CUDA alone. What can be set tells of caches and of priorities.
+// Only CUDA has these. The attributes concern caches and priorities.
 inline hipError_t simtStreamSetAttribute(hipStream_t stream, hipLaunchAttributeID, const hipLaunchAttributeValue*) {
   return simt::host::check(stream);
 }
@@ -139,7 +139,7 @@ inline hipError_t hipStreamAddCallback(hipStream_t stream, hipStreamCallback_t c
   callback(stream, hipSuccess, data);
   return hipSuccess;
 }
-/// What a graph tells of such a call.
+/// The parameters of such a call in a graph.
 struct hipHostNodeParams {
   hipHostFn_t fn;
   void* userData;
@@ -200,7 +200,7 @@ inline hipError_t hipEventElapsedTime(float* milliseconds, hipEvent_t start, hip
     }
   }
   const float elapsed = static_cast<float>(stop->when - start->when) * 1e-6f;
-  // Programs divide by it. Half a microsecond is what CUDA resolves.
+  // Programs divide by it. Half a microsecond is CUDA's resolution.
   *milliseconds = elapsed >= 0 ? simt::host::larger(elapsed, 0.0005f) : elapsed;
   return hipSuccess;
 }

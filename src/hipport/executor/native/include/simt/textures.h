@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // simt/textures.h: texture and surface objects, and CUDA's texture references.
 //
-// How a texture is fetched is CUDA's (C++ Programming Guide, "Texture Fetching"): with linear filtering weights have
-// 8 bits behind the point, rounded to the nearest, as the hardware's. Wrap and mirror hold for normalized coordinates,
-// and clamp is taken instead without them. Fetches outside of linear memory give 0.
+// Fetching is as in CUDA (C++ Programming Guide, "Texture Fetching"): with linear filtering, weights have 8 fractional
+// bits, rounded to nearest, as in the hardware. Wrap and mirror require normalized coordinates, without which they mean
+// clamp. Fetches outside linear memory return 0.
 //
-// Not here, and refused: mipmaps, resource views, sRGB, sparse textures.
+// Missing, and refused: mipmaps, resource views, sRGB, sparse textures.
 #ifndef SIMT_TEXTURES_H
 #define SIMT_TEXTURES_H
 
@@ -73,7 +73,7 @@ struct hipResourceDesc {
     } pitch2D;
   } res;
 };
-/// Only named.
+/// Only declared.
 struct hipResourceViewDesc;
 
 #ifdef SIMT_HIP
@@ -125,7 +125,7 @@ typedef unsigned long long hipSurfaceObject_t;
 namespace simt {
 namespace textures {
 
-/// A texture or a surface. Never freed, so that a handle that was destroyed is known for what it is.
+/// A texture or a surface. Never freed, so that a destroyed handle is recognized.
 struct Texture {
   static constexpr std::uint32_t alive = 0x7e87c0de, dead = 0x7e87dead;
   std::uint32_t mark = alive;
@@ -133,7 +133,7 @@ struct Texture {
   hipTextureDesc how{};
   char* data = nullptr;
   hipChannelFormatDesc format{};
-  long long width = 0, height = 0, depth = 0;  // in elements; 0: there is no such dimension
+  long long width = 0, height = 0, depth = 0;  // in elements; 0 if there is no such dimension
   std::size_t element = 0, row = 0, slice = 0;  // bytes
   bool layered = false, cube = false;
 
@@ -221,7 +221,7 @@ const Texture& live(Handle handle, const char* name, Place place) {
 
 // ---- texels
 
-/// What a fetch gives: one number, or a vector of CUDA's.
+/// The result of a fetch: one number, or one of CUDA's vectors.
 template <typename T, bool = std::is_arithmetic_v<T>>
 struct Parts {
   using Part = T;
@@ -265,7 +265,7 @@ float normalized(Raw value) {
   return scaled < -1.0f ? -1.0f : scaled;
 }
 
-/// One channel of an element as the type that is fetched; what does not fit together is a fault.
+/// One channel of an element, converted to the type that is fetched; incompatible types are a fault.
 template <typename Part>
 Part channel(const Texture& t, const char* element, int which, const char* name, Place place) {
   const int bits[4] = {t.format.x, t.format.y, t.format.z, t.format.w};
@@ -317,7 +317,7 @@ T border(const Texture& t) {
   return value;
 }
 
-/// Where an index falls; -1: on the border.
+/// The element of an index; -1 for the border.
 inline long long place_on(long long i, long long size, hipTextureAddressMode mode, bool is_normalized) {
   if (size == 0) return 0;
   if (!is_normalized && (mode == hipAddressModeWrap || mode == hipAddressModeMirror)) mode = hipAddressModeClamp;
@@ -333,7 +333,7 @@ inline long long place_on(long long i, long long size, hipTextureAddressMode mod
   return 0;
 }
 
-/// One axis of a fetch: the element, or the two elements and the weight of the second.
+/// One axis of a fetch: the element, or two elements and the weight of the second.
 struct Axis {
   long long first, second;
   float weight;
@@ -341,7 +341,7 @@ struct Axis {
 inline Axis axis(const Texture& t, float coordinate, long long size, int which) {
   if (size == 0) return {0, 0, 0.0f};
   const bool is_normalized = t.how.normalizedCoords != 0;
-  // A coordinate that is far outside, or no number, must not overflow an index.
+  // A coordinate that is far outside, or NaN, must not overflow an index.
   const float x = is_normalized ? coordinate * static_cast<float>(size) : coordinate;
   const float safe = x != x ? 0.0f : x < -0x1p40f ? -0x1p40f : x > 0x1p40f ? 0x1p40f : x;
   const hipTextureAddressMode mode = t.how.addressMode[which];
@@ -413,7 +413,8 @@ T fetch_layer(const Texture& t, float x, float y, int layer, const char* name, P
   const long long z = layer_of(t, layer);
   return fetch<T>(t, axis(t, x, t.width, 0), axis(t, y, t.height, 1), Axis{z, z, 0.0f}, name, place);
 }
-/// Where a direction meets the cube: the face, and where on it, from -1 to 1 (C++ Programming Guide, "Cubemap Textures").
+/// The intersection of a direction and the cube: the face, and the place on it, from -1 to 1 (C++ Programming Guide,
+/// "Cubemap Textures").
 struct OnCube {
   int face;
   float s, t;
@@ -425,7 +426,7 @@ inline OnCube on_cube(float x, float y, float z) {
   if (ay >= ax) return y >= 0 ? OnCube{2, x / ay, z / ay} : OnCube{3, x / ay, -z / ay};
   return x >= 0 ? OnCube{0, -z / ax, -y / ax} : OnCube{1, z / ax, -y / ax};
 }
-/// The direction through a place of a face, or of its plane beside it.
+/// The direction through a place on a face, or on its plane beside it.
 inline OnCube beside_face(const OnCube& at) {
   const float s = at.s, t = at.t;
   switch (at.face) {
@@ -438,8 +439,8 @@ inline OnCube beside_face(const OnCube& at) {
   }
 }
 
-/// Filters over the edges of faces: an element beside one is the neighbour's; where three faces meet there is none, and
-/// the other three are weighed.
+/// Filters across the edges of faces: an element beyond one belongs to the neighbouring face; at a corner there is
+/// none, and the other three are weighted.
 template <typename T>
 T fetch_cube(const Texture& t, float x, float y, float z, int layer, const char* name, Place place) {
   if (!t.cube) fault("texture-type", place, "%s of a texture that is not a cube map", name);
@@ -487,7 +488,7 @@ template <typename T>
 T fetch_one_cube(const Texture& t, float x, float y, float z, const char* name, Place place) {
   return fetch_cube<T>(t, x, y, z, 0, name, place);
 }
-/// The four elements that a linear fetch would weigh, of one channel.
+/// The four elements of a linear fetch, in one channel.
 template <typename T>
 T gather_2d(const Texture& t, float x, float y, int component, const char* name, Place place) {
   using Part = typename Parts<T>::Part;
@@ -506,7 +507,7 @@ T gather_2d(const Texture& t, float x, float y, int component, const char* name,
   return value;
 }
 
-/// Where a surface is accessed, x in bytes; null where it is outside and the mode says to read zeros.
+/// The address of a surface access, with x in bytes; null if it is outside and the mode says to read zeros.
 inline char* surface_at(const Texture& t, int x, int y, int z, std::size_t size, hipSurfaceBoundaryMode mode,
                         const char* name, Place place) {
   const long long row = t.width * static_cast<long long>(t.element), rows = t.height != 0 ? t.height : 1,
@@ -603,7 +604,7 @@ inline hipError_t hipDestroySurfaceObject(hipSurfaceObject_t object) {
   return hipSuccess;
 }
 
-// Every fetch in two forms: the result returned, or written where a pointer says.
+// Every fetch in two forms: the result is returned, or written through a pointer.
 #define SIMT_TEXTURE_FETCH(name, how, parameters, ...)                                                       \
   template <typename T>                                                                                      \
   T name(hipTextureObject_t object, SIMT_UNPACK parameters, SIMT_HERE) {                                     \
@@ -658,7 +659,7 @@ SIMT_SURFACE(surfCubemapread, surfCubemapwrite, (int x, int y, int face), (x, y,
 SIMT_SURFACE(surfCubemapLayeredread, surfCubemapLayeredwrite, (int x, int y, int face), (x, y, face), x, y, face)
 #undef SIMT_SURFACE
 
-// ------------------------------------------------- texture references, which CUDA 12 has no more and HIP deprecates
+// ------------------------------------------ texture references, which CUDA 12 has removed and HIP deprecates
 
 struct textureReference {
   int normalized = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// simt/thrust.h: what Thrust has to be told before its first header, so that its own code for processors (its C++
-// system) runs where a GPU's would. Thrust itself is not here: its headers are those of Debian's libthrust-dev, of a
-// CUDA toolkit or of rocThrust. The files of include/thrust stand in front of them and come through here.
+// simt/thrust.h: settings for Thrust before its first header, by which its own backend for CPUs (its C++ system) runs
+// in the place of that for GPUs. Thrust itself is not included: its headers are those of Debian's libthrust-dev, of a
+// CUDA toolkit or of rocThrust. The files of include/thrust precede them and include this one.
 #ifndef SIMT_THRUST_H
 #define SIMT_THRUST_H
 
@@ -18,7 +18,7 @@
 #define THRUST_IGNORE_DEPRECATED_CPP_DIALECT
 #endif
 #if defined(__clang__) && defined(__HIP__)
-// rocThrust would take it for the compiler of GPUs, and bring their system as well.
+// With __HIP__, rocThrust would take the compiler for hipcc, and include the GPU system as well.
 #pragma push_macro("__HIP__")
 #undef __HIP__
 #include <thrust/detail/config/compiler.h>

@@ -4,9 +4,8 @@
 #define SIMT_THRUST_POLICIES_H
 
 #include "thrust.h"
-//
-// The algorithms, the iterators, and thrust::seq and its like, are what Thrust's code for GPUs brings, too, CUDA's and
-// rocThrust's: programs use them without asking.
+// Thrust's backends for GPUs, CUDA's and rocThrust's, also include the algorithms, the iterators, and thrust::seq and
+// similar policies: programs use them without including their headers.
 #include <thrust/copy.h>
 #include <thrust/count.h>
 #include <thrust/distance.h>
@@ -29,7 +28,7 @@
 namespace simt {
 namespace thrust_policies {
 
-/// Streams order nothing here, as all is done at once; allocators are not asked for the temporary memory.
+/// Streams order nothing here, because all work is synchronous; allocators are not used for temporary memory.
 struct par_t : ::thrust::cpp::execution_policy<par_t> {
   template <typename Stream>
   par_t on(Stream stream, SIMT_HERE) const {
@@ -86,6 +85,6 @@ SIMT_THRUST_SYSTEM(hip)
 #else
 SIMT_THRUST_SYSTEM(cuda)
 #endif
-// What is spelled for the other GPU stays an error.
+// Names for the other vendor's GPU stay an error.
 
 #endif

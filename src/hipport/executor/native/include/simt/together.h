@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// simt/together.h: operations of several lanes that the library headers are made of (groups.h, cub_warp.h).
+// simt/together.h: operations of several lanes, from which the library headers are built (groups.h, cub_warp.h).
 //
-// Every lane gives the address of a record on its stack. The last one that comes runs the algorithm over all records
-// while the others wait, so a record may be of any type and size, and results are written into the records.
+// Every lane passes the address of a record on its stack. The last one that arrives runs the algorithm over all records
+// while the others wait, so a record may have any type and size, and results are written into the records.
 #ifndef SIMT_TOGETHER_H
 #define SIMT_TOGETHER_H
 
@@ -35,13 +35,13 @@ inline std::uint64_t bits_by_rank(std::uint64_t lanes, std::uint64_t chosen) {
   }
   return packed;
 }
-/// `width` neighbors (a power of two) of the caller's wavefront, the caller among them.
+/// `width` neighbors (a power of two) in the caller's wavefront, including the caller.
 inline std::uint64_t neighbors(unsigned lane, unsigned width) {
   const std::uint64_t ones = width >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << width) - 1;
   return ones << (lane & ~(width - 1) & 63);
 }
 
-/// The records of one group, by rank in it, while all its threads wait; null for one that is not there.
+/// The records of one group, by rank, while all its threads wait; null for an absent thread.
 template <typename Record>
 struct Gathered {
   Record* const* record;
@@ -50,7 +50,7 @@ struct Gathered {
 
 namespace detail {
 
-/// Run `Algorithm::run` for each group of lanes in the meeting. A record says in `lanes` which group it is of.
+/// Run `Algorithm::run` for each group of lanes in the meeting. A record names its group in `lanes`.
 template <typename Algorithm, typename Record>
 void finish_gathered(Meeting& meeting) {
   for (std::uint64_t open = meeting.lanes; open != 0;) {
@@ -68,8 +68,8 @@ void finish_gathered(Meeting& meeting) {
 
 }  // namespace detail
 
-/// Meet the lanes of `record.lanes` and have `Algorithm` run over what they give. CUDA: the lanes are a mask, and are
-/// waited for. HIP: those that come together on one path; several groups of one wavefront may do so at once.
+/// Converge with the lanes of `record.lanes` and run `Algorithm` over their records. CUDA: the lanes are a mask, and
+/// are waited for. HIP: the active lanes on one path; several groups of one wavefront may converge at once.
 template <typename Algorithm, typename Record>
 void together(Record& record, Place place) {
   static constexpr Operation operation{Algorithm::name, &detail::finish_gathered<Algorithm, Record>};
@@ -81,9 +81,9 @@ void together(Record& record, Place place) {
   }
 }
 
-/// The same records, with one in place of each thread that an algorithm needs and that is not there. CUDA leaves open what
-/// comes of that; what NVIDIA's GPUs read of such a thread has all bits 0 (warp.h), and it combines nothing. AMD's
-/// libraries read other things: a fault there.
+/// The same records, with a substitute for each absent thread that an algorithm needs. CUDA leaves the result open;
+/// NVIDIA's GPUs read all bits 0 from such a thread (warp.h), and do not combine it. AMD's libraries read other values:
+/// a fault there.
 template <typename Record>
 class Completed {
  public:
@@ -110,7 +110,7 @@ class Completed {
   Completed(const Completed&) = delete;
   Completed& operator=(const Completed&) = delete;
 
-  /// Whether the thread itself is there.
+  /// Whether the thread itself is present.
   bool has(unsigned rank) const { return there_.record[rank] != nullptr; }
 
   Gathered<Record> all;
@@ -125,13 +125,13 @@ class Completed {
   std::vector<None> none_;
 };
 
-/// Whether NVIDIA's GPUs have an instruction that combines so, which is over the threads that are there (`redux.sync`).
+/// Whether NVIDIA's GPUs have an instruction for the combination, which covers the present threads (`redux.sync`).
 template <typename T, typename Combine>
 struct OverThoseHere : std::false_type {};
 template <typename T>
 constexpr bool is_word = std::is_integral_v<T> && sizeof(T) == 4;
 
-/// What a result is that is not defined: all bits set, as uninitialized memory. A bool or a class stays as it was.
+/// An undefined result: all bits set, like uninitialized memory. A bool or a class is not changed.
 template <typename T>
 void make_undefined(T& value) {
   if constexpr (std::is_trivially_copyable_v<T> && !std::is_same_v<T, bool>) {

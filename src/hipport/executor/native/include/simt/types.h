@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// simt/types.h: the types of indices. Everything else of CUDA's vector types is in vector_types.h.
+// simt/types.h: the types of indices. CUDA's other vector types are in vector_types.h.
 #ifndef SIMT_TYPES_H
 #define SIMT_TYPES_H
 
@@ -7,7 +7,7 @@ struct uint3 {
   unsigned x, y, z;
 };
 
-/// A size of up to three dimensions. As CUDA's: what is not given is 1.
+/// A size with up to three dimensions. As in CUDA, missing ones are 1.
 struct dim3 {
   unsigned x, y, z;
   constexpr dim3(unsigned x = 1, unsigned y = 1, unsigned z = 1) : x(x), y(y), z(z) {}

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // simt/vector_types.h: vectors of one to four numbers, with the sizes and alignments of the GPU's.
 //
-// CUDA's have no operators: programs define their own. HIP's have; theirs are templates here, so that a program's own
-// is taken where both fit.
+// CUDA's have no operators: programs define their own. HIP's have them; here they are templates, so that a program's
+// own are preferred if both match.
 #ifndef SIMT_VECTOR_TYPES_H
 #define SIMT_VECTOR_TYPES_H
 
@@ -12,7 +12,7 @@
 namespace simt {
 namespace detail {
 
-/// What a vector aligns to: CUDA to the whole vector of 2 or 4, but to no more than 16; HIP to the whole in any case.
+/// A vector's alignment: CUDA aligns to the whole vector of 2 or 4, but to at most 16; HIP always to the whole.
 constexpr std::size_t vector_alignment(std::size_t size, unsigned count) {
 #ifdef SIMT_HIP
   return count == 3 ? size : size * count;
@@ -129,7 +129,7 @@ SIMT_VECTOR(uint, unsigned)
 #undef SIMT_VECTOR
 
 #ifndef SIMT_HIP
-// CUDA 13 has the vectors of 4 words of 8 bytes with either alignment.
+// CUDA 13 has the vectors of four 8-byte words with either alignment.
 #define SIMT_ALIGNED(name, T)                                                                                    \
   struct alignas(16) name##4_16a {                                                                               \
     T x, y, z, w;                                                                                                \
@@ -171,7 +171,7 @@ SIMT_MAKE(double, double)
 namespace simt {
 namespace detail {
 
-/// What operators need to know of a vector; no member for what is none.
+/// Facts about a vector that operators need; no member for other types.
 template <typename V>
 struct vector {};
 template <typename T, unsigned rank>
@@ -192,7 +192,7 @@ struct vector<uint3> {
 };
 template <typename V>
 using vector_type = typename vector<V>::type;
-/// V if U converts to an element of it and is no vector itself.
+/// V if U converts to an element of it and is not a vector itself.
 template <typename V, typename U>
 using with_scalar = std::enable_if_t<std::is_convertible_v<U, typename vector<V>::element>, vector_type<V>>;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// simt/warp.h: what the operations of the lanes of a warp have in common in CUDA and HIP, and barriers of the block.
+// simt/warp.h: the common part of CUDA's and HIP's warp operations, and barriers of the block.
 #ifndef SIMT_WARP_H
 #define SIMT_WARP_H
 
@@ -9,7 +9,7 @@
 namespace simt {
 namespace detail {
 
-/// What is read where nothing is defined: a pattern that shows, also as half a number or two.
+/// The value of an undefined read: a recognizable pattern, also as one or two half-precision numbers.
 template <typename T>
 inline T poison() {
   constexpr std::uint32_t pattern = 0xdeadbeef;
@@ -27,8 +27,9 @@ __attribute__((noinline)) inline void warn_of_lane(const Meeting& meeting, unsig
           operation.name, lane(), source, static_cast<unsigned long long>(meeting.lanes));
 }
 
-/// What a shuffle gives of a lane that takes no part: all bits 0 on NVIDIA's GPUs (seen on an H200, of lanes that have ended,
-/// never were, or are in another branch), and by ds_bpermute on AMD's. Programs count on it, with no harm.
+/// The result of a shuffle from a lane that takes no part: all bits 0 on NVIDIA's GPUs (seen on an H200, for lanes that
+/// have exited, never existed, or are in another branch), and by ds_bpermute on AMD's. Programs rely on it, without
+/// harm.
 template <typename T>
 SIMT_INLINE T nothing() {
   T value;
@@ -36,7 +37,7 @@ SIMT_INLINE T nothing() {
   return value;
 }
 
-/// What the lane `source` gave, if it takes part.
+/// The value of the lane `source`, if it takes part.
 template <typename T>
 SIMT_INLINE T given_by(const Meeting& meeting, unsigned source, const Operation& operation, Place place) {
   if (meeting.has(source)) return meeting.get<T>(source);
@@ -44,7 +45,7 @@ SIMT_INLINE T given_by(const Meeting& meeting, unsigned source, const Operation&
   return nothing<T>();
 }
 
-// What is made of what all gave, when all have come. Votes are unsigned, not 0 for yes.
+// The algorithms that run when all lanes have arrived. Votes are unsigned, nonzero for yes.
 inline void finish_ballot(Meeting& meeting) {
   meeting.word = 0;
   for (std::uint64_t open = meeting.lanes; open != 0; open &= open - 1) {
@@ -53,7 +54,7 @@ inline void finish_ballot(Meeting& meeting) {
   }
 }
 
-/// Each lane gets which lanes gave the same.
+/// Each lane gets the set of lanes with an equal value.
 template <typename T>
 inline void finish_match(Meeting& meeting) {
   std::uint64_t groups[64] = {};

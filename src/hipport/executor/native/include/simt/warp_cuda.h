@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // simt/warp_cuda.h: CUDA's operations of the lanes of a warp of 32.
 //
-// Those with a mask wait for all lanes of the mask that have not exited. Those without one, which CUDA dropped with
-// sm_70, act on the lanes that come together.
+// Those with a mask wait for all lanes of the mask that have not exited. Maskless ones, which CUDA removed with sm_70,
+// act on the active lanes.
 #ifndef SIMT_WARP_CUDA_H
 #define SIMT_WARP_CUDA_H
 
@@ -11,7 +11,7 @@
 namespace simt {
 namespace detail {
 
-// The lane that a shuffle reads from, as PTX defines it: `shfl.sync` in the PTX ISA, "Data Movement".
+// The lane that a shuffle reads, as PTX defines it: `shfl.sync` in the PTX ISA, "Data Movement".
 struct ShuffleIndex {
   static unsigned source(unsigned lane, int index, unsigned segment) {
     return (lane & segment) | (static_cast<unsigned>(index) & 31u & ~segment);
@@ -36,7 +36,7 @@ struct ShuffleXor {
   }
 };
 
-/// The bits of a lane that say which group of `width` lanes it is in.
+/// The bits of a lane that identify its group of `width` lanes.
 inline unsigned segment_of(int width, const Operation& operation, Place place) {
   if (width < 1 || width > 32 || (width & (width - 1)) != 0) {
     warning("shuffle-width", place, "%s: the width %d is not a power of two from 1 to 32", operation.name, width);
@@ -89,7 +89,7 @@ SIMT_INLINE const Meeting& vote_present(const Operation& operation, int predicat
 }  // namespace detail
 }  // namespace simt
 
-/// All shuffles of a type that CUDA has.
+/// CUDA's shuffles of a type.
 #define SIMT_SHUFFLES(T)                                                                                           \
   SIMT_INLINE T __shfl_sync(unsigned mask, T value, int lane, int width = 32, SIMT_HERE) {                         \
     using namespace ::simt::detail;                                                                                \
@@ -163,7 +163,7 @@ SIMT_INLINE void __syncwarp(unsigned mask = 0xffffffffu, SIMT_HERE) {
   ::simt::meet_masked(::simt::detail::syncwarp, mask, nullptr, 0, SIMT_THERE);
 }
 
-// Values match by their bits. What all have in common is given as the lanes of the mask that have not exited.
+// Values match by their bits. If all are equal, the result is the lanes of the mask that have not exited.
 #define SIMT_MATCHES(T)                                                                                            \
   inline unsigned __match_any_sync(unsigned mask, T value, SIMT_HERE) {                                            \
     using Word = ::simt::detail::word_of<T>;                                                                       \
@@ -208,7 +208,7 @@ SIMT_REDUCTION(reduce_xor_sync, unsigned, Xor)
 #undef SIMT_REDUCTION
 
 namespace simt {
-/// PTX's `bar.sync` and `bar.arrive`. Barrier 0 of all threads is that of __syncthreads().
+/// PTX's `bar.sync` and `bar.arrive`. Barrier 0 with all threads is that of __syncthreads().
 inline void barrier_of(unsigned number, unsigned threads, bool arrive, Place place) {
   const unsigned all = (blockDim.x * blockDim.y * blockDim.z + 31u) / 32u * 32u;
   if (number == 0 && !arrive && (threads == 0 || threads == all)) {

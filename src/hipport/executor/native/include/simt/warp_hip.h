@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // simt/warp_hip.h: HIP's operations of the lanes of a wavefront, of 32 or of 64 lanes.
 //
-// Those without a mask act on the lanes that come together, as AMD's compilers bring them together. Those with one are
-// made of them (amd_warp_sync_functions.h of ROCm 6.2 to 7): the mask has 64 bits, of which a wavefront of 32 has only
-// the lower, and it has to be exactly the lanes that come together with that mask. ROCm checks that where NDEBUG is not
-// defined; here it is always checked, but lanes that have exited are then no more than suspicious.
+// Maskless ones act on the active lanes, as converged by AMD's compilers. Those with a mask are built from them
+// (amd_warp_sync_functions.h of ROCm 6.2 to 7): the mask has 64 bits, of which a wavefront of 32 uses only the lower,
+// and it must be exactly the active lanes with that mask. ROCm checks that if NDEBUG is not defined; here it is always
+// checked, but for lanes that have exited it is only a warning.
 #ifndef SIMT_WARP_HIP_H
 #define SIMT_WARP_HIP_H
 
@@ -13,7 +13,8 @@
 namespace simt {
 namespace detail {
 
-// The lane that a shuffle reads from: as __shfl and its like compute it (amd_warp_functions.h), modulo the wavefront.
+// The lane that a shuffle reads: computed as by __shfl and similar functions (amd_warp_functions.h), modulo the
+// wavefront.
 inline unsigned in_wave(int lane) { return static_cast<unsigned>(lane) & static_cast<unsigned>(warpSize - 1); }
 struct ShuffleIndex {
   static unsigned source(int self, int index, int width) {
@@ -53,7 +54,7 @@ SIMT_INLINE T shuffle_present(const Operation& operation, T value, By by, int wi
   return given_by<T>(meet_present(operation, &value, sizeof value, place), source, operation, place);
 }
 
-/// What a lane gives to an operation with a mask.
+/// A lane's contribution to an operation with a mask.
 template <typename T>
 struct Masked {
   std::uint64_t mask;
@@ -61,7 +62,7 @@ struct Masked {
 };
 struct Nothing {};
 
-/// The lanes that come together with the caller's mask, which has to name them and no others.
+/// The active lanes with the caller's mask, which must name exactly these lanes.
 template <typename T>
 inline std::uint64_t same_mask(const Meeting& meeting, const Operation& operation, std::uint64_t mask,
                                bool exited_may_be_named, Place place) {
@@ -87,7 +88,7 @@ inline std::uint64_t same_mask(const Meeting& meeting, const Operation& operatio
         operation.name, shown, here);
 }
 
-/// On a wavefront of 32, ROCm's functions look at 32 bits of the mask.
+/// On a wavefront of 32, ROCm's functions use 32 bits of the mask.
 template <typename Mask>
 inline std::uint64_t checked_mask(Mask mask) {
   static_assert(std::is_integral_v<Mask> && sizeof(Mask) == 8,
@@ -127,7 +128,7 @@ SIMT_INLINE const Meeting& vote_present(const Operation& operation, int predicat
   return meet_present(operation, &yes, sizeof yes, place);
 }
 
-/// Meet with a mask: `use(meeting, lanes)` gives the result from what the lanes of the mask gave.
+/// Converge with a mask: `use(meeting, lanes)` computes the result from the contributions of the mask's lanes.
 template <typename Mask, typename T, typename Use>
 SIMT_INLINE auto with_mask(const Operation& operation, Mask mask, const T& value, bool exited, Place place, Use use) {
   static_assert(sizeof(Masked<T>) <= 16, "values of up to 8 bytes");
@@ -141,7 +142,7 @@ SIMT_INLINE T shuffle(const Operation& operation, Mask mask, T value, By by, int
   check_width(width, operation, place);
   const unsigned source = How::source(static_cast<int>(lane()), by, width);
   return with_mask(operation, mask, value, exited, place, [&](const Meeting& meeting, std::uint64_t lanes) {
-    // A lane of another group gives its value as well, as in ROCm's, but that is not defined.
+    // A lane of another group contributes its value as well, as in ROCm, but that is undefined.
     if ((lanes >> source & 1) != 0) return meeting.get<Masked<T>>(source).value;
     warning("inactive-lane", place,
             "%s: lane %u reads from lane %u, which takes no part: the result is undefined, and 0 here (lanes 0x%llx take part)",
@@ -164,7 +165,7 @@ SIMT_INLINE std::uint64_t vote(const Operation& operation, Mask mask, int predic
   });
 }
 
-/// Whether a value is one that matches itself: ROCm's loop over the values never ends for what is no number.
+/// Whether a value equals itself: ROCm's loop over the values never ends for a NaN.
 template <typename T>
 inline void check_matches(T value, const Operation& operation, Place place) {
   static_assert(std::is_arithmetic_v<T> && (sizeof(T) == 4 || sizeof(T) == 8), "numbers of 4 or 8 bytes");
@@ -241,7 +242,7 @@ SIMT_INLINE int __any_sync(Mask mask, int predicate, SIMT_HERE) {
   return ::simt::detail::vote(::simt::detail::any_sync, mask, predicate, SIMT_EXITED_MAY_BE_NAMED, &lanes,
                               SIMT_THERE) != 0;
 }
-/// As ROCm's, it compares with the mask: a lane that has exited has not voted for it.
+/// Compares with the mask, like ROCm's: a lane that has exited has not voted for it.
 template <typename Mask>
 SIMT_INLINE int __all_sync(Mask mask, int predicate, SIMT_HERE) {
   std::uint64_t lanes;
@@ -252,7 +253,7 @@ SIMT_INLINE int __all_sync(Mask mask, int predicate, SIMT_HERE) {
 namespace simt {
 namespace detail {
 
-/// The lanes of `lanes` whose value equals the one that `own` gave.
+/// The lanes of `lanes` whose value equals that of `own`.
 template <typename T, typename Of>
 inline std::uint64_t equals(std::uint64_t lanes, T own, Of of) {
   std::uint64_t result = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// hip/amd_detail/amd_hip_bfloat16.h: where HIP keeps what hip/hip_bfloat16.h includes.
+// hip/amd_detail/amd_hip_bfloat16.h: an internal header of HIP, which hip/hip_bfloat16.h includes.
 #ifndef SIMT_NAME_HIP_AMD_DETAIL_AMD_HIP_BFLOAT16_H
 #define SIMT_NAME_HIP_AMD_DETAIL_AMD_HIP_BFLOAT16_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// hip/amd_detail/amd_hip_runtime.h: where HIP keeps what hip/hip_runtime.h includes.
+// hip/amd_detail/amd_hip_runtime.h: an internal header of HIP, which hip/hip_runtime.h includes.
 #ifndef SIMT_NAME_HIP_AMD_DETAIL_AMD_HIP_RUNTIME_H
 #define SIMT_NAME_HIP_AMD_DETAIL_AMD_HIP_RUNTIME_H
 

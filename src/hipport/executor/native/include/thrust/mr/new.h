@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Device vectors lie in the executor's memory, between guard pages, where the runtime API knows it as the device's.
+// Device vectors use the executor's memory, between guard pages, which the runtime API knows as device memory.
 #pragma once
 #include <simt/thrust.h>
 #include <thrust/mr/memory_resource.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// simt/torch_host.h: what kernels seldom need of simt/torch_light.h: autograd, the registration of operators, Python.
+// simt/torch_host.h: additions to simt/torch_light.h that kernels seldom need: autograd, registering operators, Python.
 #ifndef SIMT_TORCH_HOST_H
 #define SIMT_TORCH_HOST_H
 

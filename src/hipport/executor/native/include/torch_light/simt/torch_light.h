@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// simt/torch_light.h: what nearly all extensions use of PyTorch's C++: tensors, operators, autograd, bindings.
+// simt/torch_light.h: the part of PyTorch's C++ that nearly all extensions use: tensors, operators, autograd, bindings.
 //
-// In place of torch/extension.h, which brings neural networks, optimizers, data loaders and the compiler of scripts
-// besides. What their inline functions use of templates is instantiated in every unit, precompiled or not: that is
-// half of what a unit takes. A unit that does not compile with this one is compiled with PyTorch's own. Of kernels most
-// need tensors alone: SIMT_TORCH_KERNELS leaves the rest out, too.
+// It replaces torch/extension.h, which also includes neural networks, optimizers, data loaders and the script compiler.
+// The templates that their inline functions use are instantiated in every unit, precompiled or not: that is half of a
+// unit's compile time. A unit that does not compile with this header is compiled with PyTorch's own. Most units of
+// kernels need only tensors: SIMT_TORCH_KERNELS leaves the rest out, too.
 #ifndef SIMT_TORCH_LIGHT_H
 #define SIMT_TORCH_LIGHT_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// THC/THC.h: what is left of PyTorch's first CUDA library in extensions; PyTorch dropped it with release 1.11.
+// THC/THC.h: the parts of PyTorch's first CUDA library that extensions still use; PyTorch removed it in release 1.11.
 #ifndef SIMT_THC_H
 #define SIMT_THC_H
 #include "simt/torch.h"
@@ -25,7 +25,7 @@ inline void THCudaFree(THCState*, void* address) { c10::cuda::CUDACachingAllocat
 inline simt::torch_glue::Stream THCState_getCurrentStream(THCState*) { return c10::cuda::getCurrentCUDAStream(); }
 
 namespace at {
-/// The state that extensions asked `globalContext()` for.
+/// The state that extensions get from `globalContext()`.
 inline THCState* simt_thc_state() {
   static THCState state;
   return &state;

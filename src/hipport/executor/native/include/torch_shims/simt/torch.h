@@ -2,8 +2,8 @@
 // simt/torch.h: the parts of PyTorch's CUDA side that extensions call, for tensors in the CPU's memory.
 //
 // There is one device, number 0, and every stream is synchronous. Signatures follow PyTorch 2.13's c10/cuda and
-// ATen/cuda headers. One implementation stands for both vendors: a port keeps PyTorch's CUDA names, and `c10::hip` has
-// those that PyTorch's hipify would give them.
+// ATen/cuda headers. One implementation serves both vendors: a port keeps PyTorch's CUDA names, and `c10::hip` has the
+// names that PyTorch's hipify generates.
 #ifndef SIMT_TORCH_H
 #define SIMT_TORCH_H
 
@@ -43,7 +43,7 @@ inline void check(Error error, const char* file, int line, const char* what) {
   throw c10::Error({what, file, static_cast<std::uint32_t>(line)}, message);
 }
 
-/// The stream of this thread; all are alike, but some code compares them.
+/// The stream of this thread; all are equivalent, but some code compares them.
 inline Stream& current_stream() {
   static thread_local Stream stream = nullptr;
   return stream;
@@ -58,7 +58,7 @@ inline Properties& properties() {
   return known;
 }
 
-/// What stands for the device of every tensor.
+/// The device that every tensor reports.
 inline c10::Device device() { return {c10::DeviceType::CPU, -1}; }
 
 }  // namespace simt::torch_glue
@@ -146,7 +146,7 @@ inline c10::DeviceIndex MaybeExchangeDevice(c10::DeviceIndex) { return 0; }
 inline void device_synchronize() { C10_CUDA_CHECK(SIMT_API(DeviceSynchronize)()); }
 inline void stream_synchronize(simt::torch_glue::Stream stream) { C10_CUDA_CHECK(SIMT_API(StreamSynchronize)(stream)); }
 
-/// A guard of the one device there is. What is passed may be a device, an index or an optional of either.
+/// A guard of the only device. The argument may be a device, an index or an optional of either.
 struct CUDAGuard {
   CUDAGuard() = delete;
   explicit CUDAGuard(c10::DeviceIndex) {}
@@ -158,7 +158,7 @@ struct CUDAGuard {
   void set_index(c10::DeviceIndex) {}
   c10::Device original_device() const { return simt::torch_glue::device(); }
   c10::Device current_device() const { return simt::torch_glue::device(); }
-  ~CUDAGuard() {}  // a variable that is only there to guard is used
+  ~CUDAGuard() {}  // avoids a warning about an unused variable
 };
 
 struct OptionalCUDAGuard {
@@ -212,7 +212,7 @@ struct CUDAMultiStreamGuard {
   ~CUDAMultiStreamGuard() {}
 };
 
-/// Blocks of memory as tensors have them, or plain ones.
+/// Blocks of memory like those of tensors, or plain ones.
 namespace CUDACachingAllocator {
 inline c10::Allocator* get() { return c10::GetCPUAllocator(); }
 inline void* raw_alloc(std::size_t size, SIMT_HERE) {
@@ -284,7 +284,7 @@ class CUDAEvent {
   bool recorded_ = false;
 };
 
-/// What Thrust is given to allocate with.
+/// The allocator for Thrust.
 class ThrustAllocator {
  public:
   using value_type = char;
@@ -296,7 +296,7 @@ class ThrustAllocator {
 
 }  // namespace at::cuda
 
-// The names that PyTorch's hipify gives the same things.
+// The names that PyTorch's hipify generates for the same entities.
 namespace c10::hip {
 using namespace c10::cuda;
 using HIPStream = c10::cuda::CUDAStream;
@@ -331,7 +331,7 @@ using namespace c10::hip;
 using HIPEvent = at::cuda::CUDAEvent;
 }  // namespace at::hip
 
-// `torch::cuda` of PyTorch's C++ front end asks for a device that its CPU build has not: these are called instead.
+// `torch::cuda` of PyTorch's C++ front end asks for a device that its CPU build lacks: these replace it.
 namespace simt::torch_cuda {
 inline bool is_available() { return true; }
 inline bool cudnn_is_available() { return false; }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// simt/torch_headers.h: PyTorch's headers as its CPU build has them; precompiled, and included before all else.
+// simt/torch_headers.h: PyTorch's headers as in its CPU build; precompiled, and included first.
 //
-// They must not take themselves for part of a CUDA or ROCm build, whose inline functions need its libraries: so the
-// macros that say so come behind this header, with the program's own.
+// They must not take themselves for part of a CUDA or ROCm build, whose inline functions need its libraries. So the
+// macros for such a build follow this header, with the program's own.
 #include <torch/extension.h>
 #include <torch/script.h>
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// simt/torch_macros.h: what PyTorch's headers define for device code, over what they defined for the host.
+// simt/torch_macros.h: the macros of PyTorch's headers for device code; they replace those for the host.
 #ifndef SIMT_TORCH_MACROS_H
 #define SIMT_TORCH_MACROS_H
 
 #include "simt/core.h"
 
-// c10's header of half numbers brings the vendor's.
+// c10's header of half-precision numbers includes the vendor's.
 #if defined(__CUDACC__) || defined(__HIPCC__)
 #include "simt/half.h"
 #ifndef SIMT_HIP
@@ -13,7 +13,7 @@
 #endif
 #endif
 
-// PyTorch's own check of launches and its device assertions are the executor's.
+// PyTorch's launch checks and device assertions become the executor's.
 #undef CUDA_KERNEL_ASSERT
 #undef CUDA_KERNEL_ASSERT_MSG
 #undef CUDA_KERNEL_ASSERT_PRINTF
@@ -25,7 +25,7 @@
                : ::simt::fault("assert", {__FILE__, __LINE__}, "assertion failed: %s: %s", #condition, message))
 #define CUDA_KERNEL_ASSERT_PRINTF(condition, ...) CUDA_KERNEL_ASSERT(condition)
 
-// Only a device compiler's PyTorch has it.
+// Only a PyTorch for a device compiler has it.
 namespace at {
 template <typename T>
 struct RestrictPtrTraits {
@@ -33,7 +33,7 @@ struct RestrictPtrTraits {
 };
 }  // namespace at
 
-// The bounds of a launch are for the compiler of a GPU.
+// Launch bounds are for a GPU compiler.
 #ifndef C10_LAUNCH_BOUNDS_0
 #define C10_LAUNCH_BOUNDS_0
 #define C10_LAUNCH_BOUNDS_1(...)
@@ -42,14 +42,14 @@ struct RestrictPtrTraits {
 #define C10_MIN_BLOCKS_PER_SM(threads, blocks) (blocks)
 #endif
 
-// What a ROCm build gives for its wavefront, which is the running one; CUDA's is 32, and a constant.
+// In a ROCm build, the wavefront size is that of the run; CUDA's is 32, and a constant.
 #ifdef SIMT_HIP
 #undef C10_WARP_SIZE
 #undef C10_WARP_SIZE_LOWER_BOUND
 #undef C10_WARP_SIZE_UPPER_BOUND
 #undef SIMT_C10_WARP_SIZE_BOUND
 #ifdef SIMT_WAVE_OF_BUILD
-// A build that is run with one wavefront alone has a constant, as device code of a ROCm build has.
+// A build that runs with one wavefront size has a constant, like device code of a ROCm build.
 #define C10_WARP_SIZE SIMT_WAVE_OF_BUILD
 #define C10_WARP_SIZE_LOWER_BOUND SIMT_WAVE_OF_BUILD
 #define C10_WARP_SIZE_UPPER_BOUND SIMT_WAVE_OF_BUILD
@@ -58,7 +58,7 @@ struct RestrictPtrTraits {
 #define C10_WARP_SIZE (::simt::wave_size())
 #define C10_WARP_SIZE_LOWER_BOUND 32
 #define C10_WARP_SIZE_UPPER_BOUND 64
-// For the bounds of arrays, which the rewriter finds: room for either.
+// For array bounds, which the rewriter finds: room for either.
 #define SIMT_C10_WARP_SIZE_BOUND 64
 #endif
 #endif

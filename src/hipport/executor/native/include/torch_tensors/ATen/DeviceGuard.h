@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ATen/DeviceGuard.h: guards for the device of a tensor; not of a list of tensors, which may hold values of scripts.
+// ATen/DeviceGuard.h: guards for the device of a tensor; not of a list of tensors, which may hold script values.
 #ifndef SIMT_TORCH_DEVICE_GUARD_H
 #define SIMT_TORCH_DEVICE_GUARD_H
 

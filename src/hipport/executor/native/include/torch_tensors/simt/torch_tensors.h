@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// simt/torch_tensors.h: what the kernels of most extensions use of PyTorch's C++: tensors, and the operators that are
-// called often, without the values of scripts.
+// simt/torch_tensors.h: the part of PyTorch's C++ that the kernels of most extensions use: tensors, and frequent
+// operators, without script values.
 //
-// In place of ATen/ATen.h, which g++ takes 2.4 s for in each unit, precompiled or not, as it instantiates again what
-// inline functions use of templates; 0.9 s are left of that. A unit that calls something else does not compile with
-// this one, and is compiled with simt/torch_light.h. So each operator is here with all its overloads: `std` and `var`,
-// of which ATen/Functions.h adds some, are left out, and so is what takes lists that may be of scripts' values.
+// It replaces ATen/ATen.h, for which g++ takes 2.4 s in each unit, precompiled or not, because it instantiates again
+// the templates that inline functions use; 0.9 s of that are left. A unit that calls something else does not compile
+// with this header, and is compiled with simt/torch_light.h. So each operator has all its overloads here: `std` and
+// `var`, for which ATen/Functions.h adds some, are left out, and so are functions that take lists of possible script
+// values.
 #ifndef SIMT_TORCH_TENSORS_H
 #define SIMT_TORCH_TENSORS_H
 
@@ -118,12 +119,12 @@
 
 namespace at {
 
-/// ATen's takes lists that may be of scripts' values; `concat` is the same operator by another name.
+/// ATen's takes lists of possible script values; `concat` is the same operator by another name.
 inline Tensor cat(TensorList tensors, std::int64_t dim = 0) { return concat(tensors, dim); }
 
 }  // namespace at
 
-// It asks for ATen/Functions.h, which is this header: so it comes last.
+// Included last, because it includes ATen/Functions.h, which is this header.
 #include <ATen/TensorOperators.h>
 
 #endif

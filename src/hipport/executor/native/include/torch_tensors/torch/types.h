@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// torch/types.h: the names of PyTorch 2.13's header of that name. What makes tensors is ATen's: it takes no
-// `requires_grad`, and a unit that names that is not compiled with this header.
+// torch/types.h: the names of PyTorch 2.13's header of that name. Functions that create tensors are ATen's: they have
+// no `requires_grad`, and a unit that names that is not compiled with this header.
 #ifndef SIMT_TORCH_TYPES_H
 #define SIMT_TORCH_TYPES_H
 

@@ -28,7 +28,7 @@ struct Word<8> {
   using type = std::uint64_t;
 };
 
-/// Put `change(old)` in the place of what is at `address`, and return what was there.
+/// Replace the value at `address` by `change(old)`, and return the old value.
 template <typename T, typename Change>
 T update(T* address, Change change) {
   using W = typename Word<sizeof(T)>::type;
@@ -61,7 +61,7 @@ T gpuAtomicAdd(T* address, T value) {
   else
     return simt::torch_glue::update(address, [=](T old) { return static_cast<T>(old + value); });
 }
-/// The two parts by themselves, as on the GPU.
+/// The two parts separately, as on the GPU.
 inline c10::complex<double> gpuAtomicAdd(c10::complex<double>* address, c10::complex<double> value) {
   auto* parts = reinterpret_cast<double*>(address);
   const double real = gpuAtomicAdd(parts, value.real());
@@ -72,7 +72,7 @@ inline c10::complex<float> gpuAtomicAdd(c10::complex<float>* address, c10::compl
   const float real = gpuAtomicAdd(parts, value.real());
   return {real, gpuAtomicAdd(parts + 1, value.imag())};
 }
-// The value may be of a type that converts, as in atomicAdd(pointer_to_double, 1).
+// The value may have a type that converts, as in atomicAdd(pointer_to_double, 1).
 template <typename T, typename U, typename = std::enable_if_t<!std::is_same_v<T, U>>>
 T gpuAtomicAdd(T* address, U value) {
   return gpuAtomicAdd(address, static_cast<T>(value));
@@ -85,7 +85,7 @@ template <typename T>
 T gpuAtomicMul(T* address, T value) {
   return simt::torch_glue::update(address, [=](T old) { return static_cast<T>(old * value); });
 }
-// NaN stays, and comes, as in PyTorch's own.
+// NaN propagates, as in PyTorch.
 template <typename T>
 T gpuAtomicMax(T* address, T value) {
   return simt::torch_glue::update(address, [=](T old) {
@@ -99,7 +99,7 @@ T gpuAtomicMin(T* address, T value) {
   });
 }
 
-// CUDA and HIP have atomicAdd for the types of their own; PyTorch adds it for these.
+// CUDA and HIP have atomicAdd for their own types; PyTorch adds it for these.
 #define SIMT_ATOMIC_ADD(T) \
   inline T atomicAdd(T* address, T value) { return gpuAtomicAdd(address, value); }
 SIMT_ATOMIC_ADD(std::uint8_t)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ATen/cuda/CUDABlas.h: PyTorch's own calls of cuBLAS are not here. Many include this header and call none.
+// ATen/cuda/CUDABlas.h: PyTorch's own calls of cuBLAS are missing. Many files include this header and call none.
 #ifndef SIMT_ATEN_CUDA_BLAS_H
 #define SIMT_ATEN_CUDA_BLAS_H
 #include "simt/torch.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ATen/cuda/DeviceUtils.cuh: PyTorch's names for warp operations; in a ROCm build those that take no mask.
+// ATen/cuda/DeviceUtils.cuh: PyTorch's names for warp operations; in a ROCm build the maskless ones.
 #ifndef SIMT_ATEN_CUDA_DEVICE_UTILS_CUH
 #define SIMT_ATEN_CUDA_DEVICE_UTILS_CUH
 #include "simt/torch.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ATen/native/cuda/KernelUtils.cuh: fastAtomicAdd, whose speed is no matter here.
+// ATen/native/cuda/KernelUtils.cuh: fastAtomicAdd, without the optimization.
 #ifndef SIMT_ATEN_NATIVE_CUDA_KERNEL_UTILS_CUH
 #define SIMT_ATEN_NATIVE_CUDA_KERNEL_UTILS_CUH
 #include <ATen/cuda/Atomic.cuh>
