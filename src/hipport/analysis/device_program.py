@@ -39,11 +39,9 @@ _WORD = re.compile(rb"[A-Za-z_]\w*")
 # Assignments, calls and member accesses.
 _NO_ARITHMETIC = re.compile(rb"(?<![=!<>])=(?!=)|\+\+|--|[.\[{\"'@#;]|->|\w\s*\(")
 _TYPES = load(Path(__file__).with_name("pure_functions.toml"))["types"]
-_NUMBERS, _WHOLE = one_of(_TYPES["numbers"]), one_of(_TYPES["whole"])
+_NUMBERS = one_of(_TYPES["numbers"])
 #: Names of types that are not classes.
 _PLAIN = re.compile(rf"\w+_t|\w*{_NUMBERS}\w*|auto|void".encode())
-#: A type of numbers, as a macro stands for it.
-_TYPE = re.compile(rf"\s*(?:{_WHOLE}\s*)+".encode())
 #: Precedes variables outside functions that threads may change.
 _CHANGEABLE = one_of("__device__ __shared__ __managed__ volatile").encode()
 #: Statements that transfer control.
@@ -733,9 +731,6 @@ def _either(texts: Sequence[bytes]) -> bytes:
         return b" "
     if len(texts) == 1:
         return b" " + texts[0] + b" "
-    if all(_TYPE.fullmatch(text) for text in texts):
-        # Of types of numbers, the one in which least is known of what they keep.
-        return b" " + min(texts, key=lambda text: is_wide(text.decode("latin1").strip())) + b" "
     if not any(b";" in text or b"{" in text or not text.strip() for text in texts):
         made = b"(%s)" % texts[-1]
         for text in reversed(texts[:-1]):
