@@ -46,10 +46,6 @@ _PLAIN = re.compile(rf"\w+_t|\w*{_NUMBERS}\w*|auto|void".encode())
 _CHANGEABLE = one_of("__device__ __shared__ __managed__ volatile").encode()
 #: Statements that transfer control.
 _LEAVES = re.compile(rb"\b(?:return|break|continue|goto|for|while|do|case|else)\b")
-#: Conditions of the preprocessor.
-_CONDITION, _END = re.compile(rb"(?m)^[ \t]*#[ \t]*if"), re.compile(rb"(?m)^[ \t]*#[ \t]*endif")
-_OTHERWISE = re.compile(rb"(?m)^[ \t]*#[ \t]*el")
-_DIRECTIVE = re.compile(rb"(?m)^[ \t]*#[ \t]*(?:if|endif)[^\r\n]*")
 #: Expansions of macros are followed up to this size in bytes.
 _LONGEST = 200_000
 
@@ -551,12 +547,10 @@ class _Program:
     def _lower(self, function: Function) -> DeviceIR:
         class_name = class_name_of(function)
         expanded = expand(self._kernels, function.source, function.node)
-        if expanded is None and not function.node.has_error:
+        if expanded is None:
             ir = lower(function.node, self._context(function.source, function.node, function.source), class_name)
-        elif expanded is None:
-            ir = self._lower_with_errors(function, class_name)
         else:
-            tree = type(function.source)(function.source.path, _with_a_whole_head(expanded.text))
+            tree = type(function.source)(function.source.path, expanded.text)
             made = functions(tree)
             context = self._context(tree, function.node, function.source)
             context.origin, context.is_whole = expanded.origin, expanded.is_whole
@@ -566,17 +560,6 @@ class _Program:
                 ir = lower(made[0].node, context, class_name)
         ir.template_names = frozenset(name.decode("latin1") for name in function.template_parameters)
         return ir
-
-    def _lower_with_errors(self, function: Function, class_name: str) -> DeviceIR:
-        """Lower a function whose text is not understood as it is written."""
-        start, end = function.node.start_byte, function.node.end_byte
-        tree = type(function.source)(function.source.path, _with_a_whole_head(function.source.text[start:end]))
-        made = functions(tree)
-        if len(made) != 1 or tree.tree.root_node.has_error:
-            return lower(function.node, self._context(function.source, function.node, function.source), class_name)
-        context = self._context(tree, function.node, function.source)
-        context.origin = lambda first, last: (start + first, start + last)
-        return lower(made[0].node, context, class_name)
 
     def _lower_with_macros(self, function: Function, class_name: str) -> DeviceIR:
         """Lower a function without expanding its macros, because their expansion is not understood."""
@@ -706,23 +689,6 @@ def expand(kernels: DeviceFiles, source: Cpp, node: Node) -> Expanded | None:
         return None
     add(source.text[at:end], (at, end), True)
     return Expanded(bytes(text), tuple(starts), tuple(places), tuple(copied))
-
-
-def _with_a_whole_head(text: bytes) -> bytes:
-    """The text of a function with all parameters that it has under conditions of the preprocessor.
-
-    A caller that does not give them leaves them unknown. What is under an `#else` takes the place of others, and stays.
-    """
-    depth, ends = 0, len(text)
-    for at, byte in enumerate(text):
-        depth += (byte == ord("(")) - (byte == ord(")"))
-        if byte == ord("{") and not depth:
-            ends = at
-            break
-    head = text[:ends]
-    if _OTHERWISE.search(head) or len(_CONDITION.findall(head)) != len(_END.findall(head)):
-        return text
-    return _DIRECTIVE.sub(lambda match: b" " * len(match[0]), head) + text[ends:]
 
 
 def _either(texts: Sequence[bytes]) -> bytes:
